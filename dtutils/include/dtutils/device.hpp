@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// The control path of an RDMA device: open, register, create, connect. The data path is libibverbs'.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dtutils/adversary.hpp"
+
+namespace dtutils {
+
+enum class DeviceKind : std::uint8_t { kVerbs = 1, kShm = 2 };
+
+/// What the user may fix; everything left empty is chosen, and `DeviceInfo::reason` says why.
+struct DeviceOptions {
+  /// Port number, from 1; empty: the first active one.
+  std::optional<std::uint8_t> port;
+  /// Index into the port's GID table; empty: the best one (RoCE v2 with an IPv4-mapped address
+  /// first, then RoCE v2, then RoCE v1; index 0 on InfiniBand).
+  std::optional<int> gid_index;
+  /// Path MTU in bytes (256, 512, 1024, 2048 or 4096); empty: the port's active MTU.
+  std::optional<int> mtu;
+  /// shm only: the testing mode, see adversary.hpp. Empty: as CARIAMA_SHM_ADVERSARY says, else off.
+  std::optional<Adversary> adversary;
+};
+
+/// What was opened and what it can do.
+struct DeviceInfo {
+  std::string name;
+  DeviceKind kind;
+  std::uint8_t port;
+  std::uint16_t lid;
+  int gid_index;
+  ibv_gid gid;
+  ibv_mtu mtu;
+  /// IBV_LINK_LAYER_INFINIBAND or IBV_LINK_LAYER_ETHERNET; IBV_LINK_LAYER_UNSPECIFIED for shm.
+  int link_layer;
+  /// Upper limits for what one object may ask for.
+  std::uint32_t max_work_requests;
+  std::uint32_t max_scatter_gather;
+  std::uint32_t max_inline;
+  std::uint32_t max_completions;
+  /// True when 8-byte compare-and-swap and fetch-and-add are offered.
+  bool atomics;
+  /// True when those are atomic also against the target's own CPU atomics (always so on shm).
+  bool atomics_with_cpu;
+  /// Same value on every process of this host (and PID namespace).
+  std::uint64_t host;
+  /// Why this device, port, GID and MTU, in words.
+  std::string reason;
+};
+
+/// One line of `list_devices`.
+struct DeviceEntry {
+  std::string name;
+  DeviceKind kind;
+  /// True when `open_device(name)` can be expected to work now.
+  bool usable;
+  /// State in words: "port 1 active, RoCE v2", "no port is active", ...
+  std::string note;
+};
+
+/// The interface between DTutils and a device: the calls of libibverbs' control path, with errors
+/// as exceptions of type `Error`. Data goes through `ibv_post_send`, `ibv_post_recv`,
+/// `ibv_post_srq_recv`, `ibv_poll_cq` and `ibv_req_notify_cq` on the objects made here: these reach
+/// the device through `ibv_context::ops`, so no call of ours lies between the user and the device.
+///
+/// Prefer the owning classes (ProtectionDomain, MemoryRegion, CompletionQueue, QueuePair, ...);
+/// they call this one. Raw objects must be destroyed before their device, children first.
+/// All methods: any thread, setup only, unless they say otherwise.
+class Device {
+ public:
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  virtual ~Device() = default;
+
+  const DeviceInfo& info() const noexcept { return info_; }
+
+  virtual ibv_pd* alloc_pd() = 0;
+  virtual void dealloc_pd(ibv_pd* pd) noexcept = 0;
+
+  /// Registers [address, address + length); `access` is made of IBV_ACCESS_* flags. On shm, memory
+  /// of a `SharedSegment` (everything our allocators hand out) is reached by peers directly; other
+  /// memory goes by process_vm_readv/writev and cannot be the target of remote atomics.
+  virtual ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) = 0;
+  /// Returns when no operation of a peer can touch the region any more.
+  virtual void dereg_mr(ibv_mr* mr) noexcept = 0;
+
+  virtual ibv_comp_channel* create_comp_channel() = 0;
+  virtual void destroy_comp_channel(ibv_comp_channel* channel) noexcept = 0;
+  /// Sleeps until an armed completion queue of the channel has an event, at most for `timeout`;
+  /// returns that queue, or nullptr when the time is over. The event is acknowledged. Owner thread
+  /// only. `channel->fd` can also be watched with poll(2) or epoll(7).
+  virtual ibv_cq* wait_event(ibv_comp_channel* channel, std::chrono::milliseconds timeout) = 0;
+
+  virtual ibv_cq* create_cq(int depth, ibv_comp_channel* channel) = 0;
+  virtual void destroy_cq(ibv_cq* cq) noexcept = 0;
+
+  virtual ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr& attributes) = 0;
+  virtual void destroy_srq(ibv_srq* srq) noexcept = 0;
+
+  /// Reliable connected (IBV_QPT_RC) only. On return `attributes.cap` holds what was granted.
+  virtual ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) = 0;
+  virtual void destroy_qp(ibv_qp* qp) noexcept = 0;
+  /// As ibv_modify_qp(3). On shm the peer is named by `ah_attr.grh.dgid` and `dest_qp_num`.
+  virtual void modify_qp(ibv_qp* qp, ibv_qp_attr& attributes, int mask) = 0;
+  /// The state as the device has it now: it turns to IBV_QPS_ERR when the device breaks the pair.
+  virtual ibv_qp_state qp_state(ibv_qp* qp) noexcept = 0;
+
+  /// True when the bytes of one message become visible at the target in ascending order
+  /// (ibv_query_qp_data_in_order(3)); ask, do not assume.
+  virtual bool data_in_order(ibv_qp* qp, ibv_wr_opcode opcode) noexcept = 0;
+
+ protected:
+  Device() = default;
+  DeviceInfo info_{};
+};
+
+/// All devices of this machine; `shm` is always among them, last. Setup only.
+std::vector<DeviceEntry> list_devices();
+
+/// Opens a device by name (`shm`, `mlx5_0`, `rxe0`, ...) or `auto`: the first usable verbs device,
+/// else shm. The environment variable CARIAMA_DEVICE replaces `auto`. Throws Error: no such device
+/// (the message lists those that exist), no permission, no active port, no usable GID. Setup only.
+std::unique_ptr<Device> open_device(std::string_view name = "auto",
+                                    const DeviceOptions& options = {});
+
+/// Opens the shm device (shm/) or a libibverbs device (verbs/); used by open_device.
+std::unique_ptr<Device> open_shm_device(const DeviceOptions& options);
+std::unique_ptr<Device> open_verbs_device(std::string_view name, const DeviceOptions& options);
+std::vector<DeviceEntry> list_verbs_devices();
+
+}  // namespace dtutils

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// A reliable connected queue pair with explicit control: the user decides what is signaled.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "dtutils/completion_queue.hpp"
+#include "dtutils/endpoint.hpp"
+#include "dtutils/limits.hpp"
+#include "dtutils/memory_region.hpp"
+#include "dtutils/shared_receive_queue.hpp"
+
+namespace dtutils {
+
+/// Answer of a post. Only kFull is worth another try, after polling.
+enum class Post : std::uint8_t {
+  kOk,
+  /// The send or receive queue holds as many work requests as it can: poll completions, then retry.
+  kFull,
+  /// The queue pair is not connected, or it is in the error state; see QueuePair::state.
+  kBroken,
+  /// The device refuses the request itself: too many bytes inline, too many elements, bad opcode.
+  kInvalid,
+};
+
+/// Flags of one work request; combine with |.
+enum PostFlags : unsigned {
+  kUnsignaled = 0,
+  kSignaled = IBV_SEND_SIGNALED,
+  /// The bytes are copied by the post itself: the local buffer needs no lkey and may be reused at
+  /// once. At most QueuePair::max_inline() bytes.
+  kInlined = IBV_SEND_INLINE,
+  /// Waits for earlier reads and atomics of this queue pair.
+  kFenced = IBV_SEND_FENCE,
+  /// Raises an event at a peer that armed its queue for solicited completions only.
+  kSolicited = IBV_SEND_SOLICITED,
+};
+
+struct QueuePairOptions {
+  std::uint32_t send_depth = kSendDepth;
+  std::uint32_t receive_depth = kReceiveDepth;
+  std::uint32_t scatter_gather = kScatterGather;
+  /// Wanted inline bytes; the device may grant less, see max_inline().
+  std::uint32_t max_inline = kInline;
+  /// Receives come from here instead of the queue pair's own receive queue.
+  SharedReceiveQueue* shared_receive_queue = nullptr;
+  /// Rights of the peer over this side's regions, beside each region's own.
+  int access = kAccessAll;
+  std::uint8_t retry_count = kRetryCount;
+  std::uint8_t ack_timeout = kAckTimeout;
+  std::uint8_t rnr_retry = kRnrRetryForEver;
+  std::uint8_t min_rnr_timer = kMinRnrTimer;
+};
+
+/// Seriema's IBQueuePair (section 3.2): state control and one method an operation, nothing hidden.
+/// Buffers given to a post belong to the device until a completion of that post, or of a later one
+/// on the same queue pair, was polled; with kInlined they are free again when the post returns.
+/// Operations execute in the order of their posts.
+///
+/// Posts: any thread (as ibv_post_send(3)); they never wait on a peer, never allocate.
+class QueuePair {
+ public:
+  /// Makes an unconnected pair. Throws Error when the device grants less than asked (except inline
+  /// bytes). Setup only.
+  QueuePair(ProtectionDomain& pd, CompletionQueue& send_completions,
+            CompletionQueue& receive_completions, const QueuePairOptions& options = {});
+  QueuePair(const QueuePair&) = delete;
+  QueuePair& operator=(const QueuePair&) = delete;
+  ~QueuePair();
+
+  /// What the peer needs for its `connect`. Setup only.
+  Endpoint endpoint() const;
+  /// Takes the pair to the ready-to-send state (INIT, RTR, RTS). Throws Error that says what does
+  /// not fit (another kind of device, another host for shm, a state that is not RESET). Setup only.
+  void connect(const Endpoint& peer);
+  /// Takes the pair to the error state: everything outstanding completes with
+  /// IBV_WC_WR_FLUSH_ERR. Setup only.
+  void disconnect();
+  /// Any thread. Turns to IBV_QPS_ERR when the device breaks the pair.
+  ibv_qp_state state() const noexcept { return device_.qp_state(qp_); }
+
+  [[nodiscard]] Post post_write(LocalBuffer from, const RemoteMemoryLocator& to, std::uint64_t id,
+                                unsigned flags) noexcept;
+  /// Also consumes a receive of the peer, whose completion carries `immediate`.
+  [[nodiscard]] Post post_write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
+                                               std::uint32_t immediate, std::uint64_t id,
+                                               unsigned flags) noexcept;
+  [[nodiscard]] Post post_read(LocalBuffer into, const RemoteMemoryLocator& from, std::uint64_t id,
+                               unsigned flags) noexcept;
+  [[nodiscard]] Post post_send(LocalBuffer from, std::uint64_t id, unsigned flags) noexcept;
+  [[nodiscard]] Post post_send_with_immediate(LocalBuffer from, std::uint32_t immediate,
+                                              std::uint64_t id, unsigned flags) noexcept;
+  /// The 8 bytes at `target` (8-byte aligned) become `desired` if they equal `expected`; their old
+  /// value arrives in `old_value` (8 bytes) in either case.
+  [[nodiscard]] Post post_compare_and_swap(LocalBuffer old_value, const RemoteMemoryLocator& target,
+                                           std::uint64_t expected, std::uint64_t desired,
+                                           std::uint64_t id, unsigned flags) noexcept;
+  /// Adds `addend` to the 8 bytes at `target`; their old value arrives in `old_value`.
+  [[nodiscard]] Post post_fetch_and_add(LocalBuffer old_value, const RemoteMemoryLocator& target,
+                                        std::uint64_t addend, std::uint64_t id,
+                                        unsigned flags) noexcept;
+  /// Any work request or chain of them, as ibv_post_send(3). On anything but kOk, `*bad` is the
+  /// first one that was not posted.
+  [[nodiscard]] Post post(ibv_send_wr& requests, ibv_send_wr** bad) noexcept;
+  /// Not with a shared receive queue.
+  [[nodiscard]] Post post_receive(LocalBuffer buffer, std::uint64_t id) noexcept;
+
+  /// Polls the send completion queue until a completion arrives, at most for `timeout`. Errors at
+  /// once, instead of waiting for ever, when nothing signaled is outstanding. For a send completion
+  /// queue that serves this pair alone. Owner thread only.
+  enum class Wait : std::uint8_t { kCompleted, kNothingSignaled, kTimeout, kOverrun };
+  [[nodiscard]] Wait wait(ibv_wc& completion, std::chrono::milliseconds timeout) noexcept;
+
+  std::uint32_t max_inline() const noexcept { return max_inline_; }
+  std::uint32_t send_depth() const noexcept { return options_.send_depth; }
+  Device& device() const noexcept { return device_; }
+  CompletionQueue& send_completions() const noexcept { return send_completions_; }
+  ibv_qp* raw() const noexcept { return qp_; }
+
+ private:
+  Device& device_;
+  CompletionQueue& send_completions_;
+  QueuePairOptions options_;
+  ibv_qp* qp_;
+  std::uint32_t max_inline_;
+  std::uint32_t psn_;
+  /// Signaled posts so far and completions seen by `wait`; their difference is what wait may expect.
+  std::atomic<std::uint64_t> signaled_posted_{0};
+  std::uint64_t waited_{0};
+};
+
+}  // namespace dtutils
