@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+# cariama_layer(): one layer as library, installed header set and package component.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(CARIAMA_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/cariama")
+set(CARIAMA_TEMPLATE_DIR "${CMAKE_CURRENT_LIST_DIR}")
+
+# cariama_layer(<name> [DEPENDS <layer>...] [PACKAGES "<find_package arguments>"...] [LIBS <target>...])
+#
+# Makes the target cariama::<name> from src/**.cpp and include/<name>/**.hpp of the calling folder.
+#   DEPENDS   lower layers, linked PUBLIC; naming one that does not stand before this layer is an error
+#   PACKAGES  outside packages, each one string of find_package() arguments: found here, and found
+#             again by users of the installed package
+#   LIBS      targets of those packages, linked PUBLIC
+# A layer without sources is header-only.
+function(cariama_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;PACKAGES;LIBS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "cariama_layer(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/include/${name}/*.hpp")
+
+  foreach(package IN LISTS arg_PACKAGES)
+    separate_arguments(package)
+    find_package(${package} REQUIRED)
+  endforeach()
+
+  if(sources)
+    set(scope PUBLIC)
+    add_library(${name} ${sources})
+    target_include_directories(${name} PRIVATE src)
+    set_target_properties(${name} PROPERTIES OUTPUT_NAME cariama_${name})
+  else()
+    set(scope INTERFACE)
+    add_library(${name} INTERFACE)
+  endif()
+  add_library(cariama::${name} ALIAS ${name})
+  target_compile_features(${name} ${scope} cxx_std_20)
+  target_sources(${name} ${scope} FILE_SET HEADERS BASE_DIRS include FILES ${headers})
+  foreach(lower IN LISTS arg_DEPENDS)
+    if(NOT TARGET cariama::${lower})
+      message(FATAL_ERROR "layer ${name} depends on ${lower}, which is not a layer below it")
+    endif()
+    target_link_libraries(${name} ${scope} cariama::${lower})
+  endforeach()
+  target_link_libraries(${name} ${scope} ${arg_LIBS})
+
+  install(TARGETS ${name} EXPORT cariama-${name}-targets FILE_SET HEADERS)
+  install(EXPORT cariama-${name}-targets NAMESPACE cariama:: DESTINATION "${CARIAMA_PACKAGE_DIR}")
+  set_property(GLOBAL PROPERTY CARIAMA_NEEDS_${name}
+    "set(_cariama_below_${name} ${arg_DEPENDS})\nset(_cariama_packages_${name} \"${arg_PACKAGES}\")\n")
+  set_property(GLOBAL APPEND PROPERTY CARIAMA_LAYERS ${name})
+endfunction()
+
+# Installs the package files for every layer made so far.
+function(cariama_install_package)
+  get_property(layers GLOBAL PROPERTY CARIAMA_LAYERS)
+  set(needs)
+  foreach(layer IN LISTS layers)
+    get_property(layer_needs GLOBAL PROPERTY CARIAMA_NEEDS_${layer})
+    string(APPEND needs "${layer_needs}")
+  endforeach()
+  set(package "${PROJECT_BINARY_DIR}/package")
+  configure_package_config_file("${CARIAMA_TEMPLATE_DIR}/cariama-config.cmake.in"
+    "${package}/cariama-config.cmake" INSTALL_DESTINATION "${CARIAMA_PACKAGE_DIR}"
+    NO_SET_AND_CHECK_MACRO)
+  write_basic_package_version_file("${package}/cariama-config-version.cmake"
+    COMPATIBILITY SameMinorVersion)
+  file(GLOB find_modules "${CARIAMA_TEMPLATE_DIR}/Find*.cmake")
+  install(FILES "${package}/cariama-config.cmake" "${package}/cariama-config-version.cmake"
+    ${find_modules} DESTINATION "${CARIAMA_PACKAGE_DIR}")
+endfunction()
