@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/case.hpp"
+#include "harness/case.hpp"
 
 namespace bench {
 

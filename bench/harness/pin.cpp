@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Placement by sched_setaffinity(2).
-#include "bench/pin.hpp"
+#include "harness/pin.hpp"
 
 #include <sched.h>
 

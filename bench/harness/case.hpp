@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/batch.hpp"
+#include "harness/batch.hpp"
 
 namespace bench {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Barrier and exchange over the control block.
-#include "bench/channel.hpp"
+#include "harness/channel.hpp"
 
 #include <fmt/format.h>
 
 #include <stdexcept>
 #include <utility>
 
-#include "bench/wait.hpp"
+#include "harness/wait.hpp"
 
 namespace bench {
 

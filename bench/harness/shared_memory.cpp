@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Shared anonymous mappings.
-#include "bench/shared_memory.hpp"
+#include "harness/shared_memory.hpp"
 
 #include <sys/mman.h>
 

@@ -39,11 +39,11 @@
 // of their own: when it dies or a step takes longer than kStepLimit, the harness ends the bench.
 #pragma once
 
-#include "bench/batch.hpp"
-#include "bench/case.hpp"
-#include "bench/channel.hpp"
-#include "bench/clock.hpp"
-#include "bench/external.hpp"
-#include "bench/pin.hpp"
-#include "bench/shared_memory.hpp"
-#include "bench/suite.hpp"
+#include "harness/batch.hpp"
+#include "harness/case.hpp"
+#include "harness/channel.hpp"
+#include "harness/clock.hpp"
+#include "harness/external.hpp"
+#include "harness/pin.hpp"
+#include "harness/shared_memory.hpp"
+#include "harness/suite.hpp"

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "bench/control_block.hpp"
+#include "harness/control_block.hpp"
 
 namespace bench {
 

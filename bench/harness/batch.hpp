@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "bench/channel.hpp"
-#include "bench/clock.hpp"
+#include "harness/channel.hpp"
+#include "harness/clock.hpp"
 
 namespace bench {
 

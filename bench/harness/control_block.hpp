@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "bench/constants.hpp"
+#include "harness/constants.hpp"
 
 namespace bench {
 

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "bench/clock.hpp"
-#include "bench/constants.hpp"
+#include "harness/clock.hpp"
+#include "harness/constants.hpp"
 
 namespace bench {
 
