@@ -6,10 +6,11 @@ include(GNUInstallDirs)
 set(CARIAMA_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/cariama")
 set(CARIAMA_TEMPLATE_DIR "${CMAKE_CURRENT_LIST_DIR}")
 
-# cariama_layer(<name> [DEPENDS <layer>...] [PACKAGES "<find_package arguments>"...] [LIBS <target>...])
+# cariama_layer(<name> [DEPENDS <layer>...] [PACKAGES "<find_package arguments>"...]
+#               [LIBS <target>...])
 #
 # Makes the target cariama::<name> from src/**.cpp and include/<name>/**.hpp of the calling folder.
-#   DEPENDS   lower layers, linked PUBLIC; naming one that does not stand before this layer is an error
+#   DEPENDS   lower layers, linked PUBLIC; naming one that does not stand before it is an error
 #   PACKAGES  outside packages, each one string of find_package() arguments: found here, and found
 #             again by users of the installed package
 #   LIBS      targets of those packages, linked PUBLIC
@@ -49,8 +50,9 @@ function(cariama_layer name)
 
   install(TARGETS ${name} EXPORT cariama-${name}-targets FILE_SET HEADERS)
   install(EXPORT cariama-${name}-targets NAMESPACE cariama:: DESTINATION "${CARIAMA_PACKAGE_DIR}")
-  set_property(GLOBAL PROPERTY CARIAMA_NEEDS_${name}
-    "set(_cariama_below_${name} ${arg_DEPENDS})\nset(_cariama_packages_${name} \"${arg_PACKAGES}\")\n")
+  set(needs "set(_cariama_below_${name} ${arg_DEPENDS})\n")
+  string(APPEND needs "set(_cariama_packages_${name} \"${arg_PACKAGES}\")\n")
+  set_property(GLOBAL PROPERTY CARIAMA_NEEDS_${name} "${needs}")
   set_property(GLOBAL APPEND PROPERTY CARIAMA_LAYERS ${name})
 endfunction()
 

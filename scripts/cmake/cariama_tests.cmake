@@ -19,16 +19,17 @@ function(cariama_contract_device name)
   set_property(GLOBAL PROPERTY CARIAMA_CONTRACT_${name}_LABELS "${arg_LABELS}")
 endfunction()
 
-# cariama_register_suite(<target> <prefix> LABELS <label>... [PROPERTIES <name> <value>...])
+# cariama_register_suite(<target> <prefix> LABELS <label>... TIMEOUT <seconds>
+#                        [ENVIRONMENT <VAR=value>...])
 #
-# Registers each test case of a Catch2 program as the ctest "<prefix>: <test case>". Lists survive
+# Registers each test case of a Catch2 program as the ctest "<prefix>:<test case>". Lists survive
 # catch_discover_tests() only in a file that ctest reads after the list of tests.
 function(cariama_register_suite target prefix)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "TIMEOUT" "LABELS;ENVIRONMENT")
   string(MAKE_C_IDENTIFIER "${prefix}_tests" list)
   # OUTPUT_SUFFIX has no effect without OUTPUT_DIR, except that it makes the file names of several
   # registrations of one program differ.
-  catch_discover_tests(${target} TEST_PREFIX "${prefix}: " TEST_LIST ${list}
+  catch_discover_tests(${target} TEST_PREFIX "${prefix}:" TEST_LIST ${list}
     OUTPUT_SUFFIX "${prefix}")
   set(file "${CMAKE_CURRENT_BINARY_DIR}/${list}_properties.cmake")
   file(WRITE "${file}" "foreach(test IN LISTS ${list})
