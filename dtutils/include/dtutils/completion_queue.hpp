@@ -2,6 +2,8 @@
 // Completion queues, the channel a thread can sleep on, and completions explained in words.
 #pragma once
 
+#include <arpa/inet.h>
+
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -16,6 +18,11 @@ namespace dtutils {
 std::string describe(const ibv_wc& completion);
 /// The short form for a bare status.
 const char* describe(ibv_wc_status status) noexcept;
+/// The immediate data of a receive completion, as the sender gave it: `ibv_wc::imm_data` itself is
+/// in network byte order. Any thread.
+inline std::uint32_t immediate_of(const ibv_wc& completion) noexcept {
+  return ntohl(completion.imm_data);
+}
 
 /// Owns an ibv_comp_channel: lets a thread sleep until a completion arrives.
 class CompletionChannel {

@@ -11,6 +11,7 @@
 #include "dtutils/limits.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/shared_receive_queue.hpp"
+#include "dtutils/work_request.hpp"
 
 namespace dtutils {
 
@@ -23,19 +24,6 @@ enum class Post : std::uint8_t {
   kBroken,
   /// The device refuses the request itself: too many bytes inline, too many elements, bad opcode.
   kInvalid,
-};
-
-/// Flags of one work request; combine with |.
-enum PostFlags : unsigned {
-  kUnsignaled = 0,
-  kSignaled = IBV_SEND_SIGNALED,
-  /// The bytes are copied by the post itself: the local buffer needs no lkey and may be reused at
-  /// once. At most QueuePair::max_inline() bytes.
-  kInlined = IBV_SEND_INLINE,
-  /// Waits for earlier reads and atomics of this queue pair.
-  kFenced = IBV_SEND_FENCE,
-  /// Raises an event at a peer that armed its queue for solicited completions only.
-  kSolicited = IBV_SEND_SOLICITED,
 };
 
 struct QueuePairOptions {
@@ -82,52 +70,87 @@ class QueuePair {
   ibv_qp_state state() const noexcept { return device_.qp_state(qp_); }
 
   [[nodiscard]] Post post_write(LocalBuffer from, const RemoteMemoryLocator& to, std::uint64_t id,
-                                unsigned flags) noexcept;
-  /// Also consumes a receive of the peer, whose completion carries `immediate`.
+                                unsigned flags) noexcept {
+    return post_one(WorkRequest(IBV_WR_RDMA_WRITE, from, id, flags).at(to));
+  }
+  /// Also consumes a receive of the peer, whose completion carries `immediate` (see
+  /// immediate_of in completion_queue.hpp).
   [[nodiscard]] Post post_write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
                                                std::uint32_t immediate, std::uint64_t id,
-                                               unsigned flags) noexcept;
+                                               unsigned flags) noexcept {
+    return post_one(
+        WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from, id, flags).at(to).immediate(immediate));
+  }
   [[nodiscard]] Post post_read(LocalBuffer into, const RemoteMemoryLocator& from, std::uint64_t id,
-                               unsigned flags) noexcept;
-  [[nodiscard]] Post post_send(LocalBuffer from, std::uint64_t id, unsigned flags) noexcept;
+                               unsigned flags) noexcept {
+    return post_one(WorkRequest(IBV_WR_RDMA_READ, into, id, flags).at(from));
+  }
+  [[nodiscard]] Post post_send(LocalBuffer from, std::uint64_t id, unsigned flags) noexcept {
+    WorkRequest request(IBV_WR_SEND, from, id, flags);
+    return post_one(request);
+  }
   [[nodiscard]] Post post_send_with_immediate(LocalBuffer from, std::uint32_t immediate,
-                                              std::uint64_t id, unsigned flags) noexcept;
+                                              std::uint64_t id, unsigned flags) noexcept {
+    return post_one(WorkRequest(IBV_WR_SEND_WITH_IMM, from, id, flags).immediate(immediate));
+  }
   /// The 8 bytes at `target` (8-byte aligned) become `desired` if they equal `expected`; their old
   /// value arrives in `old_value` (8 bytes) in either case.
   [[nodiscard]] Post post_compare_and_swap(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                            std::uint64_t expected, std::uint64_t desired,
-                                           std::uint64_t id, unsigned flags) noexcept;
+                                           std::uint64_t id, unsigned flags) noexcept {
+    return post_one(WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value, id, flags)
+                        .at(target, expected, desired));
+  }
   /// Adds `addend` to the 8 bytes at `target`; their old value arrives in `old_value`.
   [[nodiscard]] Post post_fetch_and_add(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                         std::uint64_t addend, std::uint64_t id,
-                                        unsigned flags) noexcept;
+                                        unsigned flags) noexcept {
+    return post_one(
+        WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value, id, flags).at(target, addend, 0));
+  }
   /// Any work request or chain of them, as ibv_post_send(3). On anything but kOk, `*bad` is the
   /// first one that was not posted.
   [[nodiscard]] Post post(ibv_send_wr& requests, ibv_send_wr** bad) noexcept;
-  /// Not with a shared receive queue.
+  /// Not with a shared receive queue. Only after connect.
   [[nodiscard]] Post post_receive(LocalBuffer buffer, std::uint64_t id) noexcept;
 
+  enum class Wait : std::uint8_t { kCompleted, kNothingSignaled, kTimeout, kOverrun };
   /// Polls the send completion queue until a completion arrives, at most for `timeout`. Errors at
   /// once, instead of waiting for ever, when nothing signaled is outstanding. For a send completion
-  /// queue that serves this pair alone. Owner thread only.
-  enum class Wait : std::uint8_t { kCompleted, kNothingSignaled, kTimeout, kOverrun };
+  /// queue that serves this pair alone and is polled by nobody else. Owner thread only.
   [[nodiscard]] Wait wait(ibv_wc& completion, std::chrono::milliseconds timeout) noexcept;
 
   std::uint32_t max_inline() const noexcept { return max_inline_; }
+  /// As granted: at least what was asked for.
   std::uint32_t send_depth() const noexcept { return options_.send_depth; }
   Device& device() const noexcept { return device_; }
   CompletionQueue& send_completions() const noexcept { return send_completions_; }
   ibv_qp* raw() const noexcept { return qp_; }
 
  private:
+  Post post_one(WorkRequest& request) noexcept {
+    ibv_send_wr* bad = nullptr;
+    const int code = ibv_post_send(qp_, &request.raw(), &bad);
+    if (code != 0) [[unlikely]] {
+      return refusal(code);
+    }
+    if (request.raw().send_flags & IBV_SEND_SIGNALED) {
+      // Relaxed: only a count; what it counts is ordered by the completion queue.
+      signaled_posted_.fetch_add(1, std::memory_order_relaxed);
+    }
+    return Post::kOk;
+  }
+  Post refusal(int code) const noexcept;
+
   Device& device_;
   CompletionQueue& send_completions_;
   QueuePairOptions options_;
   ibv_qp* qp_;
   std::uint32_t max_inline_;
   std::uint32_t psn_;
-  /// Signaled posts so far and completions seen by `wait`; their difference is what wait may expect.
-  std::atomic<std::uint64_t> signaled_posted_{0};
+  /// Signaled posts so far and completions seen by `wait`; their difference is what wait may
+  /// expect. On a cache line of its own: the members above are read by every posting thread.
+  alignas(kCacheLine) std::atomic<std::uint64_t> signaled_posted_{0};
   std::uint64_t waited_{0};
 };
 

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// The one place where send work requests are filled in, for QueuePair and Transmitter.
+#pragma once
+
+#include <arpa/inet.h>
+
+#include <cstdint>
+
+#include "dtutils/memory_region.hpp"
+
+namespace dtutils {
+
+/// Flags of one work request; combine with |.
+enum PostFlags : unsigned {
+  kUnsignaled = 0,
+  kSignaled = IBV_SEND_SIGNALED,
+  /// The bytes are copied by the post itself: the local buffer needs no lkey and may be reused at
+  /// once. At most QueuePair::max_inline() bytes.
+  kInlined = IBV_SEND_INLINE,
+  /// Waits for earlier reads and atomics of this queue pair.
+  kFenced = IBV_SEND_FENCE,
+  /// Raises an event at a peer that armed its queue for solicited completions only.
+  kSolicited = IBV_SEND_SOLICITED,
+};
+
+/// One ibv_send_wr and its only scatter/gather element, on the stack of a post. Fields that the
+/// operation does not use stay unset: to clear all 128 bytes would be a good part of a small post.
+class WorkRequest {
+ public:
+  WorkRequest(ibv_wr_opcode opcode, LocalBuffer local, std::uint64_t id, unsigned flags) noexcept {
+    element_.addr = reinterpret_cast<std::uint64_t>(local.address);
+    element_.length = local.length;
+    element_.lkey = local.lkey;
+    request_.wr_id = id;
+    request_.next = nullptr;
+    request_.sg_list = &element_;
+    // An element of length 0 means 2 GiB to some hardware, so no bytes means no element.
+    request_.num_sge = local.length != 0;
+    request_.opcode = opcode;
+    request_.send_flags = flags;
+  }
+  WorkRequest(const WorkRequest&) = delete;
+  WorkRequest& operator=(const WorkRequest&) = delete;
+
+  /// The far side of a READ or WRITE.
+  WorkRequest& at(const RemoteMemoryLocator& remote) noexcept {
+    request_.wr.rdma.remote_addr = remote.address;
+    request_.wr.rdma.rkey = remote.rkey;
+    return *this;
+  }
+  /// The far side of an atomic; `swap` is used by compare-and-swap only.
+  WorkRequest& at(const RemoteMemoryLocator& remote, std::uint64_t compare_or_add,
+                  std::uint64_t swap) noexcept {
+    request_.wr.atomic.remote_addr = remote.address;
+    request_.wr.atomic.rkey = remote.rkey;
+    request_.wr.atomic.compare_add = compare_or_add;
+    request_.wr.atomic.swap = swap;
+    return *this;
+  }
+  WorkRequest& immediate(std::uint32_t value) noexcept {
+    request_.imm_data = htonl(value);
+    return *this;
+  }
+
+  ibv_send_wr& raw() noexcept { return request_; }
+
+ private:
+  ibv_sge element_;
+  ibv_send_wr request_;
+};
+
+}  // namespace dtutils
