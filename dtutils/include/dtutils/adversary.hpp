@@ -29,11 +29,12 @@ struct Adversary {
   std::uint64_t kill_after = 0;
 };
 
-/// Reads "seed=7,delay=50,rnr=16,break=1000,kill=0" (any subset; a bare number is the seed; "0" and
-/// "off" give nothing). Throws Error on anything else. Setup only.
+/// Reads "seed=7,delay=50,rnr=16,break=1000,kill=0": any subset in any order, each key once; what
+/// is missing keeps its default. A bare number other than 0 is a seed. "", "0" and "off" give
+/// nothing. Throws Error that quotes the part it cannot read. Setup only.
 std::optional<Adversary> parse_adversary(std::string_view text);
 
-/// The inverse, for messages: paste it into CARIAMA_SHM_ADVERSARY to repeat a run.
+/// The inverse, with every key, for messages: paste it into CARIAMA_SHM_ADVERSARY to repeat a run.
 std::string to_string(const Adversary& adversary);
 
 }  // namespace dtutils

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The control path of an RDMA device: open, register, create, connect. The data path is libibverbs'.
+// The control path of an RDMA device: open, register, create, connect. The data path is
+// libibverbs'.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -17,6 +18,9 @@
 namespace dtutils {
 
 enum class DeviceKind : std::uint8_t { kVerbs = 1, kShm = 2 };
+
+/// "verbs" or "shm".
+const char* to_string(DeviceKind kind) noexcept;
 
 /// What the user may fix; everything left empty is chosen, and `DeviceInfo::reason` says why.
 struct DeviceOptions {
@@ -42,16 +46,18 @@ struct DeviceInfo {
   ibv_mtu mtu;
   /// IBV_LINK_LAYER_INFINIBAND or IBV_LINK_LAYER_ETHERNET; IBV_LINK_LAYER_UNSPECIFIED for shm.
   int link_layer;
-  /// Upper limits for what one object may ask for.
+  /// Upper limits for what one object may ask for: requests in a send, receive or shared receive
+  /// queue, elements of one request, inline bytes of one request, entries of a completion queue.
   std::uint32_t max_work_requests;
   std::uint32_t max_scatter_gather;
+  /// Found by trying (libibverbs cannot be asked), with kScatterGather elements; may be 0.
   std::uint32_t max_inline;
   std::uint32_t max_completions;
   /// True when 8-byte compare-and-swap and fetch-and-add are offered.
   bool atomics;
   /// True when those are atomic also against the target's own CPU atomics (always so on shm).
   bool atomics_with_cpu;
-  /// Same value on every process of this host (and PID namespace).
+  /// Same value in every process of this host and PID namespace.
   std::uint64_t host;
   /// Why this device, port, GID and MTU, in words.
   std::string reason;
@@ -74,6 +80,13 @@ struct DeviceEntry {
 ///
 /// Prefer the owning classes (ProtectionDomain, MemoryRegion, CompletionQueue, QueuePair, ...);
 /// they call this one. Raw objects must be destroyed before their device, children first.
+///
+/// fork(2): the process that opened the device goes on undisturbed whatever its children do, as
+/// long as they leave the device's objects alone. A child must exec(2) or end with _exit(2); it may
+/// open a device of its own, but may neither use nor destroy what it inherited. On kernels
+/// before 5.12 a verbs device also hides registered memory from the child (ibv_fork_init(3)), which
+/// must not touch the pages that hold it.
+///
 /// All methods: any thread, setup only, unless they say otherwise.
 class Device {
  public:
@@ -86,7 +99,10 @@ class Device {
   virtual ibv_pd* alloc_pd() = 0;
   virtual void dealloc_pd(ibv_pd* pd) noexcept = 0;
 
-  /// Registers [address, address + length); `access` is made of IBV_ACCESS_* flags. On shm, memory
+  /// Registers [address, address + length); `access` is made of IBV_ACCESS_LOCAL_WRITE,
+  /// IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_READ and IBV_ACCESS_REMOTE_ATOMIC, where remote
+  /// write and atomics require local write. Any other flag is refused, relaxed ordering among them:
+  /// the layers above rely on writes of one queue pair becoming visible in order. On shm, memory
   /// of a `SharedSegment` (everything our allocators hand out) is reached by peers directly; other
   /// memory goes by process_vm_readv/writev and cannot be the target of remote atomics.
   virtual ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) = 0;
@@ -106,7 +122,8 @@ class Device {
   virtual ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr& attributes) = 0;
   virtual void destroy_srq(ibv_srq* srq) noexcept = 0;
 
-  /// Reliable connected (IBV_QPT_RC) only. On return `attributes.cap` holds what was granted.
+  /// Reliable connected (IBV_QPT_RC) only. On return `attributes.cap` holds what was granted: at
+  /// least what was asked, except inline bytes, of which a device grants what it has.
   virtual ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) = 0;
   virtual void destroy_qp(ibv_qp* qp) noexcept = 0;
   /// As ibv_modify_qp(3). On shm the peer is named by `ah_attr.grh.dgid` and `dest_qp_num`.
@@ -121,14 +138,19 @@ class Device {
  protected:
   Device() = default;
   DeviceInfo info_{};
+
+ private:
+  /// Adds to `info_.reason` why `auto` came to this device.
+  friend std::unique_ptr<Device> open_device(std::string_view, const DeviceOptions&);
 };
 
 /// All devices of this machine; `shm` is always among them, last. Setup only.
 std::vector<DeviceEntry> list_devices();
 
-/// Opens a device by name (`shm`, `mlx5_0`, `rxe0`, ...) or `auto`: the first usable verbs device,
-/// else shm. The environment variable CARIAMA_DEVICE replaces `auto`. Throws Error: no such device
-/// (the message lists those that exist), no permission, no active port, no usable GID. Setup only.
+/// Opens a device by name (`shm`, `mlx5_0`, `rxe0`, ...) or `auto`: the device that the environment
+/// variable CARIAMA_DEVICE names, else the first usable verbs device, else shm. Throws Error: no
+/// such device (the message lists those that exist), no permission, no active port, no usable GID,
+/// an option that the device cannot satisfy. Setup only.
 std::unique_ptr<Device> open_device(std::string_view name = "auto",
                                     const DeviceOptions& options = {});
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Reads the boot id and the PID namespace from /proc.
+#include "host_id.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "dtutils/error.hpp"
+
+namespace dtutils {
+namespace {
+
+constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
+constexpr const char* kPidNamespace = "/proc/self/ns/pid";
+constexpr const char* kRemedy = "mount /proc in this container or chroot";
+
+std::string read_boot_id() {
+  const int fd = ::open(kBootId, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw Error(kBootId, "cannot open it", kRemedy, errno);
+  char text[64];
+  const ssize_t size = ::read(fd, text, sizeof text);
+  const int code = errno;
+  ::close(fd);
+  if (size <= 0) throw Error(kBootId, "cannot read it", kRemedy, size < 0 ? code : 0);
+  return {text, static_cast<std::size_t>(size)};
+}
+
+std::string read_pid_namespace() {
+  char text[64];
+  const ssize_t size = ::readlink(kPidNamespace, text, sizeof text);
+  if (size < 0) throw Error(kPidNamespace, "cannot read it", kRemedy, errno);
+  return {text, static_cast<std::size_t>(size)};
+}
+
+}  // namespace
+
+std::uint64_t host_id() { return fnv1a(read_pid_namespace(), fnv1a(read_boot_id())); }
+
+}  // namespace dtutils
