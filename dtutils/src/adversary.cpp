@@ -47,7 +47,6 @@ std::optional<Adversary> parse_adversary(std::string_view text) {
     const bool bare = equals == std::string_view::npos;
     const std::string_view key = bare ? "seed" : part.substr(0, equals);
     const std::string_view digits = bare ? part : part.substr(equals + 1);
-    if (!seen.insert(key).second) refuse(text, part, "sets the same key a second time");
     if (key == "seed") {
       adversary.seed = number(part, digits, k64);
     } else if (key == "delay") {
@@ -61,6 +60,7 @@ std::optional<Adversary> parse_adversary(std::string_view text) {
     } else {
       refuse(text, part, "has none of the keys seed, delay, rnr, break, kill");
     }
+    if (!seen.insert(key).second) refuse(text, part, "sets the same key a second time");
     if (part.size() == rest.size()) return adversary;
     rest.remove_prefix(part.size() + 1);
   }
