@@ -98,8 +98,8 @@ class QueuePair {
   [[nodiscard]] Post post_compare_and_swap(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                            std::uint64_t expected, std::uint64_t desired,
                                            std::uint64_t id, unsigned flags) noexcept {
-    return post_one(WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value, id, flags)
-                        .at(target, expected, desired));
+    return post_one(
+        WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value, id, flags).at(target, expected, desired));
   }
   /// Adds `addend` to the 8 bytes at `target`; their old value arrives in `old_value`.
   [[nodiscard]] Post post_fetch_and_add(LocalBuffer old_value, const RemoteMemoryLocator& target,
