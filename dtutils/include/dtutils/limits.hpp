@@ -39,7 +39,8 @@ inline constexpr std::uint32_t kSignalInterval = 32;
 inline constexpr std::uint32_t kWindow = 192;
 inline constexpr std::uint32_t kSignalAllFrom = 128;
 
-static_assert(kWindow - kSignalAllFrom >= kSharingThreads, "W - T >= n, or a thread can starve");
+static_assert(kWindow - kSignalAllFrom >= 2 * kSharingThreads - 1,
+              "W - T >= 2n - 1, or threads that stop can block another");
 static_assert(kSendDepth >= kWindow + kSharingThreads - 1, "the send queue must hold W + n - 1");
 static_assert(kSignalInterval * 2 <= kSignalAllFrom, "retire at least twice before the band");
 

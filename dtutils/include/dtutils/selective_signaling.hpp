@@ -10,7 +10,7 @@
 namespace dtutils {
 
 /// A promise that a piece of memory is free again: true once the counter has passed the ticket.
-/// Trivially copyable. Any thread, wait-free.
+/// Trivially copyable; the Transmitter that gave it must outlive it. Any thread, wait-free.
 struct RetireTag {
   const std::atomic<std::uint64_t>* retired = nullptr;
   std::uint64_t ticket = 0;
@@ -24,13 +24,172 @@ struct RetireTag {
 
 /// n, k, T and W of the protocol; see SelectiveSignaling for the relations they must keep.
 struct SignalingParameters {
+  /// n: most threads that may use it at the same time. With 1 the counters cost no locked
+  /// instruction; then two calls must never overlap, whichever threads they are made by.
   std::uint32_t sharing_threads = kSharingThreads;
+  /// k: one request in this many is signaled. A power of two.
   std::uint32_t signal_interval = kSignalInterval;
+  /// T: from this many unretired requests on, every request is signaled.
   std::uint32_t signal_all_from = kSignalAllFrom;
+  /// W: most unretired requests.
   std::uint32_t window = kWindow;
+
+  /// The usual k and T with a window that `threads` threads need.
+  static SignalingParameters for_threads(std::uint32_t threads) noexcept;
+
+  /// What the protocol can have outstanding on the send queue: W + n - 1.
+  std::uint32_t needed_send_depth() const noexcept { return window + sharing_threads - 1; }
+  /// What it can leave in the completion queue: every outstanding request when the queue pair
+  /// breaks, since then unsignaled ones complete too, and the marker that ends the clean-up.
+  std::uint32_t needed_completion_depth() const noexcept { return needed_send_depth() + 1; }
 
   /// Throws Error that names the relation which does not hold. Setup only.
   void check(std::uint32_t send_depth, std::uint32_t completion_depth) const;
+};
+
+/// Decides which work requests are signaled and when memory may be used again. It knows no device:
+/// the caller posts and polls. The protocol, for one request:
+///
+///     ticket = take()
+///     while judge(ticket) == kWait: poll one completion, and retire(its ticket)
+///     post it with its ticket, signaled if judge said so
+///     its memory may be used again when tag(), asked after the post returned, is done
+///
+/// with issued and retired the two counters, take() = issued++, retire(s): retired = max(retired,
+/// s + 1), tag() = {issued, done when retired > it}, and judge(t): wait while t - retired >= W;
+/// signaled if t is the last of k, or if t - retired >= T.
+///
+/// Why it is right. At most n threads; each may stop for good between any two steps. The device
+/// executes in the order of posts and completes in that order; polling a completion frees the send
+/// queue's slots of that request and of all posted before it.
+///  1. *Send queue.* At most W + n - 1 requests are outstanding. Let s be the largest ticket polled
+///     so far. Whoever passed judge saw retired <= s + 1, so tickets above s + W are not posted:
+///     at most W outstanding tickets are above s. An outstanding ticket below s was posted after s
+///     but taken before it, so its thread held it, unposted, when s was posted: one for each other
+///     thread, n - 1. (Before the first poll the same holds with s = 0.)
+///  2. *Completion queue.* What is in it is outstanding in that sense: the bound of 1 holds, plus
+///     one for the marker after a failure.
+///  3. *No reuse before completion.* retired > tag means that some ticket s >= tag has completed.
+///     Posts of one queue pair are totally ordered by the lock inside ibv_post_send. Had s been
+///     posted before our request, its take() would happen before our post, and tag(), read after
+///     our post, would be at least s + 1. So s was posted after our request, which is done too.
+///  4. *Nobody is blocked* by threads that stopped, if W - T >= 2n - 1. Say a thread waits for ever
+///     with ticket t; retired has its final value r, and t >= r + W. All tickets of the band
+///     [r + T, r + W) were taken. One of them that was posted saw retired <= r, was signaled, and
+///     completes; polled by a live thread it would raise retired above r. So each ticket of the
+///     band is held unposted, or was polled but not retired, by a thread that stopped; live threads
+///     that wait hold tickets from r + W on. A stopped thread can hold one of each kind (it polls
+///     while it holds a ticket), so n - 1 of them account for at most 2(n - 1) tickets, and the
+///     band has more. One completion at a time must be polled for this.
+///     The wait is bounded: no ticket above t is posted meanwhile, so only the at most W + n - 1
+///     outstanding requests and the n - 1 smaller unposted tickets complete before t may pass.
+/// Spin checks 1 to 4 with three threads: tests/dtutils/model/selective_signaling.pml.
+///
+/// Tickets start at 1. Any thread, wait-free, unless said otherwise.
+class SelectiveSignaling {
+ public:
+  /// `parameters` must have passed check(). Setup only.
+  explicit SelectiveSignaling(const SignalingParameters& parameters) noexcept
+      : interval_mask_(parameters.signal_interval - 1),
+        window_(parameters.window),
+        exclusive_(parameters.sharing_threads == 1),
+        band_(parameters.signal_all_from) {}
+  SelectiveSignaling(const SelectiveSignaling&) = delete;
+  SelectiveSignaling& operator=(const SelectiveSignaling&) = delete;
+
+  enum class Verdict : std::uint8_t {
+    kUnsignaled,
+    kSignaled,
+    /// Poll and ask again.
+    kWait,
+    /// fail() was called: the ticket is not to be posted.
+    kBroken,
+  };
+
+  std::uint64_t take() noexcept {
+    if (exclusive_) {
+      const std::uint64_t ticket = issued_.load(std::memory_order_relaxed);
+      issued_.store(ticket + 1, std::memory_order_relaxed);
+      return ticket;
+    }
+    // Relaxed: argument 3 needs only the order of this counter and of the posts.
+    return issued_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  /// The common case of judge, in one comparison: the ticket is below the band and nothing has
+  /// failed, so it is posted, and it is signaled if signals_regularly().
+  bool below_band(std::uint64_t ticket) const noexcept {
+    // Acquire: pairs with retire, so that slots freed by the poll before it are seen to be free.
+    // A ticket that others have overtaken wraps round and takes the slow way, as all do after fail.
+    return ticket - retired_.load(std::memory_order_acquire) <
+           band_.load(std::memory_order_relaxed);
+  }
+  bool signals_regularly(std::uint64_t ticket) const noexcept {
+    return (ticket & interval_mask_) == interval_mask_;
+  }
+
+  Verdict judge(std::uint64_t ticket) const noexcept {
+    const std::uint64_t band = band_.load(std::memory_order_relaxed);
+    if (band == kNoBand) {
+      return Verdict::kBroken;
+    }
+    const auto unretired =
+        static_cast<std::int64_t>(ticket - retired_.load(std::memory_order_acquire));
+    if (unretired >= static_cast<std::int64_t>(window_)) {
+      return Verdict::kWait;
+    }
+    return unretired >= static_cast<std::int64_t>(band) || signals_regularly(ticket)
+               ? Verdict::kSignaled
+               : Verdict::kUnsignaled;
+  }
+
+  /// A completion of this ticket was polled, and it was a success.
+  void retire(std::uint64_t ticket) noexcept { raise(ticket + 1); }
+
+  /// The queue pair is broken: from now on every ticket is judged kBroken. Tags stay as they are,
+  /// since the device may still be busy with their memory.
+  void fail() noexcept { band_.store(kNoBand, std::memory_order_relaxed); }
+  /// After fail(), when everything posted before it has been flushed: all tags are done.
+  void retire_all() noexcept { raise(kAllRetired); }
+
+  /// For memory used by posts that have returned. With one thread it is that of the last post
+  /// itself; among several the next ticket stands for it, because a smaller one may have been
+  /// posted later.
+  RetireTag tag() const noexcept {
+    // Relaxed: the lock inside the post before it keeps the load behind it (argument 3).
+    return {&retired_, issued_.load(std::memory_order_relaxed) - exclusive_};
+  }
+
+  /// One more than the largest ticket known to have completed.
+  std::uint64_t retired() const noexcept { return retired_.load(std::memory_order_acquire); }
+  /// The ticket that take() would give now.
+  std::uint64_t issued() const noexcept { return issued_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint64_t kNoBand = 0;
+  static constexpr std::uint64_t kAllRetired = std::uint64_t{1} << 63;
+
+  /// Wait-free: each failed exchange means that the counter grew towards `to`.
+  void raise(std::uint64_t to) noexcept {
+    std::uint64_t seen = retired_.load(std::memory_order_relaxed);
+    if (exclusive_) {
+      // Release: pairs with RetireTag::done in a thread that is handed the memory.
+      retired_.store(seen < to ? to : seen, std::memory_order_release);
+      return;
+    }
+    while (seen < to && !retired_.compare_exchange_weak(seen, to, std::memory_order_release,
+                                                        std::memory_order_relaxed)) {
+    }
+  }
+
+  // Each on a cache line of its own: issued changes with every post, retired with every completion,
+  // the rest never (band_: at the one failure).
+  alignas(kCacheLine) std::atomic<std::uint64_t> issued_{1};
+  alignas(kCacheLine) std::atomic<std::uint64_t> retired_{1};
+  alignas(kCacheLine) const std::uint64_t interval_mask_;
+  const std::uint64_t window_;
+  const bool exclusive_;
+  std::atomic<std::uint64_t> band_;
 };
 
 }  // namespace dtutils

@@ -39,18 +39,22 @@ class Backoff {
 /// A point in time after which a bounded wait gives up. Owner thread only.
 class Deadline {
  public:
-  explicit Deadline(std::chrono::nanoseconds timeout) noexcept
-      : end_(std::chrono::steady_clock::now() + timeout) {}
+  /// nanoseconds::max() means never.
+  explicit Deadline(std::chrono::nanoseconds timeout) noexcept : end_(after(timeout)) {}
   /// Looks at the clock at the first and then at every 16th call, since that costs more than a
   /// poll; so a loop that asks once a poll ends a little late, never early.
-  bool passed() noexcept {
-    return calls_++ % kPollsPerClock == 0 && std::chrono::steady_clock::now() >= end_;
-  }
+  bool passed() noexcept { return calls_++ % kPollsPerClock == 0 && Clock::now() >= end_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  static Clock::time_point after(std::chrono::nanoseconds timeout) noexcept {
+    const Clock::time_point now = Clock::now();
+    return timeout < Clock::time_point::max() - now ? now + timeout : Clock::time_point::max();
+  }
+
   static constexpr std::uint32_t kPollsPerClock = 16;
   std::uint32_t calls_ = 0;
-  std::chrono::steady_clock::time_point end_;
+  Clock::time_point end_;
 };
 
 }  // namespace dtutils

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// What a thread does while it waits on a Synchronizer: upper layers install it.
+#pragma once
+
+namespace dtutils {
+
+class Synchronizer;
+
+/// One step of a thread's waiting: serve something (poll queue pairs, handle incoming calls), or
+/// suspend the fiber that waits on `waited` until it is over. True when it did something, false
+/// when there was nothing to do, so that the waiter backs off. A plain function and its context,
+/// because DTutils is below whoever has something to serve. It may throw: a fiber that is cancelled
+/// leaves its wait by an exception.
+struct WaitHook {
+  bool (*step)(void* context, const Synchronizer& waited) = nullptr;
+  void* context = nullptr;
+};
+
+/// Installs a hook for the calling thread and returns the one before; an empty one removes it. A
+/// fiber scheduler calls it at each switch between fibers and the thread's own stack. Any thread,
+/// wait-free.
+WaitHook set_wait_hook(WaitHook hook) noexcept;
+
+/// Runs one step of the calling thread's hook; false when there is none, or nothing to do.
+bool run_wait_hook(const Synchronizer& waited);
+
+/// Installs a hook for the calling thread as long as it lives. Owner thread only.
+class ScopedWaitHook {
+ public:
+  explicit ScopedWaitHook(WaitHook hook) noexcept : before_(set_wait_hook(hook)) {}
+  ScopedWaitHook(const ScopedWaitHook&) = delete;
+  ScopedWaitHook& operator=(const ScopedWaitHook&) = delete;
+  ~ScopedWaitHook() { set_wait_hook(before_); }
+
+ private:
+  WaitHook before_;
+};
+
+}  // namespace dtutils

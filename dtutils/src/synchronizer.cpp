@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Waiting on a Synchronizer.
+#include "dtutils/synchronizer.hpp"
+
+#include "dtutils/wait.hpp"
+#include "dtutils/wait_hook.hpp"
+
+namespace dtutils {
+
+Synchronizer::Outcome Synchronizer::wait() { return wait_for(std::chrono::nanoseconds::max()); }
+
+Synchronizer::Outcome Synchronizer::wait_for(std::chrono::nanoseconds timeout) {
+  Deadline deadline(timeout);
+  Backoff backoff;
+  for (;;) {
+    // One look decides everything: after it the memory may be gone.
+    const std::uint64_t word = load();
+    if (pending(word) == 0) {
+      return failures(word) == 0 ? Outcome::kDone : Outcome::kFailed;
+    }
+    if (deadline.passed()) {
+      return Outcome::kTimeout;
+    }
+    if (run_wait_hook(*this)) {
+      backoff.reset();
+    } else {
+      backoff.pause();
+    }
+  }
+}
+
+}  // namespace dtutils
