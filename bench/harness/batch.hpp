@@ -11,8 +11,8 @@
 namespace bench {
 
 // Thrown by a variant that cannot run here (a program is not installed, a device is missing). The
-// variant is left out and its reason is shown below the table; the bench goes on. Only process 0
-// may throw it, and only from a variant without an `assist`.
+// variant is left out from then on, its reason is shown below the table, and the bench goes on.
+// Only process 0 may throw it, and only from a variant without an `assist`.
 class Skip : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

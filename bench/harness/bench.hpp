@@ -31,7 +31,8 @@
 //                                  lines->pong.store(count);
 //                                }
 //                              }}},
-//                .ratios = {{.over = "one_way", .under = bench::kHalfRoundTrip, .bar = "<= 1.3"}}});
+//                .ratios = {{.over = "one_way", .under = bench::kHalfRoundTrip, .bar =
+//                "<= 1.3"}}});
 //     return suite.run();
 //   }
 //

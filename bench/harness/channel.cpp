@@ -28,8 +28,8 @@ void Channel::barrier() {
 
 std::vector<std::string> Channel::gather_bytes(std::string_view mine) {
   if (mine.size() > kMailboxBytes) {
-    throw std::length_error(fmt::format("{} bytes do not fit a mailbox of {} bytes", mine.size(),
-                                        kMailboxBytes));
+    throw std::length_error(
+        fmt::format("{} bytes do not fit a mailbox of {} bytes", mine.size(), kMailboxBytes));
   }
   ProcessBlock& own = block_.process[rank_];
   mine.copy(own.mail.data(), mine.size());

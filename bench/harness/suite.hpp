@@ -7,8 +7,13 @@
 #include <vector>
 
 #include "harness/case.hpp"
+#include "harness/control_block.hpp"
+#include "harness/options.hpp"
+#include "harness/report.hpp"
 
 namespace bench {
+
+class Director;
 
 // The one class that a bench's main() needs; see bench.hpp for an example. Setup only.
 //
@@ -23,7 +28,8 @@ class Suite {
  public:
   Suite(int argc, char** argv, std::string name, std::string description = "");
 
-  // Processes in all, the parent included: 2 unless told, at most kMaxProcesses.
+  // Processes in all, the parent included: 2 unless told, at most kMaxProcesses. Throws
+  // std::invalid_argument for fewer than 2 or more.
   Suite& processes(int count);
 
   // An option of this bench's own, such as "--device". `value` holds the default.
@@ -44,18 +50,17 @@ class Suite {
   int run();
 
  private:
-  struct Option {
-    std::string flag;
-    std::string* value;
-    std::string help;
-  };
+  void keep_matching(const std::string& filter);
+  int measure(const Options& options);
+  Report run_cases(Channel& channel, Director& director, const Options& options);
+  int run_child(ControlBlock& block, int rank, const std::vector<int>& cores, bool smoke);
 
   int argc_;
   char** argv_;
   std::string name_;
   std::string description_;
   int processes_ = 2;
-  std::vector<Option> options_;
+  std::vector<OwnOption> options_;
   std::function<void(Channel&)> setup_;
   std::function<void(Channel&)> teardown_;
   std::vector<Case> cases_;

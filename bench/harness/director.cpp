@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Posting commands, and process 0's share of them.
+#include "harness/director.hpp"
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+#include "harness/canary.hpp"
+#include "harness/wait.hpp"
+
+namespace bench {
+
+Director::Director(ControlBlock& block, Channel& channel, const std::vector<Case>& cases,
+                   Watchdog& watchdog, bool smoke) noexcept
+    : block_(block), channel_(channel), cases_(cases), watchdog_(watchdog), smoke_(smoke) {}
+
+void Director::post(const Command& command, const std::string& step) {
+  await_children();  // a batch that threw may have left them at work
+  watchdog_.begin_step(step);
+  block_.command = command;
+  // Release: partner of the acquire in Worker::next_command(), which then reads the command.
+  block_.sequence.store(++posted_, std::memory_order_release);
+  ::syscall(SYS_futex, &block_.sequence, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void Director::await_children() {
+  for (int rank = 1; rank < channel_.processes(); ++rank) {
+    const auto& done = block_.process[rank].done.value;
+    // Acquire: partner of the release in Worker::serve(); what the child wrote is visible now.
+    wait_until([&] { return done.load(std::memory_order_acquire) == posted_; },
+               "another process to finish its step");
+  }
+}
+
+void Director::prepare(std::size_t case_index) {
+  const Case& item = cases_[case_index];
+  post({.action = Action::kPrepare, .case_index = static_cast<std::uint32_t>(case_index)},
+       fmt::format("case {}, prepare", case_id(item)));
+  if (item.prepare) item.prepare(channel_);
+  await_children();
+}
+
+void Director::finish(std::size_t case_index) {
+  const Case& item = cases_[case_index];
+  post({.action = Action::kFinish, .case_index = static_cast<std::uint32_t>(case_index)},
+       fmt::format("case {}, finish", case_id(item)));
+  if (item.finish) item.finish(channel_);
+  await_children();
+}
+
+double Director::round_trip_ns() {
+  const std::uint64_t trips = smoke_ ? kSmokeCanaryTripsPerChunk : kCanaryTripsPerChunk;
+  post({.action = Action::kCanary, .iterations = trips}, "cache-line round trip");
+  const double round_trip = measure_round_trip(block_, trips);
+  await_children();
+  return round_trip;
+}
+
+Outcome Director::batch(std::size_t case_index, std::size_t variant_index,
+                        std::uint64_t iterations) {
+  const Case& item = cases_[case_index];
+  const Variant& variant = item.variants[variant_index];
+  post({.action = Action::kBatch,
+        .case_index = static_cast<std::uint32_t>(case_index),
+        .variant_index = static_cast<std::uint32_t>(variant_index),
+        .iterations = iterations},
+       fmt::format("case {}, variant {}", case_id(item), variant.name));
+  Batch batch(channel_, iterations, smoke_);
+  Outcome outcome;
+  channel_.barrier();
+  outcome.took_ms = time_ns([&] { outcome.figure = variant.measure(batch); }) / 1e6;
+  await_children();
+  return outcome;
+}
+
+void Director::quit() { post({.action = Action::kQuit}, "tear-down"); }
+
+}  // namespace bench

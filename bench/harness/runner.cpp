@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Calibration and rounds.
+#include "harness/runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <thread>
+
+#include "harness/clock.hpp"
+#include "harness/stats.hpp"
+
+namespace bench {
+
+std::uint64_t scale_iterations(std::uint64_t iterations, double took_ms, double want_ms,
+                               std::uint64_t limit) noexcept {
+  constexpr double kMostGrowth = 100;
+  const double growth = took_ms > 0 ? std::min(want_ms / took_ms, kMostGrowth) : kMostGrowth;
+  const double wanted = std::max(std::round(static_cast<double>(iterations) * growth), 1.0);
+  return wanted < static_cast<double>(limit) ? static_cast<std::uint64_t>(wanted) : limit;
+}
+
+Runner::Runner(Director& director, const Options& options) noexcept
+    : director_(director), options_(options), patience_s_(options.patience_s) {}
+
+CaseResult Runner::run(std::size_t index, const Case& item) {
+  const std::size_t variants = item.variants.size();
+  State state{index, item, std::vector<std::uint64_t>(variants, item.min_iterations), {}};
+  state.result.skipped.assign(variants, false);
+
+  director_.prepare(index);
+  for (std::size_t i = 0; i < variants; ++i) find_iterations(state, i);
+  const auto wanted = static_cast<std::size_t>(options_.runs);
+  std::vector<Round> rounds;
+  while (!enough_rounds(rounds, wanted, options_.near_ns, options_.smoke)) {
+    await_near();
+    rounds.push_back(run_round(state));
+  }
+  director_.finish(index);
+
+  state.result.selection = select_rounds(rounds, wanted, options_.near_ns);
+  if (options_.smoke) state.result.selection.near = false;  // too short to be told
+  return state.result;
+}
+
+void Runner::find_iterations(State& state, std::size_t variant) {
+  std::uint64_t& iterations = state.iterations[variant];
+  for (;;) {
+    const Outcome outcome = batch(state, variant);
+    if (state.result.skipped[variant]) return;
+    const std::uint64_t next = std::max(
+        scale_iterations(iterations, outcome.took_ms, options_.batch_ms, state.item.max_iterations),
+        state.item.min_iterations);
+    const bool found = outcome.took_ms >= options_.batch_ms / 2 || next <= iterations;
+    iterations = next;
+    if (found) return;
+  }
+}
+
+Round Runner::run_round(State& state) {
+  Round round;
+  round.round_trips_ns.push_back(director_.round_trip_ns());
+  for (std::size_t i = 0; i < state.item.variants.size(); ++i) {
+    round.figures.push_back(batch(state, i).figure);
+    round.round_trips_ns.push_back(director_.round_trip_ns());
+  }
+  return round;
+}
+
+Outcome Runner::batch(State& state, std::size_t variant) {
+  const Outcome nothing{std::numeric_limits<double>::quiet_NaN(), 0};
+  if (state.result.skipped[variant]) return nothing;
+  try {
+    const Outcome outcome = director_.batch(state.index, variant, state.iterations[variant]);
+    if (is_sound(outcome.figure)) return outcome;
+    throw std::runtime_error(fmt::format("{} is not a possible figure", outcome.figure));
+  } catch (const Skip& skip) {
+    state.result.skipped[variant] = true;
+    state.result.notes.push_back(fmt::format("{}, {}: {}", case_id(state.item),
+                                             state.item.variants[variant].name, skip.what()));
+  }
+  return nothing;
+}
+
+void Runner::await_near() {
+  constexpr std::chrono::milliseconds kPause{100};
+  while (patience_s_ > 0) {
+    const double begin = now_ns();
+    if (director_.round_trip_ns() < options_.near_ns) return;
+    std::this_thread::sleep_for(kPause);
+    patience_s_ -= (now_ns() - begin) / 1e9;
+  }
+}
+
+}  // namespace bench
