@@ -10,10 +10,10 @@ namespace dtutils {
 /// The address of one queue pair. Plain bytes: copy it to the peer by any means (a socket, a file,
 /// shared memory) and hand it to `QueuePair::connect` there.
 ///
-///   byte  0        16       24     28     32    34   35   36        40
-///         | gid    | host   | qpn  | psn  | lid |mtu |kind| qkey/0  |
+///   byte  0     16     24    28    32    34    35     36         40
+///         | gid | host | qpn | psn | lid | mtu | kind | reserved |
 ///
-/// `gid` is the port's GID on verbs devices; on the shm device it holds {pid, file descriptor of the
+/// `gid` is the port's GID on verbs devices; on the shm device it holds {pid, descriptor of the
 /// control segment, nonce}, see dtutils/src/shm/address.hpp.
 struct Endpoint {
   std::uint8_t gid[16];

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The adversarial mode's choices for one queue pair: seeded, so that a run can be repeated.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <random>
+
+#include "dtutils/adversary.hpp"
+#include "shm/completion.hpp"
+
+namespace dtutils::shm {
+
+/// Under the send lock of its queue pair. It may allocate: the adversarial mode is for tests.
+struct Chaos {
+  Chaos(const Adversary& settings, std::uint32_t qp_index)
+      : adversary(settings), engine(settings.seed * 0x9e3779b97f4a7c15u + qp_index) {}
+
+  std::uint64_t random() noexcept { return engine(); }
+  /// True once in `n` calls on average; never for n == 0.
+  bool once_in(std::uint64_t n) noexcept { return n != 0 && random() % n == 0; }
+
+  /// One SEND in `rnr_every` is told that its receiver is not ready, each at most once.
+  bool inject_rnr() noexcept {
+    if (rnr_injected || !once_in(adversary.rnr_every)) {
+      rnr_injected = false;
+      return false;
+    }
+    rnr_injected = true;
+    return true;
+  }
+
+  const Adversary adversary;
+  std::mt19937_64 engine;
+  bool rnr_injected = false;
+  /// Completions of executed work that the engine still holds back, oldest first.
+  std::deque<Completion> held;
+};
+
+}  // namespace dtutils::shm

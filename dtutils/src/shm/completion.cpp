@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Lock-free push and poll over slot words; see slot_word.hpp for the protocol.
+#include "shm/completion.hpp"
+
+namespace dtutils::shm {
+namespace {
+
+std::uint64_t pack(std::uint64_t low, std::uint64_t high) noexcept { return low | (high << 32); }
+std::uint32_t low(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word); }
+std::uint32_t high(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
+
+void fill(CompletionSlot& slot, const Completion& c) noexcept {
+  constexpr auto relaxed = std::memory_order_relaxed;  // published by the slot word
+  slot.wr_id.store(c.wr_id, relaxed);
+  slot.status_opcode.store(pack(c.status, c.opcode), relaxed);
+  slot.length_immediate.store(pack(c.length, c.immediate), relaxed);
+  slot.numbers.store(pack(c.qp_num, c.source_qp), relaxed);
+  slot.flags_vendor.store(pack(c.flags, c.vendor_error), relaxed);
+  slot.sq_position.store(c.sq_position, relaxed);
+}
+
+std::uint64_t read(const CompletionSlot& slot, ibv_wc& wc) noexcept {
+  constexpr auto relaxed = std::memory_order_relaxed;  // valid if the word is unchanged afterwards
+  wc.wr_id = slot.wr_id.load(relaxed);
+  const std::uint64_t status_opcode = slot.status_opcode.load(relaxed);
+  const std::uint64_t length_immediate = slot.length_immediate.load(relaxed);
+  const std::uint64_t numbers = slot.numbers.load(relaxed);
+  const std::uint64_t flags_vendor = slot.flags_vendor.load(relaxed);
+  wc.status = static_cast<ibv_wc_status>(low(status_opcode));
+  wc.opcode = static_cast<ibv_wc_opcode>(high(status_opcode));
+  wc.byte_len = low(length_immediate);
+  wc.imm_data = high(length_immediate);
+  wc.qp_num = low(numbers);
+  wc.src_qp = high(numbers);
+  wc.wc_flags = low(flags_vendor);
+  wc.vendor_err = high(flags_vendor);
+  wc.pkey_index = 0;
+  wc.slid = 0;
+  wc.sl = 0;
+  wc.dlid_path_bits = 0;
+  return slot.sq_position.load(relaxed);
+}
+
+void give_back(ControlSegment& segment, std::uint32_t qp_num, std::uint64_t position) noexcept {
+  QueuePairEntry& entry = segment.queue_pairs[queue_pair_index(qp_num)];
+  if (entry.qp_num.load(std::memory_order_relaxed) != qp_num) return;
+  std::uint64_t seen = entry.sq_retired.load(std::memory_order_relaxed);
+  while (seen < position &&
+         !entry.sq_retired.compare_exchange_weak(seen, position, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+Push push_completion(ControlSegment& segment, CompletionQueueEntry& queue, SlotOwner owner,
+                     const Completion& completion, std::atomic<std::uint64_t>* record) noexcept {
+  if (queue.overrun.load(std::memory_order_relaxed) != 0) return Push::kOverrun;
+  std::uint64_t position = queue.tail_hint.load(std::memory_order_relaxed);
+  CompletionSlot* slot;
+  std::uint64_t lap;
+  for (;;) {
+    slot = segment.slot<CompletionSlot>(queue.ring, position);
+    lap = position >> queue.ring.shift;
+    std::uint64_t word = slot->word.load(std::memory_order_relaxed);
+    if (slot_lap(word) < lap) {
+      queue.overrun.store(1, std::memory_order_relaxed);
+      return Push::kOverrun;
+    }
+    if (word != slot_word(lap, SlotState::kEmpty)) {
+      ++position;
+      continue;
+    }
+    // Acquire: pairs with the freeing exchange in poll_completions, whose reads come before ours.
+    if (slot->word.compare_exchange_strong(word, slot_word(lap, SlotState::kClaimed, owner.bits()),
+                                           std::memory_order_acquire, std::memory_order_relaxed)) {
+      break;
+    }
+  }
+  queue.tail_hint.store(position + 1, std::memory_order_relaxed);
+  if (record != nullptr) record->store(position + 1, std::memory_order_relaxed);
+  fill(*slot, completion);
+  const std::uint64_t full = slot_word(lap, SlotState::kFull, owner.bits());
+  if (queue.channel.fd < 0) {
+    // Release: pairs with the acquire load in poll_completions.
+    slot->word.store(full, std::memory_order_release);
+    return Push::kDone;
+  }
+  // seq_cst, both: either we see the queue armed, or its owner, who arms and then polls, sees this.
+  slot->word.store(full, std::memory_order_seq_cst);
+  std::uint32_t armed = queue.armed.load(std::memory_order_seq_cst);
+  const bool wanted =
+      armed == 1 || (armed == 2 && (completion.solicited || completion.status != IBV_WC_SUCCESS));
+  return wanted && queue.armed.compare_exchange_strong(armed, 0) ? Push::kDoneWake : Push::kDone;
+}
+
+int poll_completions(ControlSegment& segment, CompletionQueueEntry& queue, int count,
+                     ibv_wc* into) noexcept {
+  std::uint64_t position = queue.head_hint.load(std::memory_order_relaxed);
+  const std::uint64_t start = position;
+  int taken = 0;
+  while (taken < count) {
+    CompletionSlot* slot = segment.slot<CompletionSlot>(queue.ring, position);
+    const std::uint64_t lap = position >> queue.ring.shift;
+    std::uint64_t word = slot->word.load(std::memory_order_acquire);
+    if (slot_lap(word) > lap) {
+      ++position;
+      continue;
+    }
+    if (slot_lap(word) < lap ||
+        (slot_state(word) != SlotState::kFull && slot_state(word) != SlotState::kVoid)) {
+      break;
+    }
+    const std::uint64_t sq_position = read(*slot, into[taken]);
+    // acq_rel: the reads above come before the slot is free, and a failed exchange discards them.
+    if (!slot->word.compare_exchange_strong(word, slot_word(lap + 1, SlotState::kEmpty),
+                                            std::memory_order_acq_rel, std::memory_order_relaxed)) {
+      continue;
+    }
+    ++position;
+    if (slot_state(word) == SlotState::kVoid) continue;
+    if (sq_position != 0) give_back(segment, into[taken].qp_num, sq_position);
+    ++taken;
+  }
+  if (position != start) queue.head_hint.store(position, std::memory_order_relaxed);
+  if (taken == 0 && queue.overrun.load(std::memory_order_relaxed) != 0) return -1;
+  return taken;
+}
+
+int void_completions(ControlSegment& segment, CompletionQueueEntry& queue, SlotOwner owner,
+                     SlotState from) noexcept {
+  int voided = 0;
+  for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
+    CompletionSlot* slot = segment.slot<CompletionSlot>(queue.ring, i);
+    std::uint64_t word = slot->word.load(std::memory_order_acquire);
+    if (slot_state(word) == from && slot_owner(word) == owner.bits() &&
+        slot->word.compare_exchange_strong(
+            word, slot_word(slot_lap(word), SlotState::kVoid, owner.bits()))) {
+      ++voided;
+    }
+  }
+  return voided;
+}
+
+}  // namespace dtutils::shm

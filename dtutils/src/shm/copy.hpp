@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Moving bytes as a device does: in ascending order, aligned words whole, unseen by the sanitizer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dtutils::shm {
+
+/// Copies into memory that another thread or process may be polling. Bytes appear in ascending
+/// order and every naturally aligned word of up to 8 bytes appears at once, so the device may
+/// answer "data in order". The ranges do not overlap. Any thread.
+void place_bytes(void* to, const void* from, std::size_t length) noexcept;
+
+/// The same with the cache lines of `to` in an order drawn from `random`: what a device that
+/// promises nothing may do. Words stay whole.
+void place_bytes_shuffled(void* to, const void* from, std::size_t length,
+                          std::uint64_t random) noexcept;
+
+/// The usual small message, inline in the caller. Acquire/release pairs with load_device_word.
+inline bool place_word(void* to, const void* from, std::size_t length) noexcept {
+#if defined(__SANITIZE_THREAD__)
+  (void)to, (void)from, (void)length;
+  return false;
+#else
+  if (length != 8 || (reinterpret_cast<std::uintptr_t>(to) & 7) != 0) return false;
+  std::uint64_t word;
+  __builtin_memcpy(&word, from, sizeof word);
+  __atomic_store_n(static_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
+  return true;
+#endif
+}
+
+}  // namespace dtutils::shm

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// The shm device's control path: the interface dtutils::Device over a control segment.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "dtutils/device.hpp"
+#include "shm/agent.hpp"
+#include "shm/post.hpp"
+#include "shm/segment.hpp"
+
+namespace dtutils::shm {
+
+class ShmDevice final : public Device {
+ public:
+  explicit ShmDevice(const DeviceOptions& options);
+  ~ShmDevice() override;
+
+  ibv_pd* alloc_pd() override;
+  void dealloc_pd(ibv_pd* pd) noexcept override;
+  ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) override;
+  void dereg_mr(ibv_mr* mr) noexcept override;
+  ibv_comp_channel* create_comp_channel() override;
+  void destroy_comp_channel(ibv_comp_channel* channel) noexcept override;
+  ibv_cq* wait_event(ibv_comp_channel* channel, std::chrono::milliseconds timeout) override;
+  ibv_cq* create_cq(int depth, ibv_comp_channel* channel) override;
+  void destroy_cq(ibv_cq* cq) noexcept override;
+  ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr& attributes) override;
+  void destroy_srq(ibv_srq* srq) noexcept override;
+  ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) override;
+  void destroy_qp(ibv_qp* qp) noexcept override;
+  void modify_qp(ibv_qp* qp, ibv_qp_attr& attributes, int mask) override;
+  ibv_qp_state qp_state(ibv_qp* qp) noexcept override;
+  bool data_in_order(ibv_qp* qp, ibv_wr_opcode opcode) noexcept override;
+
+  /// Called in a forked child: everything here belongs to the parent.
+  void abandon_in_child() noexcept;
+
+ private:
+  /// True in a child of the process that opened the device.
+  bool in_child() const noexcept;
+  /// Waits until no peer is inside an operation that saw what the caller just closed.
+  void wait_for_peers() noexcept;
+  static void wait_for_peer(QueuePair& qp) noexcept;
+  void reset(QueuePair& qp);
+  void connect(QueuePair& qp, const ibv_qp_attr& attributes);
+  void forget_completions(QueuePair& qp) noexcept;
+
+  const pid_t pid_;
+  ibv_device verbs_device_{};
+  ibv_context context_{};
+  OwnSegment own_;
+  Agent agent_;
+  std::mutex mutex_;
+  std::vector<CompletionQueue*> completion_queues_;
+  std::vector<std::uint32_t> region_generations_;
+  std::vector<std::uint32_t> queue_pair_generations_;
+  std::uint32_t next_pd_ = 0;
+  std::uint32_t next_channel_ = 0;
+};
+
+}  // namespace dtutils::shm

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// The shm device's queue pairs: creation, the state machine of ibv_modify_qp, destruction.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+
+#include "dtutils/error.hpp"
+#include "shm/chaos.hpp"
+#include "shm/device.hpp"
+#include "shm/rnr_timer.hpp"
+#include "shm/send_lock.hpp"
+
+namespace dtutils::shm {
+namespace {
+
+const char* name_of(std::uint32_t state) {
+  constexpr std::array kNames{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
+  return state < kNames.size() ? kNames[state] : "UNKNOWN";
+}
+
+std::string name_of(const QueuePair& qp) {
+  return fmt::format("shm queue pair {:#x}", qp.verbs.qp_num);
+}
+
+void check_limits(const ibv_qp_init_attr& attributes) {
+  const ibv_qp_cap& cap = attributes.cap;
+  const bool receives = attributes.srq == nullptr;
+  if (attributes.qp_type != IBV_QPT_RC) {
+    throw Error("shm queue pair", "a type other than IBV_QPT_RC was asked for",
+                "use a reliable connection", EOPNOTSUPP);
+  }
+  if (cap.max_send_wr < 1 || cap.max_send_wr > kMaxDepth ||
+      (receives && cap.max_recv_wr > kMaxDepth) || cap.max_send_sge > kMaxScatterGather ||
+      cap.max_recv_sge > kMaxScatterGather || cap.max_inline_data > kMaxInline) {
+    throw Error(
+        "shm queue pair", "more was asked for than the device has",
+        fmt::format("ask for 1 to {} work requests, at most {} elements and {} inline bytes",
+                    kMaxDepth, kMaxScatterGather, kMaxInline),
+        EINVAL);
+  }
+}
+
+}  // namespace
+
+ibv_qp* ShmDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
+  check_limits(attributes);
+  ControlSegment& segment = own_.shared();
+  const std::uint32_t index = own_.take_queue_pair();
+  QueuePairEntry& entry = segment.queue_pairs[index];
+  if (attributes.srq == nullptr) {
+    ReceiveQueueEntry& queue = segment.receive_queues[index];
+    queue.max_sge = std::max(attributes.cap.max_recv_sge, 1u);
+    queue.pd = pd->handle;
+    try {
+      queue.ring = own_.allocate_ring(
+          std::max(attributes.cap.max_recv_wr, 1u),
+          static_cast<std::uint32_t>(sizeof(ReceiveSlot) +
+                                     queue.max_sge * sizeof(ReceiveSlot::Element)));
+    } catch (...) {
+      own_.give_queue_pair(index);
+      throw;
+    }
+    queue.tail_hint.store(0);
+    queue.head_hint.store(0);
+    attributes.cap.max_recv_wr = static_cast<std::uint32_t>(queue.ring.capacity());
+  }
+  auto qp = std::make_unique<QueuePair>(own_, agent_, attributes, index);
+  {
+    const std::scoped_lock lock(mutex_);
+    std::uint32_t& generation = queue_pair_generations_[index];
+    generation = generation % ((1u << (24 - kIndexBits)) - 1) + 1;
+    qp->verbs.qp_num = (generation << kIndexBits) | index;
+  }
+  qp->entry = &entry;
+  qp->send_cq = reinterpret_cast<CompletionQueue*>(attributes.send_cq)->entry;
+  qp->pd = pd->handle;
+  entry.pd = pd->handle;
+  entry.access = 0;
+  entry.receive_queue = attributes.srq == nullptr ? index : attributes.srq->handle;
+  entry.receive_cq =
+      agent_.index_of(*reinterpret_cast<CompletionQueue*>(attributes.recv_cq)->entry);
+  entry.in_flight.store(0);
+  entry.sq_retired.store(0);
+  entry.gate.store(0);
+  entry.state.store(IBV_QPS_RESET);
+  entry.qp_num.store(qp->verbs.qp_num, std::memory_order_release);
+  qp->verbs.context = &context_;
+  qp->verbs.pd = pd;
+  qp->verbs.send_cq = attributes.send_cq;
+  qp->verbs.recv_cq = attributes.recv_cq;
+  qp->verbs.srq = attributes.srq;
+  qp->verbs.handle = index;
+  qp->verbs.state = IBV_QPS_RESET;
+  qp->verbs.qp_type = IBV_QPT_RC;
+  agent_.add(*qp);
+  return &qp.release()->verbs;
+}
+
+void ShmDevice::destroy_qp(ibv_qp* raw) noexcept {
+  QueuePair* qp = &from_verbs(raw);
+  if (!in_child()) {
+    agent_.remove(*qp);
+    reset(*qp);
+    qp->entry->qp_num.store(0, std::memory_order_seq_cst);
+    if (raw->srq == nullptr) own_.free_ring(own_.shared().receive_queues[raw->handle].ring);
+    own_.give_queue_pair(raw->handle);
+  }
+  delete qp;
+}
+
+void ShmDevice::reset(QueuePair& qp) {
+  // seq_cst: pairs with the load at the head of execute(); see send_lock.hpp.
+  qp.entry->gate.store(0, std::memory_order_seq_cst);
+  wait_for_peer(qp);
+  const SendLock lock(qp.entry->send_lock);
+  qp.send_state.store(SendState::kNotReady);
+  qp.entry->state.store(IBV_QPS_RESET);
+  qp.deferred.clear();
+  if (qp.chaos != nullptr) qp.chaos->held.clear();
+  qp.give_up_at = std::chrono::steady_clock::time_point::min();
+  qp.vendor_error = kNoVendorError;
+  qp.next_failure = IBV_WC_WR_FLUSH_ERR;
+  if (qp.verbs.srq == nullptr) flush_receives(qp);
+  forget_completions(qp);
+  qp.posted = 0;
+  qp.entry->sq_retired.store(0);
+  qp.entry->in_flight.store(0);
+  qp.region = nullptr;
+  qp.remote = nullptr;
+  qp.peer.reset();
+}
+
+void ShmDevice::forget_completions(QueuePair& qp) noexcept {
+  ControlSegment& segment = own_.shared();
+  for (const bool remote : {false, true}) {
+    const SlotOwner owner{qp.verbs.qp_num, remote};
+    void_completions(segment, *qp.send_cq, owner, SlotState::kFull);
+    void_completions(segment, segment.completion_queues[qp.entry->receive_cq], owner,
+                     SlotState::kFull);
+  }
+}
+
+void ShmDevice::connect(QueuePair& qp, const ibv_qp_attr& attributes) {
+  const Address address = to_address(attributes.ah_attr.grh.dgid);
+  std::shared_ptr<Peer> peer = agent_.peer(address);
+  ControlSegment& remote = peer->shared();
+  const std::uint32_t number = attributes.dest_qp_num;
+  QueuePairEntry& remote_entry = remote.queue_pairs[queue_pair_index(number)];
+  if (remote_entry.qp_num.load(std::memory_order_acquire) != number) {
+    throw Error(name_of(qp), fmt::format("process {} has no queue pair {:#x}", address.pid, number),
+                "it was destroyed, or the endpoint is stale; exchange endpoints anew", ENOENT);
+  }
+  const SendLock lock(qp.entry->send_lock);
+  qp.peer = std::move(peer);
+  qp.remote_segment = &remote;
+  qp.remote = &remote_entry;
+  qp.remote_gate = gate_value(qp.verbs.qp_num, number);
+  qp.entry->peer_nonce = address.nonce;
+  qp.entry->rnr_timer_us = rnr_timer_microseconds(attributes.min_rnr_timer);
+  qp.entry->state.store(IBV_QPS_RTR);
+  // Release: the peer may act on this pair from now on.
+  qp.entry->gate.store(gate_value(number, qp.verbs.qp_num), std::memory_order_release);
+}
+
+void ShmDevice::modify_qp(ibv_qp* raw, ibv_qp_attr& attributes, int mask) {
+  QueuePair& qp = from_verbs(raw);
+  if ((mask & IBV_QP_ACCESS_FLAGS) != 0) qp.entry->access = attributes.qp_access_flags;
+  if ((mask & IBV_QP_STATE) == 0) return;
+  const std::uint32_t from = qp.entry->state.load();
+  const ibv_qp_state to = attributes.qp_state;
+  if (to == IBV_QPS_RESET) {
+    reset(qp);
+  } else if (to == IBV_QPS_ERR) {
+    const SendLock lock(qp.entry->send_lock);
+    if (qp.send_state.load() != SendState::kBroken) break_pair(qp, IBV_WC_WR_FLUSH_ERR);
+  } else if (from == IBV_QPS_RESET && to == IBV_QPS_INIT) {
+    qp.entry->state.store(IBV_QPS_INIT);
+  } else if (from == IBV_QPS_INIT && to == IBV_QPS_RTR) {
+    connect(qp, attributes);
+  } else if (from == IBV_QPS_RTR && to == IBV_QPS_RTS) {
+    const SendLock lock(qp.entry->send_lock);
+    qp.rnr_retry = attributes.rnr_retry;
+    qp.connect_timeout = retry_time(attributes.timeout, attributes.retry_cnt);
+    qp.entry->state.store(IBV_QPS_RTS);
+    qp.send_state.store(SendState::kReady);
+  } else if (from != static_cast<std::uint32_t>(to)) {
+    throw Error(name_of(qp), fmt::format("no step leads from {} to {}", name_of(from), name_of(to)),
+                "go RESET, INIT, RTR, RTS; from ERR only to RESET", EINVAL);
+  }
+  raw->state = to;
+}
+
+ibv_qp_state ShmDevice::qp_state(ibv_qp* raw) noexcept {
+  return static_cast<ibv_qp_state>(from_verbs(raw).entry->state.load(std::memory_order_acquire));
+}
+
+bool ShmDevice::data_in_order(ibv_qp*, ibv_wr_opcode opcode) noexcept {
+  return opcode == IBV_WR_RDMA_WRITE && !agent_.adversary();
+}
+
+}  // namespace dtutils::shm

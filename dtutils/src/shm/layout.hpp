@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// The control segment: the tables that a process on the shm device shares with its peers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "dtutils/limits.hpp"
+#include "shm/slot_word.hpp"
+
+namespace dtutils::shm {
+
+// One segment per opened device, in a memory file that peers map whole. Sparse: a page costs memory
+// when it is first used. "Owner" is the process that created the segment; "peer" is a process with
+// a queue pair connected to one of the owner's.
+inline constexpr std::uint64_t kMagic = 0x616d616972614321;
+/// Raise it with every change below: peers of another version are refused.
+inline constexpr std::uint32_t kLayoutVersion = 1;
+
+inline constexpr std::uint32_t kIndexBits = 14;
+inline constexpr std::uint32_t kMaxQueuePairs = 1u << kIndexBits;
+inline constexpr std::uint32_t kMaxCompletionQueues = 1u << 14;
+inline constexpr std::uint32_t kMaxSharedReceiveQueues = 1u << 12;
+/// The receive queue of queue pair i is entry i; shared ones follow.
+inline constexpr std::uint32_t kMaxReceiveQueues = kMaxQueuePairs + kMaxSharedReceiveQueues;
+inline constexpr std::uint32_t kMaxRegions = 1u << 16;
+inline constexpr std::size_t kArenaSize = std::size_t{1} << 30;
+
+inline constexpr std::uint32_t kMaxDepth = 1u << 15;
+inline constexpr std::uint32_t kMaxScatterGather = 16;
+inline constexpr std::uint32_t kMaxInline = 1024;
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// The write end of a pipe of the owner, which peers open through /proc.
+struct PipeName {
+  /// In the owner's descriptor table; -1: none.
+  std::int32_t fd;
+  /// Tells it from a later pipe with the same descriptor.
+  std::uint32_t id;
+};
+
+struct alignas(kCacheLine) Header {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t pid;
+  std::uint64_t nonce;
+  /// Wakes the owner's agent thread.
+  PipeName doorbell;
+  /// Where the owner has this segment mapped: target of the process_vm probe.
+  std::uint64_t owner_address;
+};
+
+/// A memory registration. Written by the owner only; `key` last, and first when it ends.
+struct alignas(kCacheLine) RegionEntry {
+  /// The rkey, or 0 when the entry is free. An operation that found the key valid while holding its
+  /// send lock is finished before dereg_mr returns.
+  std::atomic<std::uint32_t> key;
+  std::uint32_t access;
+  std::uint32_t pd;
+  /// Memory file of the region in the owner's descriptor table; -1: reach it by process_vm.
+  std::int32_t fd;
+  std::uint64_t address;
+  std::uint64_t length;
+  std::uint64_t inode;
+  std::uint64_t segment_size;
+  std::uint64_t segment_offset;
+};
+
+/// A queue pair. Line 0 is written by the owner in set-up (and `gate`, `state` by whoever breaks
+/// the pair); line 1 belongs to the owner's senders; line 2 to the connected peer's sender.
+struct alignas(kCacheLine) QueuePairEntry {
+  /// Nonzero while the peer may act on this pair: equals gate_value(peer's number, own number).
+  std::atomic<std::uint64_t> gate;
+  std::atomic<std::uint32_t> qp_num;
+  /// An ibv_qp_state.
+  std::atomic<std::uint32_t> state;
+  std::uint32_t pd;
+  std::uint32_t access;
+  std::uint32_t receive_queue;
+  std::uint32_t receive_cq;
+  /// Time between two tries when no receive is posted here, in microseconds.
+  std::uint32_t rnr_timer_us;
+  std::uint32_t has_shared_queue;
+  std::uint64_t peer_nonce;
+
+  /// Odd while a thread of the owner posts or executes on this pair, see send_lock.hpp.
+  alignas(kCacheLine) std::atomic<std::uint32_t> send_lock;
+  /// Send queue positions below this have been given back by polled completions.
+  std::atomic<std::uint64_t> sq_retired;
+
+  /// A receive that the peer's sender took out and did not complete yet; completed as flushed by
+  /// the owner's agent if the peer dies meanwhile (receive.cpp).
+  alignas(kCacheLine) std::atomic<std::uint64_t> in_flight;
+  std::atomic<std::uint64_t> in_flight_wr_id;
+  /// Position claimed in the receive completion queue plus one, or 0.
+  std::atomic<std::uint64_t> in_flight_completion;
+};
+
+/// The key under which the pair (a, b) may be used: never 0.
+constexpr std::uint64_t gate_value(std::uint32_t sender, std::uint32_t receiver) noexcept {
+  return (std::uint64_t{1} << 63) | (static_cast<std::uint64_t>(sender) << 24) | receiver;
+}
+
+/// Any queue of slots in the arena.
+struct RingPlace {
+  std::uint64_t offset;
+  std::uint32_t shift;
+  std::uint32_t slot_size;
+
+  std::uint64_t capacity() const noexcept { return std::uint64_t{1} << shift; }
+};
+
+struct alignas(kCacheLine) CompletionQueueEntry {
+  RingPlace ring;
+  /// The completion channel.
+  PipeName channel;
+  /// Set for good by a producer that found no room.
+  std::atomic<std::uint32_t> overrun;
+  alignas(kCacheLine) std::atomic<std::uint64_t> tail_hint;
+  alignas(kCacheLine) std::atomic<std::uint64_t> head_hint;
+  /// 0: no event wanted, 1: at the next completion, 2: at the next solicited or failed one.
+  alignas(kCacheLine) std::atomic<std::uint32_t> armed;
+};
+
+/// One completion: the fields of ibv_wc as words, so that a reader that loses the race for a slot
+/// reads stale values, never a data race.
+struct alignas(kCacheLine) CompletionSlot {
+  std::atomic<std::uint64_t> word;
+  std::atomic<std::uint64_t> wr_id;
+  std::atomic<std::uint64_t> status_opcode;
+  std::atomic<std::uint64_t> length_immediate;
+  std::atomic<std::uint64_t> numbers;
+  std::atomic<std::uint64_t> flags_vendor;
+  /// Send queue positions that this completion gives back; 0 for receives.
+  std::atomic<std::uint64_t> sq_position;
+};
+static_assert(sizeof(CompletionSlot) == kCacheLine);
+
+struct alignas(kCacheLine) ReceiveQueueEntry {
+  RingPlace ring;
+  std::uint32_t max_sge;
+  std::uint32_t pd;
+  alignas(kCacheLine) std::atomic<std::uint64_t> tail_hint;
+  alignas(kCacheLine) std::atomic<std::uint64_t> head_hint;
+};
+
+/// One posted receive; `max_sge` pairs {address, length | lkey << 32} follow.
+struct ReceiveSlot {
+  std::atomic<std::uint64_t> word;
+  std::atomic<std::uint64_t> wr_id;
+  std::atomic<std::uint64_t> sge_count;
+  std::atomic<std::uint64_t> unused;
+
+  struct Element {
+    std::atomic<std::uint64_t> address;
+    std::atomic<std::uint64_t> length_lkey;
+  };
+  Element* elements() noexcept { return reinterpret_cast<Element*>(this + 1); }
+};
+static_assert(sizeof(ReceiveSlot) == 32 && sizeof(ReceiveSlot::Element) == 16);
+
+struct ControlSegment {
+  alignas(kPage) Header header;
+  alignas(kPage) RegionEntry regions[kMaxRegions];
+  alignas(kPage) QueuePairEntry queue_pairs[kMaxQueuePairs];
+  alignas(kPage) CompletionQueueEntry completion_queues[kMaxCompletionQueues];
+  alignas(kPage) ReceiveQueueEntry receive_queues[kMaxReceiveQueues];
+  alignas(kPage) std::byte arena[kArenaSize];
+
+  template <class Slot>
+  Slot* slot(const RingPlace& ring, std::uint64_t position) noexcept {
+    const std::uint64_t index = position & (ring.capacity() - 1);
+    return reinterpret_cast<Slot*>(arena + ring.offset + index * ring.slot_size);
+  }
+};
+
+static_assert(std::is_standard_layout_v<Header> && std::is_standard_layout_v<RegionEntry>);
+static_assert(sizeof(RegionEntry) == kCacheLine && sizeof(QueuePairEntry) == 3 * kCacheLine);
+
+/// Queue pair numbers have 24 bits: generation << 14 | index; generation is never 0.
+constexpr std::uint32_t queue_pair_index(std::uint32_t qp_num) noexcept {
+  return qp_num & (kMaxQueuePairs - 1);
+}
+/// Keys: generation << 16 | index. The lkey of a region has the top bit set, the rkey has not, so
+/// that one is never taken for the other.
+inline constexpr std::uint32_t kLocalKeyBit = 1u << 31;
+constexpr std::uint32_t region_index(std::uint32_t key) noexcept { return key & (kMaxRegions - 1); }
+
+}  // namespace dtutils::shm

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Posting and polling. In the default mode a request is executed before its post returns.
+#include "shm/post.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include "shm/agent.hpp"
+#include "shm/receive.hpp"
+#include "shm/send_lock.hpp"
+
+namespace dtutils::shm {
+namespace {
+
+bool is_valid(const QueuePair& qp, const ibv_send_wr& request) noexcept {
+  if (request.num_sge < 0 || static_cast<std::uint32_t>(request.num_sge) > qp.max_sge) return false;
+  if ((request.send_flags & IBV_SEND_INLINE) != 0) {
+    std::uint64_t length = 0;
+    for (int i = 0; i < request.num_sge; ++i) length += request.sg_list[i].length;
+    if (length > qp.max_inline || request.opcode == IBV_WR_RDMA_READ) return false;
+  }
+  return request.opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+void defer(QueuePair& qp, const ibv_send_wr& request) noexcept {
+  qp.deferred.push(request, qp.posted++);
+  qp.agent.has_work();
+}
+
+int post_one(QueuePair& qp, const ibv_send_wr& request) noexcept {
+  const SendState state = qp.send_state.load(std::memory_order_relaxed);
+  if (state == SendState::kNotReady) return EINVAL;
+  // Relaxed: only polled completions of this pair raise it, and a stale value errs on the safe
+  // side.
+  if (qp.posted - qp.entry->sq_retired.load(std::memory_order_relaxed) >= qp.send_depth) {
+    return ENOMEM;
+  }
+  if (!is_valid(qp, request)) return EINVAL;
+  if (qp.chaos != nullptr || !qp.deferred.empty()) {
+    defer(qp, request);
+    if (qp.chaos == nullptr) run_deferred(qp);
+    return 0;
+  }
+  int outcome;
+  if (state == SendState::kReady) {
+    outcome = execute(qp, request);
+    if (outcome < 0) {
+      defer(qp, request);
+      run_deferred(qp);
+      return 0;
+    }
+  } else {
+    outcome = std::exchange(qp.next_failure, IBV_WC_WR_FLUSH_ERR);
+  }
+  complete(qp, request, qp.posted++, static_cast<ibv_wc_status>(outcome));
+  return 0;
+}
+
+int post_send(ibv_qp* raw, ibv_send_wr* request, ibv_send_wr** bad) noexcept {
+  QueuePair& qp = from_verbs(raw);
+  if (qp.send_state.load(std::memory_order_relaxed) == SendState::kForked) {
+    *bad = request;
+    return EOWNERDEAD;
+  }
+  const SendLock lock(qp.entry->send_lock);
+  do {
+    if (const int code = post_one(qp, *request); code != 0) {
+      *bad = request;
+      return code;
+    }
+    request = request->next;
+  } while (request != nullptr);
+  return 0;
+}
+
+int post_recv(ibv_qp* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {
+  QueuePair& qp = from_verbs(raw);
+  ControlSegment& segment = qp.own.shared();
+  ReceiveQueueEntry& queue = segment.receive_queues[qp.entry->receive_queue];
+  for (; request != nullptr; request = request->next) {
+    *bad = request;
+    if (qp.send_state.load(std::memory_order_relaxed) == SendState::kForked) return EOWNERDEAD;
+    if (raw->srq != nullptr || request->num_sge < 0 ||
+        static_cast<std::uint32_t>(request->num_sge) > queue.max_sge ||
+        qp.entry->state.load(std::memory_order_relaxed) == IBV_QPS_RESET) {
+      return EINVAL;
+    }
+    if (!push_receive(segment, queue, *request)) return ENOMEM;
+  }
+  // seq_cst, after the receive was published: pairs with break_pair, which sets the state and then
+  // flushes, so that one of the two sees the other.
+  if (qp.entry->state.load(std::memory_order_seq_cst) == IBV_QPS_ERR) flush_receives(qp);
+  return 0;
+}
+
+int post_srq_recv(ibv_srq* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {
+  auto& queue = *reinterpret_cast<SharedReceiveQueue*>(raw);
+  for (; request != nullptr; request = request->next) {
+    *bad = request;
+    if (request->num_sge < 0 ||
+        static_cast<std::uint32_t>(request->num_sge) > queue.entry->max_sge) {
+      return EINVAL;
+    }
+    if (!push_receive(*queue.segment, *queue.entry, *request)) return ENOMEM;
+  }
+  return 0;
+}
+
+int poll_cq(ibv_cq* raw, int count, ibv_wc* into) noexcept {
+  auto& queue = *reinterpret_cast<CompletionQueue*>(raw);
+  if (queue.forked.load(std::memory_order_relaxed)) return -1;
+  return poll_completions(*queue.segment, *queue.entry, count, into);
+}
+
+int req_notify_cq(ibv_cq* raw, int solicited_only) noexcept {
+  auto& queue = *reinterpret_cast<CompletionQueue*>(raw);
+  if (queue.entry->channel.fd < 0) return EINVAL;
+  // seq_cst: before the caller's next poll; pairs with push_completion.
+  queue.entry->armed.store(solicited_only != 0 ? 2 : 1, std::memory_order_seq_cst);
+  return 0;
+}
+
+}  // namespace
+
+void set_operations(ibv_context& context) noexcept {
+  context.ops.post_send = post_send;
+  context.ops.post_recv = post_recv;
+  context.ops.post_srq_recv = post_srq_recv;
+  context.ops.poll_cq = poll_cq;
+  context.ops.req_notify_cq = req_notify_cq;
+}
+
+}  // namespace dtutils::shm

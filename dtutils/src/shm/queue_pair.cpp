@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Completing, deferring, waiting and breaking: the life of a work request after its post.
+#include "shm/queue_pair.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "shm/agent.hpp"
+#include "shm/chaos.hpp"
+#include "shm/receive.hpp"
+
+namespace dtutils::shm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kNotWaiting = Clock::time_point::min();
+
+ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) noexcept {
+  switch (opcode) {
+    case IBV_WR_RDMA_WRITE:
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return IBV_WC_RDMA_WRITE;
+    case IBV_WR_RDMA_READ:
+      return IBV_WC_RDMA_READ;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return IBV_WC_COMP_SWAP;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return IBV_WC_FETCH_ADD;
+    default:
+      return IBV_WC_SEND;
+  }
+}
+
+/// Errors that the responder found: it breaks its side as well.
+bool breaks_responder(ibv_wc_status status) noexcept {
+  return status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR ||
+         status == IBV_WC_REM_OP_ERR;
+}
+
+}  // namespace
+
+QueuePair::QueuePair(OwnSegment& own_segment, Agent& device_agent,
+                     const ibv_qp_init_attr& attributes, std::uint32_t index)
+    : own(own_segment),
+      agent(device_agent),
+      send_depth(attributes.cap.max_send_wr),
+      max_sge(std::max(attributes.cap.max_send_sge, 1u)),
+      max_inline(attributes.cap.max_inline_data),
+      signal_all(attributes.sq_sig_all != 0),
+      deferred(send_depth, max_sge, max_inline) {
+  if (agent.adversary()) chaos = std::make_unique<Chaos>(*agent.adversary(), index);
+}
+
+QueuePair::~QueuePair() = default;
+
+DeferredQueue::DeferredQueue(std::uint32_t depth, std::uint32_t max_sge, std::uint32_t max_inline)
+    : max_sge_(max_sge),
+      max_inline_(max_inline),
+      slots_(depth),
+      elements_(std::size_t{depth} * max_sge),
+      inline_bytes_(std::size_t{depth} * max_inline) {}
+
+void DeferredQueue::push(const ibv_send_wr& request, std::uint64_t position) noexcept {
+  const std::size_t index = last_++ % slots_.size();
+  ibv_sge* elements = elements_.data() + index * max_sge_;
+  Slot& into = slots_[index];
+  into.request = request;
+  into.request.next = nullptr;
+  into.request.sg_list = elements;
+  into.position = position;
+  std::copy_n(request.sg_list, request.num_sge, elements);
+  if ((request.send_flags & IBV_SEND_INLINE) == 0) return;
+  std::byte* bytes = inline_bytes_.data() + index * max_inline_;
+  for (int i = 0; i < request.num_sge; ++i) {
+    std::memcpy(bytes, reinterpret_cast<const void*>(elements[i].addr), elements[i].length);
+    elements[i].addr = reinterpret_cast<std::uint64_t>(bytes);
+    bytes += elements[i].length;
+  }
+}
+
+void deliver(QueuePair& qp, const Completion& completion) noexcept {
+  CompletionQueueEntry& cq = *qp.send_cq;
+  const Push pushed =
+      push_completion(qp.own.shared(), cq, {qp.verbs.qp_num, false}, completion, nullptr);
+  if (pushed == Push::kDoneWake) qp.agent.ring_own(cq.channel, qp.agent.index_of(cq));
+  if (pushed == Push::kOverrun && qp.send_state.load() == SendState::kReady) {
+    break_pair(qp, IBV_WC_WR_FLUSH_ERR);
+  }
+}
+
+void complete(QueuePair& qp, const ibv_send_wr& request, std::uint64_t position,
+              ibv_wc_status status) noexcept {
+  const bool signaled = qp.signal_all || (request.send_flags & IBV_SEND_SIGNALED) != 0;
+  if (status == IBV_WC_SUCCESS && !signaled) return;
+  Completion completion;
+  completion.wr_id = request.wr_id;
+  completion.status = status;
+  completion.opcode = completion_opcode(request.opcode);
+  completion.qp_num = qp.verbs.qp_num;
+  completion.vendor_error = qp.vendor_error;
+  completion.sq_position = position + 1;
+  if (qp.chaos != nullptr) {
+    qp.chaos->held.push_back(completion);
+  } else {
+    deliver(qp, completion);
+  }
+  if (status == IBV_WC_SUCCESS || qp.send_state.load() != SendState::kReady) return;
+  if (breaks_responder(status)) {
+    qp.remote->gate.store(0, std::memory_order_seq_cst);
+    qp.remote->state.store(IBV_QPS_ERR, std::memory_order_release);
+    qp.peer->ring(qp.remote_segment->header.doorbell, 0);
+  }
+  break_pair(qp, IBV_WC_WR_FLUSH_ERR);
+}
+
+void break_pair(QueuePair& qp, ibv_wc_status first) noexcept {
+  qp.next_failure = first;
+  qp.send_state.store(SendState::kBroken);
+  qp.entry->gate.store(0, std::memory_order_seq_cst);
+  qp.entry->state.store(IBV_QPS_ERR, std::memory_order_seq_cst);
+  run_deferred(qp);
+  if (qp.verbs.srq == nullptr) flush_receives(qp);
+}
+
+bool may_wait(QueuePair& qp, int outcome) noexcept {
+  const auto now = Clock::now();
+  if (qp.give_up_at == kNotWaiting) {
+    if (outcome == kReceiverNotReady) {
+      qp.give_up_at = qp.rnr_retry == 7
+                          ? Clock::time_point::max()
+                          : now + std::chrono::microseconds(qp.remote->rnr_timer_us) * qp.rnr_retry;
+    } else {
+      qp.give_up_at = now + qp.connect_timeout;
+    }
+  }
+  // A peer that was connected and is not any more will not come back: no need to wait.
+  const auto state = static_cast<ibv_qp_state>(qp.remote->state.load(std::memory_order_acquire));
+  const bool gone = qp.peer->dead() || state == IBV_QPS_ERR ||
+                    qp.remote->qp_num.load() != (qp.remote_gate & 0xffffff);
+  return !(outcome == kNotConnected && gone) && now < qp.give_up_at;
+}
+
+void run_deferred(QueuePair& qp) noexcept {
+  while (!qp.deferred.empty()) {
+    const ibv_send_wr& request = qp.deferred.front();
+    const std::uint64_t position = qp.deferred.front_position();
+    int outcome;
+    if (qp.send_state.load() != SendState::kReady) {
+      outcome = std::exchange(qp.next_failure, IBV_WC_WR_FLUSH_ERR);
+    } else {
+      outcome = execute(qp, request);
+      if (outcome < 0 && may_wait(qp, outcome)) return;
+      if (outcome == kReceiverNotReady) outcome = IBV_WC_RNR_RETRY_EXC_ERR;
+      if (outcome == kNotConnected) {
+        outcome = IBV_WC_RETRY_EXC_ERR;
+        qp.vendor_error = qp.peer->dead() ? kPeerDied : kPeerClosed;
+      }
+    }
+    qp.give_up_at = kNotWaiting;
+    // Leaves the queue before it completes, since a failure runs the rest of the queue.
+    ibv_send_wr finished = request;
+    qp.deferred.pop();
+    complete(qp, finished, position, static_cast<ibv_wc_status>(outcome));
+    if (qp.chaos != nullptr && qp.send_state.load() == SendState::kReady) return;
+  }
+}
+
+void flush_receive(QueuePair& qp, std::uint64_t wr_id) noexcept {
+  ControlSegment& segment = qp.own.shared();
+  CompletionQueueEntry& cq = segment.completion_queues[qp.entry->receive_cq];
+  Completion completion;
+  completion.wr_id = wr_id;
+  completion.status = IBV_WC_WR_FLUSH_ERR;
+  completion.opcode = IBV_WC_RECV;
+  completion.qp_num = qp.verbs.qp_num;
+  completion.vendor_error = qp.peer != nullptr && qp.peer->dead() ? kPeerDied : kNoVendorError;
+  if (push_completion(segment, cq, {qp.verbs.qp_num, false}, completion, nullptr) ==
+      Push::kDoneWake) {
+    qp.agent.ring_own(cq.channel, qp.entry->receive_cq);
+  }
+}
+
+void flush_receives(QueuePair& qp) noexcept {
+  ControlSegment& segment = qp.own.shared();
+  ReceiveQueueEntry& queue = segment.receive_queues[qp.entry->receive_queue];
+  // The taken receive is noted in a scratch entry: the shared one may be in a peer's hands.
+  QueuePairEntry scratch{};
+  scratch.qp_num.store(qp.verbs.qp_num, std::memory_order_relaxed);
+  Receive receive;
+  while (take_receive(segment, queue, scratch, receive)) flush_receive(qp, receive.wr_id);
+}
+
+}  // namespace dtutils::shm

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// One queue pair of this process: what its sender side needs beside the shared entry.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "shm/completion.hpp"
+#include "shm/peer.hpp"
+#include "shm/segment.hpp"
+
+namespace dtutils::shm {
+
+class Agent;
+struct Chaos;
+
+enum class SendState : std::uint8_t {
+  kNotReady,
+  kReady,
+  kBroken,
+  /// This is a forked child: the queue pair belongs to the parent.
+  kForked,
+};
+
+/// Values of ibv_wc::vendor_err that the shm device gives.
+enum VendorError : std::uint32_t {
+  kNoVendorError = 0,
+  /// The peer's memory file could not be mapped (permissions, address space).
+  kCannotMap = 0x101,
+  /// The kernel forbids process_vm_readv/writev on the peer; register memory of a SharedSegment.
+  kCannotCopy = 0x102,
+  /// The peer's process has ended.
+  kPeerDied = 0x103,
+  /// The peer destroyed or reset its queue pair, or never connected it.
+  kPeerClosed = 0x104,
+  /// The adversarial mode broke the queue pair.
+  kInjected = 0x105,
+};
+
+/// Work that could not be executed inside the post: copies of the requests, with their inline
+/// bytes. Storage is made in set-up. Under the send lock.
+class DeferredQueue {
+ public:
+  DeferredQueue(std::uint32_t depth, std::uint32_t max_sge, std::uint32_t max_inline);
+
+  bool empty() const noexcept { return first_ == last_; }
+  void push(const ibv_send_wr& request, std::uint64_t position) noexcept;
+  const ibv_send_wr& front() const noexcept { return slot(first_).request; }
+  std::uint64_t front_position() const noexcept { return slot(first_).position; }
+  void pop() noexcept { ++first_; }
+  void clear() noexcept { first_ = last_; }
+
+ private:
+  struct Slot {
+    ibv_send_wr request;
+    std::uint64_t position;
+  };
+  const Slot& slot(std::uint64_t number) const noexcept { return slots_[number % slots_.size()]; }
+
+  std::uint32_t max_sge_;
+  std::uint32_t max_inline_;
+  std::vector<Slot> slots_;
+  std::vector<ibv_sge> elements_;
+  std::vector<std::byte> inline_bytes_;
+  std::uint64_t first_ = 0;
+  std::uint64_t last_ = 0;
+};
+
+struct QueuePair {
+  QueuePair(OwnSegment& own_segment, Agent& device_agent, const ibv_qp_init_attr& attributes,
+            std::uint32_t index);
+  ~QueuePair();
+
+  /// First member, so that the device finds itself again from the ibv_qp that it handed out.
+  ibv_qp verbs{};
+  OwnSegment& own;
+  Agent& agent;
+  QueuePairEntry* entry = nullptr;
+  CompletionQueueEntry* send_cq = nullptr;
+
+  // Set by the connection.
+  std::shared_ptr<Peer> peer;
+  ControlSegment* remote_segment = nullptr;
+  QueuePairEntry* remote = nullptr;
+  std::uint64_t remote_gate = 0;
+
+  const std::uint32_t send_depth;
+  const std::uint32_t max_sge;
+  const std::uint32_t max_inline;
+  const bool signal_all;
+  std::uint32_t pd = 0;
+  std::uint8_t rnr_retry = 7;
+  std::chrono::microseconds connect_timeout{0};
+
+  // Under the send lock (send_state may be read without).
+  std::atomic<SendState> send_state{SendState::kNotReady};
+  std::uint64_t posted = 0;
+  const Translation* region = nullptr;
+  std::uint32_t vendor_error = 0;
+  /// Status of the next request that fails because the pair is broken.
+  ibv_wc_status next_failure = IBV_WC_WR_FLUSH_ERR;
+  DeferredQueue deferred;
+  /// The front of `deferred` gives up at this time; min() when it is not waiting.
+  std::chrono::steady_clock::time_point give_up_at = std::chrono::steady_clock::time_point::min();
+  /// Not null in the adversarial mode.
+  std::unique_ptr<Chaos> chaos;
+};
+
+inline QueuePair& from_verbs(ibv_qp* qp) noexcept { return *reinterpret_cast<QueuePair*>(qp); }
+
+/// Executes one request: an ibv_wc_status, or one of the two below, which leave nothing done.
+inline constexpr int kReceiverNotReady = -1;
+inline constexpr int kNotConnected = -2;
+int execute(QueuePair& qp, const ibv_send_wr& request) noexcept;
+
+/// Reports the end of the request at `position`; breaks the pair on an error. Under the send lock.
+void complete(QueuePair& qp, const ibv_send_wr& request, std::uint64_t position,
+              ibv_wc_status status) noexcept;
+/// Puts a completion into the send completion queue; an overrun breaks the pair. Under the send
+/// lock.
+void deliver(QueuePair& qp, const Completion& completion) noexcept;
+/// Takes the pair to the error state and flushes what it holds; the first request that fails from
+/// now on gets `first`. Under the send lock.
+void break_pair(QueuePair& qp, ibv_wc_status first) noexcept;
+/// Executes deferred work until it is empty or has to wait. Under the send lock.
+void run_deferred(QueuePair& qp) noexcept;
+/// True when the front of the deferred work must go on waiting after `execute` answered `outcome`;
+/// false when its time is over. Under the send lock.
+bool may_wait(QueuePair& qp, int outcome) noexcept;
+
+/// Completes all receives of the pair's own queue as flushed. Any thread of the owner.
+void flush_receives(QueuePair& qp) noexcept;
+/// Completes one receive of the pair as flushed.
+void flush_receive(QueuePair& qp, std::uint64_t wr_id) noexcept;
+
+}  // namespace dtutils::shm

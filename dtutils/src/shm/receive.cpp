@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Lock-free posting and taking of receives; see slot_word.hpp for the protocol.
+#include "shm/receive.hpp"
+
+#include "dtutils/wait.hpp"
+#include "shm/completion.hpp"
+
+namespace dtutils::shm {
+namespace {
+
+SlotOwner owner_of(const QueuePairEntry& receiver) noexcept {
+  return {receiver.qp_num.load(std::memory_order_relaxed), true};
+}
+
+}  // namespace
+
+bool push_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
+                  const ibv_recv_wr& request) noexcept {
+  std::uint64_t position = queue.tail_hint.load(std::memory_order_relaxed);
+  ReceiveSlot* slot;
+  std::uint64_t lap;
+  Backoff backoff;
+  for (;;) {
+    slot = segment.slot<ReceiveSlot>(queue.ring, position);
+    lap = position >> queue.ring.shift;
+    std::uint64_t word = slot->word.load(std::memory_order_relaxed);
+    if (slot_lap(word) < lap) {
+      if (slot_state(word) != SlotState::kTaken) return false;
+      backoff.pause();  // a sender is copying it out: free in a moment, or freed by the agent
+      continue;
+    }
+    if (word != slot_word(lap, SlotState::kEmpty)) {
+      ++position;
+      continue;
+    }
+    // Acquire: pairs with the freeing store in take_receive, whose reads come before our writes.
+    if (slot->word.compare_exchange_strong(word, slot_word(lap, SlotState::kClaimed),
+                                           std::memory_order_acquire, std::memory_order_relaxed)) {
+      break;
+    }
+  }
+  queue.tail_hint.store(position + 1, std::memory_order_relaxed);
+  slot->wr_id.store(request.wr_id, std::memory_order_relaxed);
+  slot->sge_count.store(static_cast<std::uint64_t>(request.num_sge), std::memory_order_relaxed);
+  for (int i = 0; i < request.num_sge; ++i) {
+    const ibv_sge& sge = request.sg_list[i];
+    slot->elements()[i].address.store(sge.addr, std::memory_order_relaxed);
+    slot->elements()[i].length_lkey.store(sge.length | (static_cast<std::uint64_t>(sge.lkey) << 32),
+                                          std::memory_order_relaxed);
+  }
+  // Release: pairs with the acquire load in take_receive. seq_cst for the re-check of the queue
+  // pair's state that follows in post_recv.
+  slot->word.store(slot_word(lap, SlotState::kFull), std::memory_order_seq_cst);
+  return true;
+}
+
+bool take_receive(ControlSegment& segment, ReceiveQueueEntry& queue, QueuePairEntry& receiver,
+                  Receive& into) noexcept {
+  const std::uint64_t owner = owner_of(receiver).bits();
+  std::uint64_t position = queue.head_hint.load(std::memory_order_relaxed);
+  ReceiveSlot* slot;
+  std::uint64_t lap;
+  for (;;) {
+    slot = segment.slot<ReceiveSlot>(queue.ring, position);
+    lap = position >> queue.ring.shift;
+    std::uint64_t word = slot->word.load(std::memory_order_relaxed);
+    if (slot_lap(word) > lap || word == slot_word(lap, SlotState::kTaken, slot_owner(word))) {
+      ++position;
+      continue;
+    }
+    if (word != slot_word(lap, SlotState::kFull)) return false;
+    if (slot->word.compare_exchange_strong(word, slot_word(lap, SlotState::kTaken, owner),
+                                           std::memory_order_acquire, std::memory_order_relaxed)) {
+      break;
+    }
+  }
+  queue.head_hint.store(position + 1, std::memory_order_relaxed);
+  into.wr_id = slot->wr_id.load(std::memory_order_relaxed);
+  into.sge_count = static_cast<std::uint32_t>(slot->sge_count.load(std::memory_order_relaxed));
+  if (into.sge_count > kMaxScatterGather) into.sge_count = kMaxScatterGather;
+  for (std::uint32_t i = 0; i < into.sge_count; ++i) {
+    const std::uint64_t length_lkey =
+        slot->elements()[i].length_lkey.load(std::memory_order_relaxed);
+    into.elements[i] = {slot->elements()[i].address.load(std::memory_order_relaxed),
+                        static_cast<std::uint32_t>(length_lkey),
+                        static_cast<std::uint32_t>(length_lkey >> 32)};
+  }
+  receiver.in_flight_wr_id.store(into.wr_id, std::memory_order_relaxed);
+  receiver.in_flight_completion.store(0, std::memory_order_relaxed);
+  receiver.in_flight.store(1, std::memory_order_release);
+  // Release: our reads come before the owner's next use of the slot.
+  slot->word.store(slot_word(lap + 1, SlotState::kEmpty), std::memory_order_release);
+  return true;
+}
+
+bool recover_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
+                     CompletionQueueEntry& completions, QueuePairEntry& receiver,
+                     std::uint64_t& wr_id) noexcept {
+  const SlotOwner owner = owner_of(receiver);
+  const int voided = void_completions(segment, completions, owner, SlotState::kClaimed);
+  bool lost = false;
+  if (receiver.in_flight.load(std::memory_order_acquire) != 0) {
+    // Claimed and not voided: it was published, so the owner has its completion.
+    lost = voided > 0 || receiver.in_flight_completion.load(std::memory_order_relaxed) == 0;
+    wr_id = receiver.in_flight_wr_id.load(std::memory_order_relaxed);
+  }
+  for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
+    ReceiveSlot* slot = segment.slot<ReceiveSlot>(queue.ring, i);
+    const std::uint64_t word = slot->word.load(std::memory_order_acquire);
+    if (slot_state(word) != SlotState::kTaken || slot_owner(word) != owner.bits()) continue;
+    // In both places when it died between the two stores at the end of take_receive: count once.
+    if (receiver.in_flight.load(std::memory_order_relaxed) == 0) {
+      lost = true;
+      wr_id = slot->wr_id.load(std::memory_order_relaxed);
+    }
+    slot->word.store(slot_word(slot_lap(word) + 1, SlotState::kEmpty), std::memory_order_release);
+  }
+  finish_receive(receiver);
+  return lost;
+}
+
+}  // namespace dtutils::shm

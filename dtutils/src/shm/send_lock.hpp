@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The lock of one send queue, which doubles as the sign that tells a peer "I am using your memory".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "dtutils/wait.hpp"
+
+namespace dtutils::shm {
+
+/// A queue pair executes its work in order, so posting threads take turns, as they do at the
+/// doorbell of a network adapter. The word lives in the control segment: odd while held, and it
+/// counts. A peer that wants to take back memory or a queue first closes it (region key or gate
+/// becomes 0), then calls `wait_until_passed`: afterwards no operation that saw it open is running.
+/// This is a Dekker pattern: (lock; read key) against (clear key; read lock); all four are
+/// seq_cst so that at least one side sees the other.
+class SendLock {
+ public:
+  explicit SendLock(std::atomic<std::uint32_t>& word) noexcept : word_(word) {
+    value_ = word_.load(std::memory_order_relaxed) & ~1u;
+    if (!word_.compare_exchange_strong(value_, value_ + 1, std::memory_order_seq_cst,
+                                       std::memory_order_relaxed)) {
+      lock_slowly();
+    }
+  }
+  SendLock(const SendLock&) = delete;
+  SendLock& operator=(const SendLock&) = delete;
+  /// Release: pairs with the next holder's exchange and with wait_until_passed.
+  ~SendLock() { word_.store(value_ + 2, std::memory_order_release); }
+
+ private:
+  void lock_slowly() noexcept {
+    Backoff backoff;
+    for (;;) {
+      value_ = word_.load(std::memory_order_relaxed);
+      if ((value_ & 1) == 0 &&
+          word_.compare_exchange_weak(value_, value_ + 1, std::memory_order_seq_cst,
+                                      std::memory_order_relaxed)) {
+        return;
+      }
+      backoff.pause();
+    }
+  }
+
+  std::atomic<std::uint32_t>& word_;
+  std::uint32_t value_;
+};
+
+/// Returns when whoever held the lock at the time of the call has released it, or `gave_up()`.
+template <class GaveUp>
+void wait_until_passed(const std::atomic<std::uint32_t>& word, GaveUp gave_up) noexcept {
+  const std::uint32_t seen = word.load(std::memory_order_seq_cst);
+  Backoff backoff;
+  while ((seen & 1) != 0 && word.load(std::memory_order_acquire) == seen && !gave_up()) {
+    backoff.pause();
+  }
+}
+
+}  // namespace dtutils::shm
