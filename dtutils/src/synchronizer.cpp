@@ -13,10 +13,8 @@ Synchronizer::Outcome Synchronizer::wait_for(std::chrono::nanoseconds timeout) {
   Deadline deadline(timeout);
   Backoff backoff;
   for (;;) {
-    // One look decides everything: after it the memory may be gone.
-    const std::uint64_t word = load();
-    if (pending(word) == 0) {
-      return failures(word) == 0 ? Outcome::kDone : Outcome::kFailed;
+    if (const auto over = outcome()) {
+      return *over;
     }
     if (deadline.passed()) {
       return Outcome::kTimeout;

@@ -129,7 +129,8 @@ class SelectiveSignaling {
   }
 
   Verdict judge(std::uint64_t ticket) const noexcept {
-    const std::uint64_t band = band_.load(std::memory_order_relaxed);
+    // Acquire: pairs with fail, so that the cause is known to whoever is refused.
+    const std::uint64_t band = band_.load(std::memory_order_acquire);
     if (band == kNoBand) {
       return Verdict::kBroken;
     }
@@ -148,7 +149,7 @@ class SelectiveSignaling {
 
   /// The queue pair is broken: from now on every ticket is judged kBroken. Tags stay as they are,
   /// since the device may still be busy with their memory.
-  void fail() noexcept { band_.store(kNoBand, std::memory_order_relaxed); }
+  void fail() noexcept { band_.store(kNoBand, std::memory_order_release); }
   /// After fail(), when everything posted before it has been flushed: all tags are done.
   void retire_all() noexcept { raise(kAllRetired); }
 
@@ -159,6 +160,9 @@ class SelectiveSignaling {
     // Relaxed: the lock inside the post before it keeps the load behind it (argument 3).
     return {&retired_, issued_.load(std::memory_order_relaxed) - exclusive_};
   }
+
+  /// The tag is one of these tickets'.
+  bool owns(RetireTag tag) const noexcept { return tag.retired == &retired_; }
 
   /// One more than the largest ticket known to have completed.
   std::uint64_t retired() const noexcept { return retired_.load(std::memory_order_acquire); }

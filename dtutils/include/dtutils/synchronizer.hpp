@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 namespace dtutils {
@@ -62,6 +63,16 @@ class Synchronizer {
   std::uint32_t pending() const noexcept { return pending(load()); }
   /// Operations that failed so far.
   std::uint32_t failures() const noexcept { return failures(load()); }
+
+  /// kDone or kFailed when nothing is pending, else empty: one look, so that the memory may be gone
+  /// after it.
+  std::optional<Outcome> outcome() const noexcept {
+    const std::uint64_t word = load();
+    if (pending(word) != 0) {
+      return std::nullopt;
+    }
+    return failures(word) == 0 ? Outcome::kDone : Outcome::kFailed;
+  }
 
   /// Waits until nothing is pending. Inside a fiber it suspends the fiber; elsewhere it makes the
   /// progress that the thread's hook offers (wait_hook.hpp). Without a hook it only looks: then

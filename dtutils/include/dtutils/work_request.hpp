@@ -27,17 +27,21 @@ enum PostFlags : unsigned {
 /// operation does not use stay unset: to clear all 128 bytes would be a good part of a small post.
 class WorkRequest {
  public:
-  WorkRequest(ibv_wr_opcode opcode, LocalBuffer local, std::uint64_t id, unsigned flags) noexcept {
+  WorkRequest(ibv_wr_opcode opcode, LocalBuffer local, std::uint64_t id, unsigned flags) noexcept
+      : WorkRequest(opcode, local) {
+    request_.wr_id = id;
+    request_.send_flags = flags;
+  }
+  /// Without id and flags, which the caller sets in raw().
+  WorkRequest(ibv_wr_opcode opcode, LocalBuffer local) noexcept {
     element_.addr = reinterpret_cast<std::uint64_t>(local.address);
     element_.length = local.length;
     element_.lkey = local.lkey;
-    request_.wr_id = id;
     request_.next = nullptr;
     request_.sg_list = &element_;
     // An element of length 0 means 2 GiB to some hardware, so no bytes means no element.
     request_.num_sge = local.length != 0;
     request_.opcode = opcode;
-    request_.send_flags = flags;
   }
   WorkRequest(const WorkRequest&) = delete;
   WorkRequest& operator=(const WorkRequest&) = delete;

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// A queue pair that signals, polls and recycles send memory by itself.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "dtutils/completion_hooks.hpp"
+#include "dtutils/queue_pair.hpp"
+#include "dtutils/selective_signaling.hpp"
+
+namespace dtutils {
+
+struct TransmitterOptions {
+  QueuePairOptions queue_pair;
+  SignalingParameters signaling;
+
+  /// What `threads` threads that share the Transmitter need; 1 gives the fastest form.
+  static TransmitterOptions for_threads(std::uint32_t threads) noexcept;
+};
+
+/// How one transfer is to be made. Converts from flags, from a Synchronizer, or from {both}.
+struct How {
+  /// PostFlags. Signaling is automatic; kSignaled only adds a signal.
+  unsigned flags = kUnsignaled;
+  /// Decremented when the transfer is known to be done: for a write or send, when the peer's device
+  /// has it; for a read or atomic, when the result is here. It hears of this transfer exactly once,
+  /// also when the post answers false (then it has failed). Costs a completion.
+  Synchronizer* sent = nullptr;
+
+  How(unsigned post_flags = kUnsignaled) noexcept : flags(post_flags) {}       // NOLINT
+  How(Synchronizer& synchronizer, unsigned post_flags = kUnsignaled) noexcept  // NOLINT
+      : flags(post_flags), sent(&synchronizer) {}
+};
+
+/// Registered memory that can be given a tag, as RDMAMemory can.
+template <class Memory>
+concept Recyclable = requires(Memory& memory, RetireTag tag) {
+  { memory.local() } -> std::convertible_to<LocalBuffer>;
+  { memory.retire_at(tag) } -> std::convertible_to<bool>;
+};
+
+/// Seriema's IBTransmitter (sections 3.2 and 4.1): the operations of QueuePair with automatic
+/// selective signaling. The user never sees a completion. One request in k is signaled; a post
+/// polls when many are unretired, and waits for the device only when the window is full
+/// (SelectiveSignaling has the protocol and why it is right).
+///
+/// Buffers given to a post belong to the device until `tag()`, asked after the post, is done; with
+/// kInlined they are free at once. A tag becomes done when somebody polls: a later post, progress,
+/// wait or flush. Operations execute in the order of their posts.
+///
+/// Failure: the first failed completion breaks the Transmitter for good. From then on posts and
+/// waits answer false, and error() says why. Synchronizers of everything outstanding fail, and all
+/// tags become done, as soon as somebody has polled the last flushed request (progress does). A
+/// request that the device refuses (too many bytes inline, not connected) breaks it too.
+///
+/// Posts: any thread, wait-free as far as the device's own post and poll are (with a Synchronizer:
+/// lock-free), as long as no more than `signaling.sharing_threads` threads use it. With 1 the
+/// counters are updated by plain loads and stores, so calls must never overlap. Other methods: any
+/// thread under the same rule. Nothing else may post on, or poll for, its queue pair's send side.
+class Transmitter {
+ public:
+  /// Throws Error when the options break a relation of SelectiveSignaling, or the device grants
+  /// less. Setup only.
+  Transmitter(ProtectionDomain& pd, CompletionQueue& receive_completions,
+              const TransmitterOptions& options = {});
+  Transmitter(const Transmitter&) = delete;
+  Transmitter& operator=(const Transmitter&) = delete;
+  /// Fails the Synchronizers of what is outstanding; flush first to avoid that. Memory that carries
+  /// its tags must not be asked for them any more.
+  ~Transmitter();
+
+  /// Setup only.
+  Endpoint endpoint() const { return queue_pair_.endpoint(); }
+  void connect(const Endpoint& peer) { queue_pair_.connect(peer); }
+  /// For its receive side and its state.
+  QueuePair& queue_pair() noexcept { return queue_pair_; }
+
+  /// The posts: false only when broken.
+  [[nodiscard]] bool write(LocalBuffer from, const RemoteMemoryLocator& to, How how = {}) noexcept {
+    return transmit(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to), how);
+  }
+  [[nodiscard]] bool write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
+                                          std::uint32_t immediate, How how = {}) noexcept {
+    return transmit(WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from).at(to).immediate(immediate), how);
+  }
+  [[nodiscard]] bool read(LocalBuffer into, const RemoteMemoryLocator& from,
+                          How how = {}) noexcept {
+    return transmit(WorkRequest(IBV_WR_RDMA_READ, into).at(from), how);
+  }
+  [[nodiscard]] bool send(LocalBuffer from, How how = {}) noexcept {
+    WorkRequest request(IBV_WR_SEND, from);
+    return transmit(request, how);
+  }
+  [[nodiscard]] bool send_with_immediate(LocalBuffer from, std::uint32_t immediate,
+                                         How how = {}) noexcept {
+    return transmit(WorkRequest(IBV_WR_SEND_WITH_IMM, from).immediate(immediate), how);
+  }
+  /// The old value of the 8 bytes at `target` arrives in `old_value`.
+  [[nodiscard]] bool compare_and_swap(LocalBuffer old_value, const RemoteMemoryLocator& target,
+                                      std::uint64_t expected, std::uint64_t desired,
+                                      How how = {}) noexcept {
+    return transmit(WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value).at(target, expected, desired),
+                    how);
+  }
+  [[nodiscard]] bool fetch_and_add(LocalBuffer old_value, const RemoteMemoryLocator& target,
+                                   std::uint64_t addend, How how = {}) noexcept {
+    return transmit(WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value).at(target, addend, 0), how);
+  }
+
+  /// A write or send of all of an RDMAMemory, which is tagged, so that its allocator hands it out
+  /// again when the transfer is done.
+  template <Recyclable Memory>
+  [[nodiscard]] bool write(Memory& from, const RemoteMemoryLocator& to, How how = {}) noexcept {
+    return write(from.local(), to, how) && recycle(from);
+  }
+  template <Recyclable Memory>
+  [[nodiscard]] bool send(Memory& from, How how = {}) noexcept {
+    return send(from.local(), how) && recycle(from);
+  }
+  /// Tags such a memory with the last post. Waits for that post when the memory has no room for
+  /// another queue pair's tag; false when broken.
+  template <Recyclable Memory>
+  [[nodiscard]] bool recycle(Memory& memory) noexcept {
+    const RetireTag last = tag();
+    return memory.retire_at(last) || wait(last);
+  }
+
+  /// Blocking forms, which wait for the result: false or empty when broken. They poll this
+  /// Transmitter only, and run no hook. The atomics need no registered memory of the caller.
+  [[nodiscard]] bool blocking_read(LocalBuffer into, const RemoteMemoryLocator& from) noexcept;
+  /// The value before.
+  std::optional<std::uint64_t> blocking_fetch_and_add(const RemoteMemoryLocator& target,
+                                                      std::uint64_t addend) noexcept;
+  std::optional<std::uint64_t> blocking_compare_and_swap(const RemoteMemoryLocator& target,
+                                                         std::uint64_t expected,
+                                                         std::uint64_t desired) noexcept;
+
+  /// For the memory of posts that this thread has made; ask after the post.
+  RetireTag tag() const noexcept { return signaling_.tag(); }
+
+  /// Polls for one completion and handles it; true when there was one. Never waits.
+  bool progress() noexcept;
+  /// Waits until the tag, one of this Transmitter's, is done, without waiting for further traffic:
+  /// it posts an empty signaled write if needed. False when broken, or after `timeout` (a peer that
+  /// posts no receive stops a send for ever, if rnr_retry says so). False at once for a tag of
+  /// another Transmitter that is not done.
+  [[nodiscard]] bool wait(
+      RetireTag tag, std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max()) noexcept;
+  /// Waits until every post that has returned by now, of any thread, is done. As wait.
+  [[nodiscard]] bool flush(
+      std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max()) noexcept {
+    return wait(tag(), timeout);
+  }
+  /// Waits for a Synchronizer by polling this Transmitter, for programs without upper layers.
+  Synchronizer::Outcome wait(
+      const Synchronizer& synchronizer,
+      std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max()) noexcept;
+
+  /// A transfer has failed.
+  bool broken() const noexcept { return error_.load(std::memory_order_acquire) != 0; }
+  /// What failed first, for describe(); empty when nothing has. Its wr_id is unknown (0).
+  std::optional<ibv_wc> error() const noexcept;
+  const SelectiveSignaling& signaling() const noexcept { return signaling_; }
+
+ private:
+  // A wr_id is: bits 63..16 ticket (its low 48 bits) | bits 15..0 slot of CompletionHooks, or 0, or
+  // kDrainSlot for the marker after a failure.
+  static constexpr unsigned kSlotBits = 16;
+  static constexpr std::uint64_t kSlotMask = (1u << kSlotBits) - 1;
+  static constexpr std::uint32_t kDrainSlot = kSlotMask;
+  static_assert(CompletionHooks::kMaxSlots < kDrainSlot);
+
+  bool transmit(WorkRequest& request, How how) noexcept {
+    if (how.sent != nullptr) {
+      return transmit_tracked(request, how);
+    }
+    const std::uint64_t ticket = signaling_.take();
+    bool signaled = signaling_.signals_regularly(ticket);
+    if (!signaling_.below_band(ticket)) [[unlikely]] {
+      if (!admit(ticket, signaled)) {
+        return false;
+      }
+    }
+    request.raw().wr_id = ticket << kSlotBits;
+    request.raw().send_flags = how.flags | (signaled ? IBV_SEND_SIGNALED : 0);
+    return hand_over(request);
+  }
+  bool hand_over(WorkRequest& request) noexcept {
+    ibv_send_wr* bad = nullptr;
+    const int code = ibv_post_send(qp_, &request.raw(), &bad);
+    if (code != 0) [[unlikely]] {
+      refused(code);
+      return false;
+    }
+    return true;
+  }
+  bool transmit_tracked(WorkRequest& request, How how) noexcept;
+  bool transmit_in_slot(WorkRequest& request, unsigned flags, std::uint32_t slot) noexcept;
+  std::uint32_t claim(Synchronizer& synchronizer, CompletionHooks::After after) noexcept;
+  std::optional<std::uint64_t> blocking_atomic(ibv_wr_opcode opcode,
+                                               const RemoteMemoryLocator& target,
+                                               std::uint64_t compare_or_add,
+                                               std::uint64_t swap) noexcept;
+  /// Waits until the ticket may be posted; false when broken.
+  bool admit(std::uint64_t ticket, bool& signaled) noexcept;
+  void refused(int code) noexcept;
+  void fail(const ibv_wc& completion) noexcept;
+  void drain() noexcept;
+  std::uint64_t ticket_of(std::uint64_t wr_id) const noexcept;
+
+  // Read by every post, written never.
+  ibv_qp* qp_;
+  /// First failure: vendor_err << 32 | opcode << 16 | status; 0 for none.
+  std::atomic<std::uint64_t> error_{0};
+  enum class Drain : std::uint8_t { kIdle, kPosting, kPosted };
+  std::atomic<Drain> drain_{Drain::kIdle};
+  SelectiveSignaling signaling_;
+  // The queue pair goes first, so that the device is done with what the others own.
+  CompletionHooks hooks_;
+  struct FreeDeleter {
+    void operator()(std::uint64_t* memory) const noexcept { std::free(memory); }
+  };
+  /// One word a slot, where blocking atomics get their result.
+  std::unique_ptr<std::uint64_t[], FreeDeleter> results_;
+  MemoryRegion result_region_;
+  CompletionQueue send_completions_;
+  QueuePair queue_pair_;
+};
+
+}  // namespace dtutils

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// Transmitter: everything that is not on the fast path of a post.
+#include "dtutils/transmitter.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "dtutils/device_memory.hpp"
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
+
+namespace dtutils {
+namespace {
+
+std::uint32_t hooks_for(const SignalingParameters& signaling) {
+  // Every outstanding request, and one claimed slot for each thread that waits to post.
+  const std::uint32_t slots = signaling.needed_send_depth() + signaling.sharing_threads;
+  if (slots > CompletionHooks::kMaxSlots / 2) {
+    throw Error("transmitter", "the window and the number of threads are too large",
+                "keep window + 2 * sharing_threads under 16384");
+  }
+  return slots;
+}
+
+std::uint64_t* allocate_results(std::uint32_t count) {
+  const std::size_t bytes = (count * sizeof(std::uint64_t) + kPage - 1) / kPage * kPage;
+  void* memory = std::aligned_alloc(kPage, bytes);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  return static_cast<std::uint64_t*>(memory);
+}
+
+SignalingParameters checked(const TransmitterOptions& options) {
+  options.signaling.check(options.queue_pair.send_depth,
+                          options.signaling.needed_completion_depth());
+  return options.signaling;
+}
+
+std::uint64_t pack(const ibv_wc& failure) noexcept {
+  return std::uint64_t{failure.vendor_err} << 32 |
+         (static_cast<std::uint64_t>(failure.opcode) & 0xffff) << 16 |
+         static_cast<std::uint64_t>(failure.status);
+}
+ibv_wc_status status_of(std::uint64_t packed) noexcept {
+  return static_cast<ibv_wc_status>(packed & 0xffff);
+}
+
+}  // namespace
+
+TransmitterOptions TransmitterOptions::for_threads(std::uint32_t threads) noexcept {
+  TransmitterOptions options;
+  options.signaling = SignalingParameters::for_threads(threads);
+  options.queue_pair.send_depth =
+      std::max(options.queue_pair.send_depth, options.signaling.needed_send_depth());
+  return options;
+}
+
+Transmitter::Transmitter(ProtectionDomain& pd, CompletionQueue& receive_completions,
+                         const TransmitterOptions& options)
+    : signaling_(checked(options)),
+      hooks_(hooks_for(options.signaling)),
+      results_(allocate_results(hooks_.slots())),
+      result_region_(pd, results_.get(), hooks_.slots() * sizeof(std::uint64_t),
+                     IBV_ACCESS_LOCAL_WRITE),
+      send_completions_(pd.device(), options.signaling.needed_completion_depth()),
+      queue_pair_(pd, send_completions_, receive_completions, options.queue_pair) {
+  qp_ = queue_pair_.raw();
+}
+
+Transmitter::~Transmitter() {
+  while (progress()) {
+  }
+}
+
+bool Transmitter::admit(std::uint64_t ticket, bool& signaled) noexcept {
+  Backoff backoff;
+  for (;;) {
+    // One completion for one request keeps up with the device without a pile of them at once.
+    const bool found = progress();
+    switch (signaling_.judge(ticket)) {
+      case SelectiveSignaling::Verdict::kBroken:
+        return false;
+      case SelectiveSignaling::Verdict::kSignaled:
+        signaled = true;
+        return true;
+      case SelectiveSignaling::Verdict::kUnsignaled:
+        signaled = false;
+        return true;
+      case SelectiveSignaling::Verdict::kWait:
+        found ? backoff.reset() : backoff.pause();
+    }
+  }
+}
+
+std::uint32_t Transmitter::claim(Synchronizer& synchronizer,
+                                 CompletionHooks::After after) noexcept {
+  Backoff backoff;
+  while (!broken()) {
+    const std::uint32_t slot = hooks_.claim(synchronizer, signaling_.issued(), after);
+    if (slot != CompletionHooks::kNone) {
+      return slot;
+    }
+    progress() ? backoff.reset() : backoff.pause();
+  }
+  synchronizer.fail();
+  return CompletionHooks::kNone;
+}
+
+bool Transmitter::transmit_tracked(WorkRequest& request, How how) noexcept {
+  const std::uint32_t slot = claim(*how.sent, CompletionHooks::After::kRelease);
+  return slot != CompletionHooks::kNone && transmit_in_slot(request, how.flags, slot);
+}
+
+bool Transmitter::transmit_in_slot(WorkRequest& request, unsigned flags,
+                                   std::uint32_t slot) noexcept {
+  const std::uint64_t ticket = signaling_.take();
+  bool signaled = true;
+  request.raw().wr_id = ticket << kSlotBits | slot;
+  request.raw().send_flags = flags | IBV_SEND_SIGNALED;
+  const bool posted =
+      (signaling_.below_band(ticket) || admit(ticket, signaled)) && hand_over(request);
+  if (!posted) {
+    hooks_.deliver(slot, false);
+  }
+  return posted;
+}
+
+bool Transmitter::blocking_read(LocalBuffer into, const RemoteMemoryLocator& from) noexcept {
+  Synchronizer arrived(1);
+  return read(into, from, arrived) && wait(arrived) == Synchronizer::Outcome::kDone;
+}
+
+std::optional<std::uint64_t> Transmitter::blocking_fetch_and_add(const RemoteMemoryLocator& target,
+                                                                 std::uint64_t addend) noexcept {
+  return blocking_atomic(IBV_WR_ATOMIC_FETCH_AND_ADD, target, addend, 0);
+}
+
+std::optional<std::uint64_t> Transmitter::blocking_compare_and_swap(
+    const RemoteMemoryLocator& target, std::uint64_t expected, std::uint64_t desired) noexcept {
+  return blocking_atomic(IBV_WR_ATOMIC_CMP_AND_SWP, target, expected, desired);
+}
+
+std::optional<std::uint64_t> Transmitter::blocking_atomic(ibv_wr_opcode opcode,
+                                                          const RemoteMemoryLocator& target,
+                                                          std::uint64_t compare_or_add,
+                                                          std::uint64_t swap) noexcept {
+  Synchronizer arrived(1);
+  const std::uint32_t slot = claim(arrived, CompletionHooks::After::kHold);
+  if (slot == CompletionHooks::kNone) {
+    return std::nullopt;
+  }
+  std::uint64_t* result = &results_[slot - 1];
+  std::optional<std::uint64_t> old_value;
+  if (transmit_in_slot(WorkRequest(opcode, {result, sizeof(*result), result_region_.lkey()})
+                           .at(target, compare_or_add, swap),
+                       kUnsignaled, slot) &&
+      wait(arrived) == Synchronizer::Outcome::kDone) {
+    old_value = load_device_word(result);
+  }
+  hooks_.release(slot);
+  return old_value;
+}
+
+bool Transmitter::progress() noexcept {
+  ibv_wc completion;
+  const int polled = send_completions_.poll({&completion, 1});
+  if (polled == 0) {
+    if (broken()) [[unlikely]] {
+      drain();
+    }
+    return false;
+  }
+  if (polled < 0) [[unlikely]] {
+    // No completion will come any more, so nobody else would tell the Synchronizers.
+    completion.status = IBV_WC_GENERAL_ERR;
+    completion.opcode = IBV_WC_SEND;
+    completion.vendor_err = 0;
+    fail(completion);
+    hooks_.fail_all();
+    return false;
+  }
+  const bool success = completion.status == IBV_WC_SUCCESS;
+  const auto slot = static_cast<std::uint32_t>(completion.wr_id & kSlotMask);
+  if (slot == kDrainSlot) [[unlikely]] {
+    signaling_.retire_all();
+    return true;
+  }
+  if (success) {
+    signaling_.retire(ticket_of(completion.wr_id));
+  } else {
+    fail(completion);
+  }
+  if (slot != CompletionHooks::kNone) {
+    hooks_.deliver(slot, success);
+  }
+  return true;
+}
+
+bool Transmitter::wait(RetireTag tag, std::chrono::nanoseconds timeout) noexcept {
+  while (!tag.done() && progress()) {
+  }
+  if (!tag.done() && (!signaling_.owns(tag) || !write(LocalBuffer{}, {}, kSignaled))) {
+    return false;
+  }
+  Deadline deadline(timeout);
+  Backoff backoff;
+  while (!tag.done() && !broken() && !deadline.passed()) {
+    progress() ? backoff.reset() : backoff.pause();
+  }
+  return tag.done() && !broken();
+}
+
+Synchronizer::Outcome Transmitter::wait(const Synchronizer& synchronizer,
+                                        std::chrono::nanoseconds timeout) noexcept {
+  Deadline deadline(timeout);
+  Backoff backoff;
+  for (;;) {
+    if (const auto outcome = synchronizer.outcome()) {
+      return *outcome;
+    }
+    if (deadline.passed()) {
+      return Synchronizer::Outcome::kTimeout;
+    }
+    progress() ? backoff.reset() : backoff.pause();
+  }
+}
+
+std::optional<ibv_wc> Transmitter::error() const noexcept {
+  // Acquire: pairs with fail.
+  const std::uint64_t packed = error_.load(std::memory_order_acquire);
+  if (packed == 0) {
+    return std::nullopt;
+  }
+  ibv_wc failure{};
+  failure.status = status_of(packed);
+  failure.opcode = static_cast<ibv_wc_opcode>(packed >> 16 & 0xffff);
+  failure.vendor_err = static_cast<std::uint32_t>(packed >> 32);
+  failure.qp_num = qp_->qp_num;
+  return failure;
+}
+
+void Transmitter::fail(const ibv_wc& completion) noexcept {
+  const std::uint64_t failure = pack(completion);
+  std::uint64_t known = 0;
+  // Release: pairs with error(). The first failure stays, except that one which says more than
+  // "flushed" replaces one which does not: pollers may report out of order.
+  while (!error_.compare_exchange_weak(known, failure, std::memory_order_release,
+                                       std::memory_order_relaxed)) {
+    if (known != 0 &&
+        (status_of(known) != IBV_WC_WR_FLUSH_ERR || completion.status == IBV_WC_WR_FLUSH_ERR)) {
+      break;
+    }
+  }
+  signaling_.fail();
+}
+
+void Transmitter::refused(int code) noexcept {
+  ibv_wc failure{};
+  failure.vendor_err = static_cast<std::uint32_t>(std::abs(code));
+  if (queue_pair_.state() == IBV_QPS_ERR) {
+    failure.status = IBV_WC_WR_FLUSH_ERR;
+  } else {
+    failure.status = IBV_WC_LOC_QP_OP_ERR;
+    // As the device itself would do it: what follows must not be executed.
+    try {
+      queue_pair_.disconnect();
+    } catch (const Error&) {
+    }
+  }
+  fail(failure);
+  // The cause of a flush may be known already.
+  while (progress()) {
+  }
+}
+
+void Transmitter::drain() noexcept {
+  Drain idle = Drain::kIdle;
+  // Acquire and release only among those who try this; it is posted once.
+  if (!drain_.compare_exchange_strong(idle, Drain::kPosting, std::memory_order_acq_rel)) {
+    return;
+  }
+  WorkRequest marker(IBV_WR_RDMA_WRITE, {}, kDrainSlot, IBV_SEND_SIGNALED);
+  ibv_send_wr* bad = nullptr;
+  const bool posted = ibv_post_send(qp_, &marker.at({}).raw(), &bad) == 0;
+  drain_.store(posted ? Drain::kPosted : Drain::kIdle, std::memory_order_release);
+}
+
+std::uint64_t Transmitter::ticket_of(std::uint64_t wr_id) const noexcept {
+  // Only the low 48 bits travel; the ticket is the number nearest to the counter that has them.
+  const std::uint64_t near = signaling_.retired();
+  const auto distance =
+      static_cast<std::int64_t>((wr_id >> kSlotBits << kSlotBits) - (near << kSlotBits));
+  return near + static_cast<std::uint64_t>(distance >> kSlotBits);
+}
+
+}  // namespace dtutils
