@@ -12,14 +12,26 @@ enum class PageKind { kHuge1GB, kHuge2MB, kTransparentHuge, kSmall };
 
 const char* to_string(PageKind kind) noexcept;
 
-/// Owns one anonymous memory file and its mapping in this process. Nothing of it has a name in a
-/// file system, so nothing can stay behind. The shm device finds the segment of a registered
-/// address through `find`, which is how a peer comes to write into it without a system call.
+/// Owns one anonymous memory file (memfd_create(2)) and its mapping in this process. Nothing of it
+/// has a name in a file system, so nothing can stay behind, and it counts against neither the
+/// memlock limit nor the size of /dev/shm. The shm device finds the segment of a registered address
+/// through `find`, which is how a peer comes to write into it without a system call.
+///
+/// The file cannot change its size any more (fcntl(2), F_SEAL_SHRINK), so a peer that opened it
+/// cannot take pages away. A child made by fork(2) without exec shares the bytes with its parent:
+/// it must not use them, but it may destroy its copy of this object, which leaves the parent's
+/// alone.
 class SharedSegment {
  public:
-  /// Maps `length` bytes (rounded up to the page size) on pages of `kind`, bound to NUMA node
-  /// `node` (-1: anywhere). Throws Error when the system has no such pages or no memory; pages are
-  /// reserved at once for huge pages, on first touch otherwise. Setup only.
+  /// Maps `length` bytes, rounded up to the page size and filled with zeros, on pages of `kind`.
+  /// The mapping starts at a multiple of that page size, and of 2 MiB if it is that long.
+  ///
+  /// Huge pages are taken from the pool here, on NUMA node `node` (-1: on any); when it has too few
+  /// of them that is an Error, never a later SIGBUS. Transparent huge and small pages arrive at
+  /// first touch, on `node` as long as it has memory, then elsewhere. Transparent huge pages are
+  /// the kernel's best effort; they are refused where its setting for shared memory rules them out.
+  ///
+  /// Throws Error also when `length` is 0 or above the machine's memory. Setup only.
   SharedSegment(std::size_t length, PageKind kind, int node);
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
@@ -43,7 +55,16 @@ class SharedSegment {
   static std::optional<Location> find(const void* address, std::size_t length);
 
  private:
+  explicit SharedSegment(PageKind kind) noexcept : kind_(kind) {}
+  std::string name() const;
+  void create_file();
+  void map();
+  void bind(int node);
+  void take_pages(int node);
+  void enlist();
+
   int fd_ = -1;
+  unsigned long inode_ = 0;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   PageKind kind_;
