@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Order within one queue pair: of completions, of effects, and of what the target sees.
+#include "dtutils/device_memory.hpp"
+#include "support/catch.hpp"
+#include "support/require.hpp"
+#include "support/side.hpp"
+
+using namespace dtutils;
+using namespace support;
+
+TEST_CASE("completions_come_in_the_order_of_the_posts") {
+  Pair pair;
+  std::uint64_t id = 0;
+  for (int i = 0; i < 20; ++i) must(pair.b.qp.post_receive(pair.b.local(0, 64), 0));
+  for (int i = 0; i < 20; ++i) {
+    must(pair.a.qp.post_write(pair.a.local(0, 4000), pair.b.remote(0, 4000), id++, kSignaled));
+    must(pair.a.qp.post_send(pair.a.local(0, 8), id++, kSignaled));
+    must(pair.a.qp.post_read(pair.a.local(8192, 64), pair.b.remote(8192, 64), id++, kSignaled));
+    must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), id++, kSignaled));
+  }
+  for (std::uint64_t i = 0; i < id; ++i) success(pair.a.sends, i);
+}
+
+TEST_CASE("last_of_several_writes_to_one_place_stays") {
+  Pair pair;
+  constexpr std::uint64_t kCount = 200;
+  for (std::uint64_t i = 1; i <= kCount; ++i) {
+    pair.a.at<std::uint64_t>(8 * i) = i;
+    must(pair.a.qp.post_write(pair.a.local(8 * i, 8), pair.b.remote(0, 8), i,
+                              i == kCount ? kSignaled : kUnsignaled));
+  }
+  std::uint64_t last = 0;
+  REQUIRE(eventually([&] {
+    const std::uint64_t now = load_device_word(&pair.b.at<std::uint64_t>(0));
+    require(now >= last, "an earlier write became visible after a later one");
+    last = now;
+    return now == kCount;
+  }));
+  success(pair.a.sends, kCount);
+}
+
+TEST_CASE("earlier_write_is_visible_when_a_later_one_is") {
+  Pair pair;
+  constexpr std::size_t kSize = 4000;
+  constexpr std::size_t kFlag = 60'000;
+  for (std::uint64_t round = 1; round <= 50; ++round) {
+    const auto seed = static_cast<std::uint32_t>(round);
+    const std::size_t place = round % 2 * 8192;
+    fill(pair.a.bytes().subspan(place, kSize), seed);
+    pair.a.at<std::uint64_t>(kFlag) = round;
+    must(pair.a.qp.post_write(pair.a.local(place, kSize), pair.b.remote(place, kSize), 0,
+                              kUnsignaled));
+    must(pair.a.qp.post_write(pair.a.local(kFlag, 8), pair.b.remote(kFlag, 8), round, kSignaled));
+    REQUIRE(
+        eventually([&] { return load_device_word(&pair.b.at<std::uint64_t>(kFlag)) == round; }));
+    CHECK(holds(pair.b.bytes().subspan(place, kSize), seed));
+    success(pair.a.sends, round);
+  }
+}
+
+TEST_CASE("earlier_write_is_visible_when_a_receive_completes") {
+  Pair pair;
+  constexpr std::size_t kSize = 4000;
+  for (std::uint64_t round = 1; round <= 50; ++round) {
+    const auto seed = static_cast<std::uint32_t>(round);
+    fill(pair.a.bytes().first(kSize), seed);
+    must(pair.b.qp.post_receive(pair.b.local(8192, 8), round));
+    must(pair.a.qp.post_write(pair.a.local(0, kSize), pair.b.remote(0, kSize), 0, kUnsignaled));
+    must(pair.a.qp.post_send(pair.a.local(0, 8), round, kSignaled));
+    success(pair.b.receives, round);
+    CHECK(holds(pair.b.bytes().first(kSize), seed));
+    success(pair.a.sends, round);
+  }
+}
+
+TEST_CASE("read_sees_an_earlier_write_of_its_queue_pair") {
+  Pair pair;
+  for (std::uint64_t round = 1; round <= 50; ++round) {
+    pair.a.at<std::uint64_t>(0) = round;
+    must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 0, kUnsignaled));
+    must(pair.a.qp.post_read(pair.a.local(8, 8), pair.b.remote(0, 8), round, kSignaled));
+    success(pair.a.sends, round);
+    CHECK(pair.a.at<std::uint64_t>(8) == round);
+  }
+}
+
+TEST_CASE("fenced_send_carries_what_an_earlier_read_brought") {
+  Pair pair;
+  for (std::uint64_t round = 1; round <= 50; ++round) {
+    pair.b.at<std::uint64_t>(0) = round;
+    must(pair.b.qp.post_receive(pair.b.local(64, 8), round));
+    must(pair.a.qp.post_read(pair.a.local(0, 8), pair.b.remote(0, 8), 0, kUnsignaled));
+    must(pair.a.qp.post_send(pair.a.local(0, 8), round, kSignaled | kFenced));
+    success(pair.b.receives, round);
+    success(pair.a.sends, round);
+    CHECK(pair.b.at<std::uint64_t>(64) == round);
+  }
+}
+
+TEST_CASE("bytes_of_one_write_ascend_where_the_device_promises_it") {
+  Pair pair;
+  if (!pair.device->data_in_order(pair.b.qp.raw(), IBV_WR_RDMA_WRITE)) {
+    WARN("SKIPPED: this device does not promise the order of the bytes of one write");
+    return;
+  }
+  constexpr std::size_t kSize = 4096;
+  for (int round = 1; round <= 100; ++round) {
+    std::memset(pair.a.bytes().data(), round, kSize);
+    must(pair.a.qp.post_write(pair.a.local(0, kSize), pair.b.remote(0, kSize), round, kSignaled));
+    const auto* last = &pair.b.at<std::uint8_t>(kSize - 1);
+    REQUIRE(eventually([&] { return load_device_word(last) == round; }));
+    CHECK(all_bytes(pair.b.bytes().first(kSize), round));
+    success(pair.a.sends, round);
+  }
+}

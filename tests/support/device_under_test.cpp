@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Opens the device that the environment names.
+#include "support/device_under_test.hpp"
+
+#include <cstdlib>
+
+#include "dtutils/limits.hpp"
+
+namespace support {
+
+std::string device_name() {
+  const char* name = std::getenv("CARIAMA_TEST_DEVICE");
+  return name != nullptr && *name != '\0' ? name : "shm";
+}
+
+std::unique_ptr<dtutils::Device> open_device_under_test() {
+  return dtutils::open_device(device_name());
+}
+
+std::chrono::milliseconds failure_limit(const dtutils::Device& device) {
+  using std::chrono::milliseconds;
+  if (device.info().kind == dtutils::DeviceKind::kShm) return milliseconds(1000);
+  // An adapter may take up to four times the time-out for each try (IB spec, 9.7.6.1.3).
+  constexpr double kTimeoutMs = 4.096e-3 * (1u << dtutils::kAckTimeout);
+  constexpr double kLimitMs = 4 * kTimeoutMs * (1 + dtutils::kRetryCount);
+  return milliseconds(static_cast<int>(kLimitMs));
+}
+
+}  // namespace support

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The device that a contract test runs on, and how long things may take on it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "dtutils/device.hpp"
+
+namespace support {
+
+/// What a wait for something that must happen allows before it calls the test failed: emulated and
+/// sanitized runs on a busy machine are slow.
+inline constexpr std::chrono::milliseconds kPatience{20'000};
+
+/// CARIAMA_TEST_DEVICE, or "shm".
+std::string device_name();
+
+/// Opens that device.
+std::unique_ptr<dtutils::Device> open_device_under_test();
+
+/// The longest time until a request to a peer that is gone must have failed: 1 s on shm, which
+/// notices it; the transport's retry time (ibv_modify_qp(3)) on verbs.
+std::chrono::milliseconds failure_limit(const dtutils::Device& device);
+
+}  // namespace support
