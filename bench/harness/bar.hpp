@@ -6,10 +6,10 @@
 
 namespace bench {
 
-// Reads ">= NUMBER" (at least) and "<= NUMBER" (at most).
+/// Reads ">= NUMBER" (at least) and "<= NUMBER" (at most).
 class Bar {
  public:
-  // Throws std::invalid_argument that quotes `text` when it is neither.
+  /// Throws std::invalid_argument that quotes `text` when it is neither.
   explicit Bar(const std::string& text);
 
   bool met_by(double figure) const noexcept;

@@ -10,29 +10,29 @@
 
 namespace bench {
 
-// Thrown by a variant that cannot run here (a program is not installed, a device is missing). The
-// variant is left out from then on, its reason is shown below the table, and the bench goes on.
-// Only process 0 may throw it, and only from a variant without an `assist`.
+/// Thrown by a variant that cannot run here (a program is not installed, a device is missing). The
+/// variant is left out from then on, its reason is shown below the table, and the bench goes on.
+/// Only process 0 may throw it, and only from a variant without an `assist`.
 class Skip : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// One batch. All processes leave a barrier together and then run their side of it; every process
-// has the same iterations(). Owner thread only.
+/// One batch. All processes leave a barrier together and then run their side of it; every process
+/// has the same iterations(). Owner thread only.
 class Batch {
  public:
   Batch(Channel& channel, std::uint64_t iterations, bool smoke) noexcept
       : channel_(channel), iterations_(iterations), smoke_(smoke) {}
 
-  // How many operations to do, chosen so that the batch lasts long enough to measure.
+  /// How many operations to do, chosen so that the batch lasts long enough to measure.
   std::uint64_t iterations() const noexcept { return iterations_; }
   Channel& channel() const noexcept { return channel_; }
   int rank() const noexcept { return channel_.rank(); }
   bool smoke() const noexcept { return smoke_; }
 
-  // Run `work`, which does iterations() operations, and give the figure that a variant returns:
-  // nanoseconds an operation, operations a second, or bytes a second.
+  /// Run `work`, which does iterations() operations, and give the figure that a variant returns:
+  /// nanoseconds an operation, operations a second, or bytes a second.
   template <class Work>
   double ns_each(Work&& work) const {
     return time_ns(work) / static_cast<double>(iterations_);

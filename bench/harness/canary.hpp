@@ -8,10 +8,10 @@
 
 namespace bench {
 
-// Both sides of one measurement; process 0 calls measure, process 1 answer, with the same number
-// of trips a chunk. Each writes a line of its own and spins on the other's. Owner thread only.
+/// Both sides of one measurement; process 0 calls measure, process 1 answer, with the same number
+/// of trips a chunk. Each writes a line of its own and spins on the other's. Owner thread only.
 
-// The round trip in ns: the median of kCanaryChunks means over `trips` round trips each.
+/// The round trip in ns: the median of kCanaryChunks means over `trips` round trips each.
 double measure_round_trip(ControlBlock& block, std::uint64_t trips);
 
 void answer_round_trip(ControlBlock& block, std::uint64_t trips);

@@ -14,10 +14,10 @@
 
 namespace bench {
 
-// Process 0 is the parent: it measures. The others are its children. All methods are for the main
-// thread of their process ("owner thread only") except counter(). Collective methods (barrier,
-// gather, exchange) must be called by all processes in the same order; one that waits longer than
-// kStepLimit throws std::runtime_error, and the bench ends with that message.
+/// Process 0 is the parent: it measures. The others are its children. All methods are for the main
+/// thread of their process ("owner thread only") except counter(). Collective methods (barrier,
+/// gather, exchange) must be called by all processes in the same order; one that waits longer than
+/// kStepLimit throws std::runtime_error, and the bench ends with that message.
 class Channel {
  public:
   Channel(ControlBlock& block, int rank, int processes, std::vector<int> cores) noexcept;
@@ -25,17 +25,17 @@ class Channel {
   int rank() const noexcept { return rank_; }
   int processes() const noexcept { return processes_; }
 
-  // The cores that the bench may use. Process i is pinned to cores()[i modulo their number].
+  /// The cores that the bench may use. Process i is pinned to cores()[i modulo their number].
   const std::vector<int>& cores() const noexcept { return cores_; }
 
-  // Returns once all processes have called it. Spins, then yields.
+  /// Returns once all processes have called it. Spins, then yields.
   void barrier();
 
-  // Gives `mine` to all and returns what each process gave, by rank. At most kMailboxBytes bytes,
-  // or std::length_error.
+  /// Gives `mine` to all and returns what each process gave, by rank. At most kMailboxBytes bytes,
+  /// or std::length_error.
   std::vector<std::string> gather_bytes(std::string_view mine);
 
-  // The same for one trivially copyable value.
+  /// The same for one trivially copyable value.
   template <class T>
   std::vector<T> gather(const T& mine) {
     static_assert(std::is_trivially_copyable_v<T>, "only plain bytes travel between processes");
@@ -45,14 +45,14 @@ class Channel {
     return all;
   }
 
-  // With two processes: gives `mine`, returns what the other one gave.
+  /// With two processes: gives `mine`, returns what the other one gave.
   template <class T>
   T exchange(const T& mine) {
     return gather(mine)[static_cast<std::size_t>(1 - rank_)];
   }
 
-  // Counter `index` (below kCountersPerProcess) of process `rank`: shared by all, starts at zero,
-  // never touched by the harness. Any thread, wait-free.
+  /// Counter `index` (below kCountersPerProcess) of process `rank`: shared by all, starts at zero,
+  /// never touched by the harness. Any thread, wait-free.
   std::atomic<std::uint64_t>& counter(int rank, int index) noexcept;
 
  private:

@@ -8,32 +8,32 @@
 
 namespace bench {
 
-// A cache-line round trip below this counts as "near". A virtual machine with two cores of one
-// chip was seen at 50-120 ns most of the time and at about 500 ns while the host had moved a
-// virtual CPU elsewhere. 200 ns lies well clear of both. `--near` changes it for other machines.
+/// A cache-line round trip below this counts as "near". A virtual machine with two cores of one
+/// chip was seen at 50-120 ns most of the time and at about 500 ns while the host had moved a
+/// virtual CPU elsewhere. 200 ns lies well clear of both. `--near` changes it for other machines.
 inline constexpr double kNearThresholdNs = 200.0;
 
-// Rounds that a figure rests on: at least five, so that a median means something.
+/// Rounds that a figure rests on: at least five, so that a median means something.
 inline constexpr int kMinRuns = 5;
 inline constexpr int kDefaultRuns = 7;
 inline constexpr int kSmokeRuns = 2;
 
-// Far rounds are repeated until a case has seen this many times the wanted rounds.
+/// Far rounds are repeated until a case has seen this many times the wanted rounds.
 inline constexpr int kMaxRoundsFactor = 3;
 
-// Seconds that one bench may spend in all waiting for the machine to become near again.
+/// Seconds that one bench may spend in all waiting for the machine to become near again.
 inline constexpr double kPatienceSeconds = 10.0;
 
-// Length of a batch. At 50 ms the 20-50 ns of a clock reading are below one millionth.
+/// Length of a batch. At 50 ms the 20-50 ns of a clock reading are below one millionth.
 inline constexpr double kBatchMs = 50.0;
 inline constexpr double kSmokeBatchMs = 2.0;
 
-// The round trip is the median of this many chunks, so that one preemption does not count.
+/// The round trip is the median of this many chunks, so that one preemption does not count.
 inline constexpr int kCanaryChunks = 15;
 inline constexpr std::uint64_t kCanaryTripsPerChunk = 1000;
 inline constexpr std::uint64_t kSmokeCanaryTripsPerChunk = 50;
 
-// Longest time for one step (a set-up, a batch, a barrier) before the bench gives up.
+/// Longest time for one step (a set-up, a batch, a barrier) before the bench gives up.
 inline constexpr std::chrono::seconds kStepLimit{60};
 
 inline constexpr int kMaxProcesses = 16;

@@ -10,10 +10,10 @@
 
 namespace bench {
 
-// What process 0 tells the others to do next.
+/// What process 0 tells the others to do next.
 enum class Action : std::uint32_t { kPrepare, kCanary, kBatch, kFinish, kQuit };
 
-// Written by process 0 before it publishes `ControlBlock::sequence`, read by the others after it.
+/// Written by process 0 before it publishes `ControlBlock::sequence`, read by the others after it.
 struct Command {
   Action action = Action::kQuit;
   std::uint32_t case_index = 0;
@@ -21,12 +21,12 @@ struct Command {
   std::uint64_t iterations = 0;  // of a batch; round trips a chunk of the canary
 };
 
-// A counter with a cache line of its own.
+/// A counter with a cache line of its own.
 struct alignas(kCacheLine) CounterLine {
   std::atomic<std::uint64_t> value;
 };
 
-// The part of the block that one process writes. The others only read it.
+/// The part of the block that one process writes. The others only read it.
 struct alignas(kCacheLine) ProcessBlock {
   CounterLine arrived;  // barriers that this process has reached
   CounterLine done;     // sequence number of the last command that it has finished
@@ -38,7 +38,7 @@ struct alignas(kCacheLine) ProcessBlock {
   std::array<char, kErrorTextBytes> error;
 };
 
-// Lives in a SharedMemory, valid when zeroed.
+/// Lives in a SharedMemory, valid when zeroed.
 struct ControlBlock {
   alignas(kCacheLine) std::atomic<std::uint32_t> sequence;  // commands so far; also the futex word
   alignas(kCacheLine) Command command;

@@ -14,14 +14,14 @@
 
 namespace bench {
 
-// What a batch gave.
+/// What a batch gave.
 struct Outcome {
   double figure = 0;   // what the variant returned
   double took_ms = 0;  // how long the parent's side took
 };
 
-// Each method posts a command, does process 0's share and returns when all children have done
-// theirs. The children run Worker::serve(). Owner thread only.
+/// Each method posts a command, does process 0's share and returns when all children have done
+/// theirs. The children run Worker::serve(). Owner thread only.
 class Director {
  public:
   Director(ControlBlock& block, Channel& channel, const std::vector<Case>& cases,
@@ -30,13 +30,13 @@ class Director {
   void prepare(std::size_t case_index);
   void finish(std::size_t case_index);
 
-  // The cross-core round trip now, in ns.
+  /// The cross-core round trip now, in ns.
   double round_trip_ns();
 
-  // One batch. Passes on what the variant throws.
+  /// One batch. Passes on what the variant throws.
   Outcome batch(std::size_t case_index, std::size_t variant_index, std::uint64_t iterations);
 
-  // Lets the children return from Worker::serve(). The last call.
+  /// Lets the children return from Worker::serve(). The last call.
   void quit();
 
  private:

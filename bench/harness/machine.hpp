@@ -6,7 +6,7 @@
 
 namespace bench {
 
-// Processor, usable cores and kernel, for the head of a report. Setup only.
+/// Processor, usable cores and kernel, for the head of a report. Setup only.
 std::string describe_machine();
 
 }  // namespace bench

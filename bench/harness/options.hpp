@@ -22,15 +22,15 @@ struct Options {
   double patience_s = kPatienceSeconds;
 };
 
-// An option of one bench's own. The parser writes to `*value`.
+/// An option of one bench's own. The parser writes to `*value`.
 struct OwnOption {
   std::string flag;
   std::string* value;
   std::string help;
 };
 
-// Thrown when the command line asks for nothing to run: --help (status 0, text for stdout) or a
-// mistake (status 2, text for stderr).
+/// Thrown when the command line asks for nothing to run: --help (status 0, text for stdout) or a
+/// mistake (status 2, text for stderr).
 class UsageExit : public std::runtime_error {
  public:
   UsageExit(int status, const std::string& text) : std::runtime_error(text), status_(status) {}
@@ -40,8 +40,8 @@ class UsageExit : public std::runtime_error {
   int status_;
 };
 
-// Reads `arguments` (without the program's name). Fewer than kMinRuns runs are a mistake unless
-// --smoke is given, which by itself sets short batches and kSmokeRuns runs. Throws UsageExit.
+/// Reads `arguments` (without the program's name). Fewer than kMinRuns runs are a mistake unless
+/// --smoke is given, which by itself sets short batches and kSmokeRuns runs. Throws UsageExit.
 Options parse_options(const std::string& program, const std::string& description,
                       const std::vector<std::string>& arguments,
                       const std::vector<OwnOption>& own = {});

@@ -6,12 +6,12 @@
 
 namespace bench {
 
-// The cores that the calling thread may run on now, ascending; at least one. Throws
-// std::system_error when the kernel refuses. Source: sched_getaffinity(2). Setup only.
+/// The cores that the calling thread may run on now, ascending; at least one. Throws
+/// std::system_error when the kernel refuses. Source: sched_getaffinity(2). Setup only.
 std::vector<int> usable_cores();
 
-// Pins the calling thread to cores[index modulo their number]. Threads that it starts later
-// inherit this. Throws std::system_error when the kernel refuses. Setup only.
+/// Pins the calling thread to cores[index modulo their number]. Threads that it starts later
+/// inherit this. Throws std::system_error when the kernel refuses. Setup only.
 void pin_this_thread(const std::vector<int>& cores, int index);
 
 }  // namespace bench

@@ -12,7 +12,7 @@
 
 namespace bench {
 
-// kNotJudged: bars hold for near batches, and these were far, or of a smoke run.
+/// kNotJudged: bars hold for near batches, and these were far, or of a smoke run.
 enum class Verdict { kNoBar, kMet, kMissed, kNotJudged };
 
 struct Row {
@@ -31,18 +31,18 @@ struct Report {
   std::vector<std::string> notes;  // why something was left out
 };
 
-// The rows of one case, variants first, then ratios. `skipped[i]` is true for a variant that did
-// not run; it has no row, nor has a ratio with it. Names are as case.hpp says.
+/// The rows of one case, variants first, then ratios. `skipped[i]` is true for a variant that did
+/// not run; it has no row, nor has a ratio with it. Names are as case.hpp says.
 std::vector<Row> make_rows(const Case& item, const Selection& selection,
                            const std::vector<bool>& skipped);
 
-// "51.3 ns", "104 M/s", "12.4 GB/s", "0.981".
+/// "51.3 ns", "104 M/s", "12.4 GB/s", "0.981".
 std::string format_figure(double figure, Unit unit);
 
-// One line a row, aligned, with a head line.
+/// One line a row, aligned, with a head line.
 std::string format_table(const std::vector<Row>& rows);
 
-// An array of {"case","size","unit","median","min","max","runs","near"}.
+/// An array of {"case","size","unit","median","min","max","runs","near"}.
 std::string format_json(const std::vector<Row>& rows);
 
 }  // namespace bench

@@ -20,23 +20,23 @@ struct CaseResult {
   std::vector<std::string> notes;  // why they were
 };
 
-// The number of iterations to try after `iterations` took `took_ms`, so that a batch takes about
-// `want_ms`: at most a hundred times as many, never above `limit`, never fewer than one.
+/// The number of iterations to try after `iterations` took `took_ms`, so that a batch takes about
+/// `want_ms`: at most a hundred times as many, never above `limit`, never fewer than one.
 std::uint64_t scale_iterations(std::uint64_t iterations, double took_ms, double want_ms,
                                std::uint64_t limit) noexcept;
 
-// Owner thread only.
+/// Owner thread only.
 class Runner {
  public:
   Runner(Director& director, const Options& options) noexcept;
 
-  // Prepares the case, runs a batch of each variant to find the number of iterations and to warm
-  // up, runs rounds until enough_rounds(), finishes the case. Throws std::runtime_error when a
-  // figure is not sound; passes on what the case's functions throw, Skip excepted.
+  /// Prepares the case, runs a batch of each variant to find the number of iterations and to warm
+  /// up, runs rounds until enough_rounds(), finishes the case. Throws std::runtime_error when a
+  /// figure is not sound; passes on what the case's functions throw, Skip excepted.
   CaseResult run(std::size_t index, const Case& item);
 
  private:
-  // What run() works on: variants that are skipped have no iterations.
+  /// What run() works on: variants that are skipped have no iterations.
   struct State {
     std::size_t index;
     const Case& item;

@@ -6,10 +6,10 @@
 
 namespace bench {
 
-// Zeroed, page-aligned memory that stays shared across fork(). Create it in main() before
-// Suite::run(): then all processes of the bench see it at the same address. It is what "raw"
-// variants (a hand-written ring, a bare memcpy) work on. Nothing stays behind at exit.
-// Setup only. Throws std::system_error when the kernel refuses. Source: mmap(2).
+/// Zeroed, page-aligned memory that stays shared across fork(). Create it in main() before
+/// Suite::run(): then all processes of the bench see it at the same address. It is what "raw"
+/// variants (a hand-written ring, a bare memcpy) work on. Nothing stays behind at exit.
+/// Setup only. Throws std::system_error when the kernel refuses. Source: mmap(2).
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t bytes);
@@ -20,7 +20,7 @@ class SharedMemory {
   std::byte* data() const noexcept { return data_; }
   std::size_t size() const noexcept { return bytes_; }
 
-  // The memory at `offset` as a T. Creates nothing: T must be valid when all its bytes are zero.
+  /// The memory at `offset` as a T. Creates nothing: T must be valid when all its bytes are zero.
   template <class T>
   T* as(std::size_t offset = 0) const noexcept {
     return reinterpret_cast<T*>(data_ + offset);

@@ -13,11 +13,11 @@ struct Summary {
   int runs = 0;
 };
 
-// The median of an even number of figures is the mean of the middle two. Throws
-// std::invalid_argument when there are none.
+/// The median of an even number of figures is the mean of the middle two. Throws
+/// std::invalid_argument when there are none.
 Summary summarize(std::vector<double> figures);
 
-// True for a figure that a measurement can have: finite and above zero.
+/// True for a figure that a measurement can have: finite and above zero.
 bool is_sound(double figure) noexcept;
 
 }  // namespace bench

@@ -13,9 +13,9 @@
 
 namespace bench {
 
-// Returns once `ready()` is true: spins for some microseconds, then yields its core between looks,
-// so that it also works with more processes than cores. Throws std::runtime_error naming `what`
-// after `limit`. Any thread.
+/// Returns once `ready()` is true: spins for some microseconds, then yields its core between looks,
+/// so that it also works with more processes than cores. Throws std::runtime_error naming `what`
+/// after `limit`. Any thread.
 template <class Ready>
 void wait_until(Ready&& ready, const char* what, std::chrono::nanoseconds limit = kStepLimit) {
   constexpr int kSpins = 2000;

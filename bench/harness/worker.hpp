@@ -12,14 +12,14 @@
 
 namespace bench {
 
-// Does what Director posts. Between steps it sleeps, so that its core is free for a program that
-// process 0 may run meanwhile. Owner thread only.
+/// Does what Director posts. Between steps it sleeps, so that its core is free for a program that
+/// process 0 may run meanwhile. Owner thread only.
 class Worker {
  public:
   Worker(ControlBlock& block, Channel& channel, const std::vector<Case>& cases,
          bool smoke) noexcept;
 
-  // Returns once told to quit. Passes on what the bench's functions throw.
+  /// Returns once told to quit. Passes on what the bench's functions throw.
   void serve();
 
  private:
@@ -33,8 +33,8 @@ class Worker {
   std::uint32_t seen_ = 0;
 };
 
-// Leaves the reason for which process `rank` is about to end where Watchdog reports it from. Text
-// beyond kErrorTextBytes is cut.
+/// Leaves the reason for which process `rank` is about to end where Watchdog reports it from. Text
+/// beyond kErrorTextBytes is cut.
 void record_failure(ControlBlock& block, int rank, std::string_view reason) noexcept;
 
 }  // namespace bench

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Which rounds count as near, when there are enough of them, and which ones a report rests on.
+#include <cstddef>
+
+#include "harness/constants.hpp"
+#include "harness/round.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+constexpr double kThreshold = 200;
+
+// Two variants around which every round trip took `round_trip`; `figure` tells rounds apart.
+bench::Round round_of(double figure, double round_trip) {
+  return {{figure, 2 * figure}, {round_trip, round_trip, round_trip}};
+}
+
+std::vector<bench::Round> rounds_of(std::size_t near, std::size_t far) {
+  std::vector<bench::Round> rounds(near, round_of(1, 100));
+  rounds.insert(rounds.end(), far, round_of(5, 500));
+  return rounds;
+}
+
+}  // namespace
+
+TEST_CASE("round_is_near_only_when_every_round_trip_is_below_the_threshold") {
+  CHECK(bench::is_near(round_of(1, 199.9), kThreshold));
+  CHECK_FALSE(bench::is_near(round_of(1, 200), kThreshold));
+  CHECK_FALSE(bench::is_near({{1, 1}, {500, 100, 100}}, kThreshold));
+  CHECK_FALSE(bench::is_near({{1, 1}, {100, 500, 100}}, kThreshold));
+  CHECK_FALSE(bench::is_near({{1, 1}, {100, 100, 500}}, kThreshold));
+}
+
+TEST_CASE("far_rounds_are_repeated_up_to_the_limit") {
+  CHECK_FALSE(bench::enough_rounds(rounds_of(4, 9), 5, kThreshold, false));
+  CHECK(bench::enough_rounds(rounds_of(5, 9), 5, kThreshold, false));
+  CHECK_FALSE(
+      bench::enough_rounds(rounds_of(0, 5 * bench::kMaxRoundsFactor - 1), 5, kThreshold, false));
+  CHECK(bench::enough_rounds(rounds_of(0, 5 * bench::kMaxRoundsFactor), 5, kThreshold, false));
+}
+
+TEST_CASE("smoke_runs_never_repeat_a_far_round") {
+  CHECK_FALSE(bench::enough_rounds(rounds_of(0, 1), 2, kThreshold, true));
+  CHECK(bench::enough_rounds(rounds_of(0, 2), 2, kThreshold, true));
+}
+
+TEST_CASE("selection_leaves_out_far_rounds_when_there_are_enough_near_ones") {
+  const std::vector<bench::Round> rounds = {round_of(1, 100), round_of(2, 500), round_of(3, 100),
+                                            round_of(4, 100)};
+  const bench::Selection selection = bench::select_rounds(rounds, 2, kThreshold);
+  CHECK(selection.near);
+  CHECK(bench::figures_of(selection.rounds, 0) == std::vector<double>{1, 3});
+}
+
+TEST_CASE("selection_with_a_far_round_in_it_is_not_near") {
+  const std::vector<bench::Round> rounds = {round_of(1, 500), round_of(2, 500), round_of(3, 100)};
+  const bench::Selection selection = bench::select_rounds(rounds, 2, kThreshold);
+  CHECK_FALSE(selection.near);
+  CHECK(bench::figures_of(selection.rounds, 0) == std::vector<double>{3, 2});
+}
+
+TEST_CASE("quotients_pair_the_figures_of_one_round") {
+  const std::vector<bench::Round> rounds = {{{10, 5}, {1, 1, 1}}, {{30, 10}, {1, 1, 1}}};
+  CHECK(bench::quotients_of(rounds, 0, 1) == std::vector<double>{2, 3});
+}
+
+TEST_CASE("round_trip_quotients_use_the_round_trips_just_before_and_after_the_batch") {
+  const std::vector<bench::Round> rounds = {{{100, 60}, {1000, 100, 140}}};
+  CHECK(bench::round_trip_quotients_of(rounds, 1) == std::vector<double>{1});
+}
