@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Shared receive queues: several queue pairs draw buffers from one.
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/require.hpp"
+#include "support/side.hpp"
+
+using namespace dtutils;
+using namespace support;
+
+namespace {
+
+constexpr std::uint64_t kSenders = 3;
+constexpr std::uint32_t kDepth = 32;
+
+/// Several senders, each connected to a queue pair of one receiver with a shared receive queue.
+struct Star {
+  Star() : device(open_device_under_test()), receiver(*device, with_shared_queue()) {
+    QueuePairOptions options;
+    options.shared_receive_queue = receiver.shared_receives.get();
+    for (std::uint64_t i = 0; i < kSenders; ++i) {
+      senders.push_back(std::make_unique<Side>(*device));
+      ends.push_back(
+          std::make_unique<QueuePair>(receiver.pd, receiver.sends, receiver.receives, options));
+      connect(senders[i]->qp, *ends[i]);
+    }
+  }
+
+  static SideOptions with_shared_queue() {
+    SideOptions options;
+    options.shared_receives = kDepth;
+    return options;
+  }
+
+  [[nodiscard]] bool post_receive(std::uint64_t id) {
+    return receiver.shared_receives->post_receive(receiver.local(64 * id, 64), id);
+  }
+
+  std::unique_ptr<Device> device;
+  Side receiver;
+  std::vector<std::unique_ptr<Side>> senders;
+  std::vector<std::unique_ptr<QueuePair>> ends;
+};
+
+}  // namespace
+
+TEST_CASE("shared_receive_queue_serves_several_queue_pairs") {
+  Star star;
+  constexpr std::uint64_t kEach = kDepth / kSenders;
+  for (std::uint64_t i = 0; i < kSenders * kEach; ++i) REQUIRE(star.post_receive(i));
+  for (std::uint64_t i = 0; i < kEach; ++i) {
+    for (std::uint64_t s = 0; s < kSenders; ++s) {
+      Side& sender = *star.senders[s];
+      sender.at<std::uint64_t>(8 * i) = 1000 * s + i;
+      must(sender.qp.post_send_with_immediate(sender.local(8 * i, 8), static_cast<std::uint32_t>(s),
+                                              i, kSignaled));
+    }
+  }
+  for (std::uint64_t i = 0; i < kEach; ++i) {
+    for (const auto& sender : star.senders) success(sender->sends, i);
+  }
+  std::set<std::uint64_t> buffers;
+  std::vector<std::uint64_t> next(kSenders, 0);
+  for (std::uint64_t i = 0; i < kSenders * kEach; ++i) {
+    const ibv_wc received = next_completion(star.receiver.receives);
+    REQUIRE(received.status == IBV_WC_SUCCESS);
+    CHECK(buffers.insert(received.wr_id).second);
+    const std::uint64_t s = immediate_of(received);
+    REQUIRE(s < kSenders);
+    CHECK(received.qp_num == star.ends[s]->raw()->qp_num);
+    CHECK(star.receiver.at<std::uint64_t>(64 * received.wr_id) == 1000 * s + next[s]);
+    ++next[s];
+  }
+}
+
+TEST_CASE("write_with_immediate_draws_from_the_shared_receive_queue") {
+  Star star;
+  REQUIRE(star.post_receive(4));
+  Side& sender = *star.senders[1];
+  sender.at<std::uint64_t>(0) = 77;
+  must(sender.qp.post_write_with_immediate(sender.local(0, 8), star.receiver.remote(40'000, 8), 5,
+                                           1, kSignaled));
+  const ibv_wc received = success(star.receiver.receives, 4);
+  CHECK(received.opcode == IBV_WC_RECV_RDMA_WITH_IMM);
+  CHECK(immediate_of(received) == 5);
+  CHECK(star.receiver.at<std::uint64_t>(40'000) == 77);
+  success(sender.sends, 1);
+}
+
+TEST_CASE("shared_receive_queue_refuses_more_than_its_depth_and_recovers") {
+  Star star;
+  std::uint64_t posted = 0;
+  // A device may grant more than was asked for.
+  while (posted < 64 * kDepth &&
+         star.receiver.shared_receives->post_receive(star.receiver.local(0, 64), posted)) {
+    ++posted;
+  }
+  CHECK(posted >= kDepth);
+  REQUIRE(posted < 64 * kDepth);
+  Side& sender = *star.senders[0];
+  must(sender.qp.post_send(sender.local(0, 8), 1, kSignaled));
+  success(sender.sends, 1);
+  success(star.receiver.receives, 0);
+  CHECK(star.receiver.shared_receives->post_receive(star.receiver.local(0, 64), posted));
+}
+
+TEST_CASE("sends_to_an_empty_shared_receive_queue_wait") {
+  Star star;
+  for (const auto& sender : star.senders) {
+    must(sender->qp.post_send(sender->local(0, 8), 1, kSignaled));
+  }
+  CHECK(stays_empty(star.senders[0]->sends));
+  for (std::uint64_t i = 0; i < kSenders; ++i) REQUIRE(star.post_receive(i));
+  for (const auto& sender : star.senders) success(sender->sends, 1);
+  for (std::uint64_t i = 0; i < kSenders; ++i) {
+    CHECK(next_completion(star.receiver.receives).status == IBV_WC_SUCCESS);
+  }
+}
+
+TEST_CASE("broken_queue_pair_leaves_the_shared_receive_queue_to_the_others") {
+  Star star;
+  star.senders[0]->qp.disconnect();
+  star.ends[0]->disconnect();
+  for (std::uint64_t i = 0; i < 4; ++i) REQUIRE(star.post_receive(i));
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    Side& sender = *star.senders[1 + i % 2];
+    must(sender.qp.post_send(sender.local(0, 8), i, kSignaled));
+    success(sender.sends, i);
+    CHECK(next_completion(star.receiver.receives).status == IBV_WC_SUCCESS);
+  }
+}
