@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Every setting of a fabric: the same name in code, in the environment and on the command line.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dsfabric {
+
+/// The setting `receive_size` is this member, the environment variable CARIAMA_RECEIVE_SIZE and the
+/// argument --cariama-receive-size=4096 (or with the value as the next argument). The command line
+/// wins over the environment, which wins over code. Sizes take a suffix K, M or G (powers of 1024);
+/// times are milliseconds; on/off settings take 1, 0, on, off, true, false.
+struct Config {
+  /// `shm`, `mlx5_0`, ..., or `auto`: CARIAMA_DEVICE, else the first usable verbs device, else shm.
+  std::string device = "auto";
+  /// Port of the device, from 1; 0: the first active one.
+  std::uint32_t port = 0;
+  /// Index into the port's GID table; -1: the best one.
+  std::int32_t gid_index = -1;
+
+  /// Worker threads of this process; 0: its share of the machine's cores, at least one.
+  std::uint32_t threads = 0;
+  /// Threads that serve service messages and sleep when idle. 0: workers serve while they wait.
+  std::uint32_t service_threads = 1;
+  /// Threads beside workers and service threads that may use the fabric at the same time.
+  std::uint32_t outside_threads = 8;
+  /// Pins each worker to a core of its own when the machine has enough of them for all processes.
+  bool pin = true;
+  /// NUMA zones this process takes memory from and runs in, as node numbers; empty: those of the
+  /// cores it may run on.
+  std::vector<std::uint16_t> zones;
+
+  /// Queue pairs between two processes; worker i uses number i modulo this.
+  std::uint32_t queue_pairs = 1;
+  /// Requests that may be outstanding on a queue pair; 0: what the threads that share it need.
+  std::uint32_t send_depth = 0;
+  /// Receive buffers posted at once.
+  std::uint32_t receive_depth = 512;
+  /// Bytes of a receive buffer: the largest message, with its header.
+  std::size_t receive_size = 4096;
+  /// Bytes that receive buffers may take when messages pile up at threads that make no progress.
+  /// Then senders wait.
+  std::size_t receive_limit = std::size_t{64} << 20;
+  /// Bytes of a superpage of registered memory (dtutils::RDMAAllocatorOptions).
+  std::size_t superpage = std::size_t{64} << 20;
+  /// Bytes of registered memory in each zone at most.
+  std::size_t memory_limit = std::size_t{4} << 30;
+
+  /// A process that has not come by then is named in the Error of join().
+  std::chrono::milliseconds start_timeout{30'000};
+  /// How long an orderly end waits for processes that still run.
+  std::chrono::milliseconds leave_timeout{30'000};
+  /// Time between two looks at the health of idle peers.
+  std::chrono::milliseconds watch_interval{50};
+};
+
+/// The settings of `base` overridden by the environment. Throws dtutils::Error that names the
+/// variable and quotes the value it cannot read, or names a variable CARIAMA_... that is no setting
+/// but nearly one. Setup only.
+Config configure(Config base = {});
+
+/// The same, overridden by the arguments --cariama-..., which it removes from `argv` (as MPI_Init
+/// does), so that the program sees only its own. Setup only.
+Config configure(int& argc, char** argv, Config base = {});
+
+/// One line a setting, for --help texts: name, default, meaning. Setup only.
+std::string describe_settings();
+
+}  // namespace dsfabric

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The whole layer: what an application includes.
+#pragma once
+
+#include "dsfabric/config.hpp"
+#include "dsfabric/fabric.hpp"
+#include "dsfabric/ids.hpp"
+#include "dsfabric/message.hpp"
+#include "dsfabric/peer_failed.hpp"
+#include "dsfabric/pending_reply.hpp"
+#include "dsfabric/remote_memory.hpp"
+#include "dsfabric/send_space.hpp"
+#include "dsfabric/thread.hpp"

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// The fabric: this process' view of the job, its connections to all others and what arrives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsfabric/config.hpp"
+#include "dsfabric/ids.hpp"
+#include "dsfabric/message.hpp"
+#include "dsfabric/remote_memory.hpp"
+#include "dtutils/device.hpp"
+#include "dtutils/general_allocator.hpp"
+#include "dtutils/rdma_allocator.hpp"
+#include "dtutils/transmitter.hpp"
+
+namespace dsfabric {
+
+class Core;
+class Thread;
+
+/// What is known of a process of the job; the same at every process.
+struct ProcessInfo {
+  ProcessId id;
+  MachineId machine;
+  std::uint32_t threads;
+  std::uint32_t service_threads;
+  /// The NUMA zones it takes memory from, first the default one.
+  std::vector<dtutils::NumaZone> zones;
+  /// Of its operating system.
+  std::uint32_t pid;
+  std::string host;
+};
+
+enum class PeerState : std::uint8_t {
+  kActive,
+  /// It ended in good order: its Fabric was destroyed.
+  kLeft,
+  kFailed,
+};
+
+/// One per process and job, made by join(). It connects every process with every other one, hands
+/// out registered memory, carries messages, and watches the peers.
+///
+/// Threads: *workers*, started by run(), have a ThreadId and are known to all; *service threads*
+/// run service messages and sleep when idle; one *watch thread* looks after the health of idle
+/// peers; any other thread of the process may send and use one-sided operations, but no message can
+/// name it.
+///
+/// Destruction leaves the job in good order: it waits until the others leave too or have failed, at
+/// most for Config::leave_timeout, serving their requests meanwhile. All Threads, SendSpaces and
+/// RemoteMemory are gone by then.
+class Fabric {
+ public:
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+  ~Fabric();
+
+  // --- who is where -------------------------------------------------------------------------
+  /// Any thread, wait-free: nothing of this changes.
+  ProcessId process() const noexcept;
+  std::uint32_t processes() const noexcept;
+  std::uint32_t machines() const noexcept;
+  const ProcessInfo& info(ProcessId process) const noexcept;
+  /// All workers of the job, in the order of ThreadId.
+  std::uint32_t total_threads() const noexcept;
+  /// The position of a thread in that order, and back. The argument names a thread that exists.
+  std::uint32_t rank_of(ThreadId thread) const noexcept;
+  ThreadId thread_of_rank(std::uint32_t rank) const noexcept;
+  /// Whether this job has such a worker.
+  bool exists(ThreadId thread) const noexcept;
+  /// Which kind of NUMA zone the worker lives in, as its process told.
+  dtutils::NumaZone zone_of(ThreadId thread) const noexcept;
+  /// Workers on one machine, and in one zone of it. Setup only.
+  std::vector<ThreadId> threads_on(MachineId machine) const;
+  std::vector<ThreadId> threads_in(MachineId machine, dtutils::NumaZone zone) const;
+  const Config& config() const noexcept;
+  const dtutils::DeviceInfo& device() const noexcept;
+  /// "alone", "scripts/run", "PMIx (mpirun)".
+  const std::string& launched_by() const noexcept;
+
+  // --- workers ------------------------------------------------------------------------------
+  /// Runs `work` on every worker of every process: a collective, called by all processes. Returns
+  /// when all workers of the job have returned. An exception of a worker leaves through run() of
+  /// its process, once its other workers have ended, and makes that process failed for all others;
+  /// there, collectives throw PeerFailed. When peers fail and the workers here return normally all
+  /// the same, so does run(). Setup only; from the thread that joined.
+  void run(const std::function<void(Thread&)>& work);
+  /// The worker that is calling, or nullptr. Any thread, wait-free.
+  Thread* current_thread() noexcept;
+
+  // --- messages -----------------------------------------------------------------------------
+  /// To be sent with SendSpace (send_space.hpp). The largest payload.
+  std::uint32_t max_message() const noexcept;
+  /// Runs messages of `kind`, at every process, before the first of them can arrive: before run().
+  /// Setup only.
+  void set_dispatcher(MessageKind kind, Dispatcher dispatcher);
+  /// Takes in what arrived, runs what is for the calling thread, and polls for sent work. True when
+  /// there was something. A worker calls Thread::progress, which is a little faster. Inside a
+  /// dispatcher it takes in but runs nothing. Any thread.
+  bool progress();
+
+  // --- one-sided operations -----------------------------------------------------------------
+  /// The calling thread's Transmitter to a process; its own process included. Valid, though broken,
+  /// also after a failure. Any thread; the first call of a thread unknown to the fabric allocates,
+  /// and may throw as SendSpace.
+  dtutils::Transmitter& transmitter(ProcessId to);
+  /// Waits while making progress until a post on `transmitter` does not have to wait itself. Call
+  /// it before posts that could follow many sends, so that two processes which flood each other
+  /// keep taking messages in. Any thread.
+  void make_room(dtutils::Transmitter& transmitter);
+  dtutils::ProtectionDomain& protection_domain() noexcept;
+  /// Of a zone of this process (info(process()).zones); the default zone for any other.
+  dtutils::RDMAAllocator& allocator(dtutils::NumaZone zone) noexcept;
+  dtutils::RDMAAllocator& allocator() noexcept;
+  /// Registered memory of any size, in the same zones.
+  dtutils::GeneralAllocator& general_allocator(dtutils::NumaZone zone) noexcept;
+  dtutils::GeneralAllocator& general_allocator() noexcept;
+  /// Memory in another process, in a zone of its own or where a worker of it lives. Waits for the
+  /// answer, serving meanwhile. Throws Error when the owner has no memory or no such zone,
+  /// PeerFailed when it is gone. Any thread, not inside a dispatcher.
+  RemoteMemory allocate_remote(ProcessId owner, std::size_t bytes,
+                               std::optional<dtutils::NumaZone> zone = {});
+  RemoteMemory allocate_near(ThreadId thread, std::size_t bytes);
+
+  // --- names --------------------------------------------------------------------------------
+  static constexpr std::size_t kMaxName = 63;
+  static constexpr std::size_t kMaxNamedValue = 64;
+  /// Makes `value`, any trivially copyable value of at most kMaxNamedValue bytes (a ThreadId, a
+  /// locator, ...), known under `name` to all processes; a later publish replaces it. Throws Error
+  /// when the name is empty or too long, PeerFailed when the process that keeps the name is gone.
+  /// Any thread, not inside a dispatcher.
+  void publish(std::string_view name, std::span<const std::byte> value);
+  /// The value, when somebody has published that name by now. As publish.
+  std::optional<std::vector<std::byte>> lookup(std::string_view name);
+
+  // --- failure ------------------------------------------------------------------------------
+  /// Any thread, wait-free.
+  PeerState state(ProcessId process) const noexcept;
+  bool failed(ProcessId process) const noexcept { return state(process) == PeerState::kFailed; }
+  /// The number of peers that have failed; grows only.
+  std::uint32_t failures() const noexcept;
+  /// Why, in words; empty when it has not failed. Any thread (takes a lock).
+  std::string failure_reason(ProcessId process) const;
+  /// `upcall` runs once for each peer that fails, on the watch thread, after pending operations
+  /// have been failed; it must not wait. For peers that have failed before, at once on this thread.
+  /// Setup only.
+  void on_failure(std::function<void(ProcessId, const std::string& reason)> upcall);
+  /// Declares a peer failed, because it broke a protocol of a layer above: its queue pairs are
+  /// broken, and everything else follows as for a crash. Any thread.
+  void fail(ProcessId process, std::string_view reason) noexcept;
+
+  // --- for layers above ---------------------------------------------------------------------
+  /// Every process gives bytes and gets everyone's: a collective through the launcher, slow and of
+  /// any size. Throws PeerFailed or Error. Setup only, outside of run().
+  std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine);
+
+  Core& core() noexcept { return *core_; }
+
+ private:
+  friend class FabricMaker;
+  explicit Fabric(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+/// Joins the job that this process was started in: by PMIx (mpirun, prun, srun), by scripts/run, or
+/// alone when neither started it. Takes the settings from the arguments, which it removes, and the
+/// environment. Returns when all processes are connected. Throws Error that names who did not come,
+/// what differs between the processes, or what the machine lacks. Setup only.
+Fabric join(int& argc, char** argv, Config config = {});
+/// The same without a command line.
+Fabric join(Config config = {});
+
+}  // namespace dsfabric

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Names of machines, processes and worker threads: small, strong, ready to travel in a message.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+
+namespace dsfabric {
+
+/// A host, numbered from 0 in the order of its lowest process.
+struct MachineId {
+  std::uint16_t value = 0;
+  friend auto operator<=>(const MachineId&, const MachineId&) = default;
+};
+
+/// One process of the job: its rank, from 0.
+struct ProcessId {
+  std::uint16_t value = 0;
+  friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
+};
+
+/// A worker thread: the process it lives in, and its index there, from 0. Ordered by process, then
+/// index. Trivially copyable, 4 bytes: put it into messages and captures as it is.
+struct ThreadId {
+  /// Index that stands for "any service thread of the process".
+  static constexpr std::uint16_t kService = 0xffff;
+
+  ProcessId process;
+  std::uint16_t index = 0;
+  friend auto operator<=>(const ThreadId&, const ThreadId&) = default;
+
+  /// Names the service threads of a process as the receiver of a message.
+  static constexpr ThreadId service_of(ProcessId process) noexcept { return {process, kService}; }
+  constexpr bool is_service() const noexcept { return index == kService; }
+};
+
+static_assert(sizeof(MachineId) == 2 && sizeof(ProcessId) == 2 && sizeof(ThreadId) == 4);
+static_assert(std::is_trivially_copyable_v<ThreadId> && std::is_standard_layout_v<ThreadId>);
+
+}  // namespace dsfabric
+
+template <>
+struct std::hash<dsfabric::MachineId> {
+  std::size_t operator()(dsfabric::MachineId id) const noexcept { return id.value; }
+};
+template <>
+struct std::hash<dsfabric::ProcessId> {
+  std::size_t operator()(dsfabric::ProcessId id) const noexcept { return id.value; }
+};
+template <>
+struct std::hash<dsfabric::ThreadId> {
+  std::size_t operator()(dsfabric::ThreadId id) const noexcept {
+    return std::size_t{id.process.value} << 16 | id.index;
+  }
+};
+
+/// Prints "m2".
+template <>
+struct fmt::formatter<dsfabric::MachineId> : fmt::formatter<std::uint16_t> {
+  auto format(dsfabric::MachineId id, fmt::format_context& context) const {
+    return fmt::format_to(context.out(), "m{}", id.value);
+  }
+};
+/// Prints "p3".
+template <>
+struct fmt::formatter<dsfabric::ProcessId> : fmt::formatter<std::uint16_t> {
+  auto format(dsfabric::ProcessId id, fmt::format_context& context) const {
+    return fmt::format_to(context.out(), "p{}", id.value);
+  }
+};
+/// Prints "3.1": thread 1 of process 3; "3.service" for its service threads.
+template <>
+struct fmt::formatter<dsfabric::ThreadId> : fmt::formatter<std::uint16_t> {
+  auto format(dsfabric::ThreadId id, fmt::format_context& context) const {
+    return id.is_service() ? fmt::format_to(context.out(), "{}.service", id.process.value)
+                           : fmt::format_to(context.out(), "{}.{}", id.process.value, id.index);
+  }
+};

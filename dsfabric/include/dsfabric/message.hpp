@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Wire format: the header of every message, and a message as its dispatcher sees it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "dsfabric/ids.hpp"
+
+namespace dsfabric {
+
+class Fabric;
+class Thread;
+
+/// Which layer a message belongs to: the index of its dispatcher. A layer above takes a free number
+/// from kFirstFree on.
+enum class MessageKind : std::uint8_t { kControl = 0, kCall = 1, kFirstFree = 2 };
+inline constexpr std::size_t kMessageKinds = 16;
+
+/// Before the payload of each message, in host byte order (every host of a job has the same):
+///
+///   byte  0      1       2             4        8       12
+///         | kind | flags | destination | source | bytes | sequence |
+///
+/// The receiver checks all of it; a header that cannot be right fails the peer that sent it.
+struct MessageHeader {
+  std::uint8_t kind;
+  /// Free for the layer of that kind.
+  std::uint8_t flags;
+  /// Worker index in the receiving process, or ThreadId::kService.
+  std::uint16_t destination;
+  /// The sending worker, or {process, ThreadId::kService} for any other thread.
+  ThreadId source;
+  /// Of the payload.
+  std::uint32_t bytes;
+  /// kMessageMark.
+  std::uint32_t mark;
+};
+inline constexpr std::uint32_t kMessageMark = 0x4d495243;
+
+static_assert(sizeof(MessageHeader) == 16 && offsetof(MessageHeader, source) == 4 &&
+              offsetof(MessageHeader, bytes) == 8 && offsetof(MessageHeader, mark) == 12);
+static_assert(std::is_trivially_copyable_v<MessageHeader> &&
+              std::is_standard_layout_v<MessageHeader>);
+
+/// A message that has arrived, on the thread that runs it. The payload is valid until the
+/// dispatcher returns; it starts at a multiple of 16 bytes.
+struct Incoming {
+  ThreadId source;
+  std::uint8_t flags;
+  std::span<std::byte> payload;
+  Fabric& fabric;
+  /// The worker that runs it; nullptr on a service thread, or on any thread that serves a service
+  /// message while it waits.
+  Thread* worker;
+};
+
+/// Runs one message. Called from progress() of the destination worker, or of whichever thread comes
+/// by first for service messages, never while another dispatcher runs on the same thread. It may
+/// send, but it waits for nothing that needs this thread to run handlers. False: the payload cannot
+/// be right, and the peer that sent it is failed. An exception leaves through progress().
+struct Dispatcher {
+  bool (*run)(void* context, const Incoming& message) = nullptr;
+  void* context = nullptr;
+};
+
+}  // namespace dsfabric

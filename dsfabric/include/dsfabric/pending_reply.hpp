@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Ties a Synchronizer that a peer will decrement to the life of that peer.
+#pragma once
+
+#include <cstdint>
+
+#include "dsfabric/ids.hpp"
+#include "dtutils/synchronizer.hpp"
+
+namespace dsfabric {
+
+class Fabric;
+
+/// While it lives, a failure of `peer` fails all that is still pending on `synchronizer`, so that
+/// its waiter ends. For a Synchronizer whose pending operations are all ended by that peer (a
+/// reply, a remote notification): make it before the request is sent, destroy it when the wait is
+/// over, before the Synchronizer goes. When the peer has failed already, the constructor does it.
+///
+/// After a failure nothing of that peer arrives any more: its queue pairs are broken on this side
+/// before the Synchronizer hears of it. A reply that had arrived before stays a success.
+///
+/// Any thread; lock-free, about one compare-and-swap.
+class PendingReply {
+ public:
+  PendingReply(Fabric& fabric, ProcessId peer, dtutils::Synchronizer& synchronizer) noexcept;
+  PendingReply(const PendingReply&) = delete;
+  PendingReply& operator=(const PendingReply&) = delete;
+  ~PendingReply();
+
+ private:
+  Fabric& fabric_;
+  std::uint32_t slot_;
+};
+
+}  // namespace dsfabric

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Registered space for one message to any process: reserve, fill in, commit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "dsfabric/ids.hpp"
+#include "dsfabric/message.hpp"
+#include "dtutils/rdma_memory.hpp"
+#include "dtutils/transmitter.hpp"
+
+namespace dsfabric {
+
+/// Bytes of a message with its header that travel inline, where the device can.
+inline constexpr std::uint32_t kInlineMessage = 256;
+
+/// Space for one message, on the stack of its sender: small ones are copied by the post itself,
+/// others lie in registered memory of the calling thread.
+///
+///     SendSpace space(fabric, to.process, bytes);
+///     if (!space) return false;                       // the peer is gone
+///     new (space.payload()) Record{...};
+///     return space.commit(MessageKind::kCall, to);    // false: the peer is gone
+///
+/// Who owns the bytes: the sender until commit, the device afterwards. A space that is destroyed
+/// without commit sends nothing.
+///
+/// Both steps wait for room (registered memory, send queue) while making progress; inside a
+/// dispatcher that takes messages in but runs none. Any thread, also one that the fabric has never
+/// seen: its first message allocates, and throws Error when more than Config::outside_threads such
+/// threads live. Otherwise they do not throw, except the constructor: Error when the message can
+/// never fit (Fabric::max_message()).
+class SendSpace {
+ public:
+  SendSpace(Fabric& fabric, ProcessId to, std::uint32_t bytes);
+  SendSpace(const SendSpace&) = delete;
+  SendSpace& operator=(const SendSpace&) = delete;
+
+  /// False when the peer has failed or left.
+  explicit operator bool() const noexcept { return transmitter_ != nullptr; }
+  /// `bytes` bytes at a multiple of 16.
+  std::byte* payload() const noexcept { return start_ + sizeof(MessageHeader); }
+  std::uint32_t bytes() const noexcept { return bytes_; }
+
+  /// Sends it to a thread of the process that the space is for. With `sent`, that Synchronizer is
+  /// decremented when the peer's device has the message, or failed; exactly once, also when commit
+  /// answers false. False: the peer is gone, or gone meanwhile, and nothing was sent.
+  [[nodiscard]] bool commit(MessageKind kind, ThreadId to, dtutils::Synchronizer* sent = nullptr,
+                            std::uint8_t flags = 0) noexcept;
+
+ private:
+  Fabric& fabric_;
+  dtutils::Transmitter* transmitter_ = nullptr;
+  std::byte* start_ = inline_;
+  std::uint32_t bytes_;
+  dtutils::RDMAMemory memory_;
+  alignas(16) std::byte inline_[kInlineMessage];  // NOLINT: left unset, a message fills it
+};
+
+}  // namespace dsfabric

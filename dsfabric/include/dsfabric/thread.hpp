@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// What a worker thread is handed: its name, its progress, and the collectives of all workers.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "dsfabric/fabric.hpp"
+#include "dsfabric/ids.hpp"
+#include "dsfabric/peer_failed.hpp"
+
+namespace dsfabric {
+
+class Lane;
+
+/// A value that may travel through a collective.
+template <class T>
+concept CollectiveValue = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>;
+
+/// Work of a layer above that progress() does after its own; true when it did something.
+struct ProgressHook {
+  bool (*step)(void* context) = nullptr;
+  void* context = nullptr;
+  friend bool operator==(const ProgressHook&, const ProgressHook&) = default;
+};
+
+/// A worker. Fabric::run makes it; it lives until the work returns. While it lives,
+/// Synchronizer::wait on this thread makes progress. Owner thread only, except id() and fabric().
+class Thread {
+ public:
+  Thread(Fabric& fabric, Lane& lane);
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+  ~Thread();
+
+  ThreadId id() const noexcept { return id_; }
+  Fabric& fabric() const noexcept { return fabric_; }
+  /// The worker `distance` places further in the order of all workers, which closes to a ring.
+  ThreadId neighbour(std::int64_t distance) const noexcept;
+  /// The zone this worker lives in, and its allocator.
+  dtutils::NumaZone zone() const noexcept { return fabric_.zone_of(id_); }
+  dtutils::RDMAAllocator& allocator() const noexcept { return fabric_.allocator(zone()); }
+  /// This worker's Transmitter to a process.
+  dtutils::Transmitter& transmitter(ProcessId to) noexcept;
+
+  /// Takes in what arrived, runs the messages for this worker, then the hooks. True when there was
+  /// something to do. Inside a dispatcher it takes in but runs nothing. Throws what handlers throw.
+  bool progress();
+  /// Adds work to progress(); removed by its value. Setup only.
+  void add_hook(ProgressHook hook);
+  void remove_hook(ProgressHook hook) noexcept;
+  /// Whether a dispatcher runs on this thread now.
+  bool in_dispatcher() const noexcept;
+
+  // --- collectives --------------------------------------------------------------------------
+  // Every worker of the job calls the same ones in the same order. They serve incoming messages
+  // while they wait, and throw PeerFailed as soon as a process has failed or left. Not inside a
+  // dispatcher.
+
+  /// Returns when all workers have called it; what each wrote before is visible to all.
+  void barrier();
+
+  /// Everyone's value, in the order of threads.
+  template <CollectiveValue T>
+  std::vector<T> all_gather(const T& mine) {
+    std::vector<T> all(fabric_.total_threads());
+    gather_bytes(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+
+  /// `combine` over all values, from left to right in the order of threads: the same at everyone,
+  /// also for an operation that rounds.
+  template <CollectiveValue T, class Combine = std::plus<T>>
+  requires std::is_invocable_r_v<T, Combine&, const T&, const T&> T
+  all_reduce(const T& mine, Combine combine = {}) {
+    const std::vector<T> all = all_gather(mine);
+    T result = all.front();
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      result = combine(std::as_const(result), all[i]);
+    }
+    return result;
+  }
+
+  /// The value that `root` gives; what the others give is ignored.
+  template <CollectiveValue T>
+  T broadcast(const T& mine, ThreadId root) {
+    T value = mine;
+    broadcast_bytes(std::as_writable_bytes(std::span(&value, 1)), root);
+    return value;
+  }
+
+ private:
+  void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all);
+  void broadcast_bytes(std::span<std::byte> value, ThreadId root);
+
+  Fabric& fabric_;
+  Lane& lane_;
+  ThreadId id_;
+};
+
+}  // namespace dsfabric
