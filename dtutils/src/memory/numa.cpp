@@ -55,7 +55,10 @@ void pin_to(const std::vector<int>& cores, const std::string& target) {
 
 }  // namespace
 
-bool has_numa() noexcept { return ::numa_available() >= 0; }
+bool has_numa() noexcept {
+  // libnuma itself takes a container's EPERM for a yes.
+  return ::numa_available() >= 0 && ::get_mempolicy(nullptr, nullptr, 0, nullptr, 0) == 0;
+}
 
 std::vector<NumaZone> numa_zones() {
   std::vector<NumaZone> zones;
