@@ -129,6 +129,7 @@ void ShmDevice::reset(QueuePair& qp) {
   qp.entry->sq_retired.store(0);
   qp.entry->in_flight.store(0);
   qp.region = nullptr;
+  qp.window = {};
   qp.remote = nullptr;
   qp.peer.reset();
 }

@@ -81,12 +81,24 @@ int to_remote(QueuePair& qp, const Translation& region, std::uint64_t address, c
   return qp.peer->write_remote(address, from, length) == 0 ? IBV_WC_SUCCESS : copy_failed(qp);
 }
 
+/// Remembers the regions of a write that was found to be in order.
+void open_window(QueuePair& qp, const ibv_send_wr& request, const Translation& region) noexcept {
+  if (region.local == nullptr) return;
+  qp.window.rkey = region.key;
+  qp.window.remote = &region;
+  if ((request.send_flags & IBV_SEND_INLINE) != 0) return;
+  const std::uint32_t lkey = request.sg_list[0].lkey;
+  qp.window.lkey = lkey;
+  qp.window.local = &qp.own.shared().regions[region_index(lkey & ~kLocalKeyBit)];
+}
+
 int write_memory(QueuePair& qp, const ibv_send_wr& request, std::uint64_t length) noexcept {
   if (length == 0) return IBV_WC_SUCCESS;
   std::uint64_t address = request.wr.rdma.remote_addr;
   const Translation* region =
       remote_region(qp, address, length, request.wr.rdma.rkey, IBV_ACCESS_REMOTE_WRITE);
   if (region == nullptr) return IBV_WC_REM_ACCESS_ERR;
+  open_window(qp, request, *region);
   for (int i = 0; i < request.num_sge; ++i) {
     const ibv_sge& sge = request.sg_list[i];
     const int status =
@@ -220,6 +232,36 @@ int send_message(QueuePair& qp, const ibv_send_wr& request) noexcept {
 }
 
 }  // namespace
+
+bool execute_plain_write(QueuePair& qp, const ibv_send_wr& request) noexcept {
+  const ibv_sge& sge = request.sg_list[0];
+  const WriteWindow& window = qp.window;
+  const Translation* remote = window.remote;
+  const std::uint32_t rkey = request.wr.rdma.rkey;
+  if (remote == nullptr || rkey != window.rkey ||
+      !within(request.wr.rdma.remote_addr, sge.length, remote->begin, remote->length)) {
+    return false;
+  }
+  if ((request.send_flags & IBV_SEND_INLINE) == 0) {
+    const RegionEntry& local = *window.local;
+    if (sge.lkey != window.lkey || !within(sge.addr, sge.length, local.address, local.length) ||
+        local.key.load(std::memory_order_relaxed) != (sge.lkey & ~kLocalKeyBit)) {
+      return false;
+    }
+  } else if (sge.length > qp.max_inline) {
+    return false;
+  }
+  // seq_cst, both: after the send lock; see send_lock.hpp.
+  if (qp.remote->gate.load(std::memory_order_seq_cst) != qp.remote_gate ||
+      remote->live->key.load(std::memory_order_seq_cst) != rkey ||
+      (qp.remote->access & IBV_ACCESS_REMOTE_WRITE) == 0) {
+    return false;
+  }
+  void* to = remote->local + (request.wr.rdma.remote_addr - remote->begin);
+  const auto* from = reinterpret_cast<const void*>(sge.addr);
+  if (!place_word(to, from, sge.length)) place_bytes(to, from, sge.length);
+  return true;
+}
 
 int execute(QueuePair& qp, const ibv_send_wr& request) noexcept {
   // seq_cst: after the send lock; pairs with the owner that closes the gate, see send_lock.hpp.

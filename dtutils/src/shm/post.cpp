@@ -27,7 +27,28 @@ void defer(QueuePair& qp, const ibv_send_wr& request) noexcept {
   qp.agent.has_work();
 }
 
+bool has_room(const QueuePair& qp) noexcept {
+  // Relaxed: only polled completions of this pair raise it, and a stale value errs on the safe
+  // side.
+  return qp.posted - qp.entry->sq_retired.load(std::memory_order_relaxed) < qp.send_depth;
+}
+
+/// Executes the request at once if it is the usual one; false: it is a case for post_one.
+bool post_plain_write(QueuePair& qp, const ibv_send_wr& request) noexcept {
+  if (request.opcode != IBV_WR_RDMA_WRITE || request.num_sge != 1 ||
+      qp.send_state.load(std::memory_order_relaxed) != SendState::kReady || !qp.deferred.empty() ||
+      qp.chaos != nullptr || !has_room(qp) || !execute_plain_write(qp, request)) {
+    return false;
+  }
+  const std::uint64_t position = qp.posted++;
+  if (qp.signal_all || (request.send_flags & IBV_SEND_SIGNALED) != 0) {
+    complete(qp, request, position, IBV_WC_SUCCESS);
+  }
+  return true;
+}
+
 int post_one(QueuePair& qp, const ibv_send_wr& request) noexcept {
+  if (post_plain_write(qp, request)) return 0;
   const SendState state = qp.send_state.load(std::memory_order_relaxed);
   if (state == SendState::kNotReady) return EINVAL;
   // Relaxed: only polled completions of this pair raise it, and a stale value errs on the safe

@@ -19,6 +19,15 @@ namespace dtutils::shm {
 class Agent;
 struct Chaos;
 
+/// The regions of the last plain write, checked once, so that the next one to the same places needs
+/// only a look at whether they are still registered.
+struct WriteWindow {
+  std::uint32_t lkey = 0;
+  std::uint32_t rkey = 0;
+  const RegionEntry* local = nullptr;
+  const Translation* remote = nullptr;
+};
+
 enum class SendState : std::uint8_t {
   kNotReady,
   kReady,
@@ -101,6 +110,7 @@ struct QueuePair {
   std::atomic<SendState> send_state{SendState::kNotReady};
   std::uint64_t posted = 0;
   const Translation* region = nullptr;
+  WriteWindow window;
   std::uint32_t vendor_error = 0;
   /// Status of the next request that fails because the pair is broken.
   ibv_wc_status next_failure = IBV_WC_WR_FLUSH_ERR;
@@ -117,6 +127,10 @@ inline QueuePair& from_verbs(ibv_qp* qp) noexcept { return *reinterpret_cast<Que
 inline constexpr int kReceiverNotReady = -1;
 inline constexpr int kNotConnected = -2;
 int execute(QueuePair& qp, const ibv_send_wr& request) noexcept;
+
+/// The fast path: executes a write of one element if the regions are in the window and everything
+/// is in order. False: nothing done, and execute() finds out why. Under the send lock.
+bool execute_plain_write(QueuePair& qp, const ibv_send_wr& request) noexcept;
 
 /// Reports the end of the request at `position`; breaks the pair on an error. Under the send lock.
 void complete(QueuePair& qp, const ibv_send_wr& request, std::uint64_t position,
