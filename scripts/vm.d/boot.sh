@@ -6,7 +6,6 @@ readonly guest_job=/run/cariama-vm       # where a guest sees its job folder
 readonly guest_out=$guest_job/out
 interactive=no
 jobs=''                                  # the folder of this run; in it, one folder a guest
-readonly started=$SECONDS
 
 # Everything before the first boot. Sets `kernel`, `initrd`, `accel` and `jobs`.
 prepare() {
@@ -28,9 +27,12 @@ skip() { echo "SKIP: $*"; exit 77; }
 
 # QEMU removes its pid file when it ends, so that every process named by one is ours.
 clean_up() {
-  local file
-  for file in "$jobs"/*/qemu.pid; do
-    [[ -f $file ]] && kill -KILL "$(<"$file")" 2>/dev/null
+  local file signal
+  trap '' INT TERM HUP
+  for signal in TERM KILL; do
+    for file in "$jobs"/*/qemu.pid; do
+      [[ -f $file ]] && kill "-$signal" "$(<"$file")" 2>/dev/null && sleep 0.5
+    done
   done
   wait 2>/dev/null
   rm -rf "$jobs"
@@ -85,7 +87,8 @@ make_job() {  # make_job RANK SIZE PROGRAM [ARGUMENT...]
     printf ' %q' "$@"
     echo
   } > "$job/command" || fail "cannot write to $jobs"
-  echo "interactive=$interactive rank=$rank size=$size" > "$job/settings"
+  echo "interactive=$interactive rank=$rank size=$size window='$(stty size 2>/dev/null)'" \
+    > "$job/settings"
 }
 
 # Runs one guest until it ends; its output goes to standard output, which must be a pipe.
@@ -139,12 +142,12 @@ start_hub() {  # start_hub SIZE
     [[ ! -S $jobs/hub/$(($1 - 1)).sock ]] || return 0
     sleep 0.1
   done
-  fail "the network of the cluster did not start: $(tail -n 3 "$jobs/hub/qemu.err")"
+  no_start hub "the network of the cluster"
 }
 
 # Starts all guests, lets their programs begin together, kills one if asked, and waits.
 boot() {  # boot SIZE PROGRAM [ARGUMENT...]
-  local size=$1 k
+  local size=$1 k started=$SECONDS
   local guests=()
   for ((k = 0; k < size; k++)); do make_job "$k" "$@"; done
   if (( size == 1 )); then
@@ -212,17 +215,22 @@ judge() {  # judge RANK STATUS_OF_QEMU
   elif grep -q "cariama-vm: the guest has started" "$job/console.log" 2>/dev/null; then
     say "$who ended before its program did"
     last_words "$job"
-  elif probe_boot tcg 60; then
-    say "$who did not start, although QEMU works on this machine"
-    last_words "$job"
   else
-    last_words "$job"
-    skip "QEMU cannot start a guest on this machine"
+    no_start "$1" "$who"
   fi
 }
 
-# Shows the end of what QEMU and the guest's kernel said.
+# Ends the run: a mistake of ours if a plain guest starts on this machine, and a skip if not.
+no_start() {  # no_start JOB WHO
+  last_words "$jobs/$1"
+  probe_boot tcg 60 || skip "QEMU cannot start a guest on this machine"
+  fail "$2 did not start, although QEMU works on this machine"
+}
+
+# Shows why QEMU or the guest's kernel ended, or the last that they said.
 last_words() {  # last_words JOB
-  grep -v 'warning: ' "$1/qemu.err" | tail -n 3 | sed 's/^/  qemu: /' >&2
-  tail -n 8 "$1/console.log" 2>/dev/null | sed 's/^/  guest kernel: /' >&2
+  local log=$1/console.log
+  grep -v 'warning: ' "$1/qemu.err" 2>/dev/null | tail -n 3 | sed 's/^/  qemu: /' >&2
+  [[ ! -f $log ]] || { grep -E 'Kernel panic|BUG:|Out of memory|cannot load' "$log" ||
+    tail -n 5 "$log"; } | sed 's/^/  guest kernel: /' >&2
 }

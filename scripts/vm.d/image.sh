@@ -52,7 +52,7 @@ kernel_package() {
 
 # Fills $1 with the kernel (vmlinux or vmlinuz) and the modules that a guest loads, in order.
 unpack_kernel() {
-  local to=$1 package version tree=$1/tree
+  local to=$1 package version error tree=$1/tree
   package=$(kernel_package)
   if [[ -z $package && $install == yes && $EUID -eq 0 ]]; then
     say "apt knows no linux-image-amd64 yet: apt-get update"
@@ -67,7 +67,8 @@ unpack_kernel() {
   (cd "$to" && { apt-get -q download "$package" || { [[ $install == yes && $EUID -eq 0 ]] &&
       apt-get -q update && apt-get -q download "$(kernel_package)"; }; }) >&2 2>"$to/log" ||
     fail "cannot download $package: $(tail -n 1 "$to/log")"
-  dpkg -x "$to"/linux-image-*.deb "$tree" || fail "cannot unpack $package into $to"
+  error=$(dpkg -x "$to"/linux-image-*.deb "$tree" 2>&1) ||
+    fail "cannot unpack $package: ${error%%$'\n'*}"
   version=$(ls "$tree/lib/modules")
   depmod -b "$tree" "$version" || fail "depmod failed for $version"
 
