@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,7 +70,7 @@ RemotePeer::RemotePeer(const Body& body) {
   require(pid_ >= 0, "no second process");
   if (pid_ != 0) {
     ::close(ends[1]);
-    pidfd_ = ::pidfd_open(pid_, 0);
+    pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
     wire_ = std::make_unique<Wire>(ends[0], [this] { return epitaph(); });
     return;
   }

@@ -126,7 +126,9 @@ class Device {
   /// least what was asked, except inline bytes, of which a device grants what it has.
   virtual ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) = 0;
   virtual void destroy_qp(ibv_qp* qp) noexcept = 0;
-  /// As ibv_modify_qp(3). On shm the peer is named by `ah_attr.grh.dgid` and `dest_qp_num`.
+  /// As ibv_modify_qp(3). On shm the peer is named by `ah_attr.grh.dgid` and `dest_qp_num`. Verbs
+  /// devices are asked for at most 6 retries, because 7 means "for ever" to Soft-RoCE, and nothing
+  /// may hang.
   virtual void modify_qp(ibv_qp* qp, ibv_qp_attr& attributes, int mask) = 0;
   /// The state as the device has it now: it turns to IBV_QPS_ERR when the device breaks the pair.
   virtual ibv_qp_state qp_state(ibv_qp* qp) noexcept = 0;

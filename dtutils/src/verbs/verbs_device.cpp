@@ -21,6 +21,10 @@ namespace {
 /// More inline bytes than this are not looked for: fetching them costs less than copying them.
 constexpr std::uint32_t kMostInline = 1024;
 
+/// Soft-RoCE takes 7, the largest value, for "for ever" (rxe_comp.c, COMPST_ERROR_RETRY), and then
+/// requests to a peer that is gone never complete.
+constexpr std::uint8_t kMostRetries = 6;
+
 constexpr int kKnownAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
                              IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
@@ -252,6 +256,9 @@ ibv_qp* VerbsDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
 void VerbsDevice::destroy_qp(ibv_qp* qp) noexcept { ::ibv_destroy_qp(qp); }
 
 void VerbsDevice::modify_qp(ibv_qp* qp, ibv_qp_attr& attributes, int mask) {
+  if ((mask & IBV_QP_RETRY_CNT) != 0) {
+    attributes.retry_cnt = std::min(attributes.retry_cnt, kMostRetries);
+  }
   const int code = ::ibv_modify_qp(qp, &attributes, mask);
   if (code == 0) return;
   const std::string happened =

@@ -168,10 +168,15 @@ TEST_CASE("remote_atomics_are_atomic_against_the_cpu_where_the_device_says_so") 
 TEST_CASE("misaligned_atomic_is_refused_and_changes_nothing") {
   Pair pair;
   if (skipped_without_atomics(*pair.device)) return;
-  must(pair.a.qp.post_fetch_and_add(pair.a.local(0, 8), pair.b.remote(kWord + 4, 8), 1, 1,
-                                    kSignaled));
-  const ibv_wc refused = failure(pair.a.sends, 1);
-  INFO(describe(refused));
-  CHECK((refused.status == IBV_WC_REM_INV_REQ_ERR || refused.status == IBV_WC_REM_ACCESS_ERR));
+  const Post answer = pair.a.qp.post_fetch_and_add(pair.a.local(0, 8), pair.b.remote(kWord + 4, 8),
+                                                   1, 1, kSignaled);
+  // Soft-RoCE refuses the post itself.
+  if (answer == Post::kOk) {
+    const ibv_wc refused = failure(pair.a.sends, 1);
+    INFO(describe(refused));
+    CHECK((refused.status == IBV_WC_REM_INV_REQ_ERR || refused.status == IBV_WC_REM_ACCESS_ERR));
+  } else {
+    CHECK(answer == Post::kInvalid);
+  }
   CHECK(all_bytes(pair.b.bytes(), 0));
 }

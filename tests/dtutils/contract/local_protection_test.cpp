@@ -14,10 +14,14 @@ namespace {
 /// Makes the local buffer of a request; may register things at the initiator's side first.
 using Local = std::function<LocalBuffer(Side&)>;
 
-void expect_local_protection_error(Side& side) {
-  const ibv_wc refused = failure(side.sends, 1);
+/// Soft-RoCE reports a key that it does not know as an operation error.
+void check_local_protection_error(const ibv_wc& refused) {
   INFO(describe(refused));
-  CHECK(refused.status == IBV_WC_LOC_PROT_ERR);
+  CHECK((refused.status == IBV_WC_LOC_PROT_ERR || refused.status == IBV_WC_LOC_QP_OP_ERR));
+}
+
+void expect_local_protection_error(Side& side) {
+  check_local_protection_error(failure(side.sends, 1));
   CHECK(eventually([&] { return side.qp.state() == IBV_QPS_ERR; }));
 }
 
@@ -100,9 +104,7 @@ TEST_CASE("receive_buffer_with_a_wrong_key_fails_on_both_sides") {
   fill(pair.a.bytes().first(64), 1);
   must(pair.b.qp.post_receive(with_wrong_key(pair.b), 1));
   must(pair.a.qp.post_send(pair.a.local(0, 64), 2, kSignaled));
-  const ibv_wc received = failure(pair.b.receives, 1);
-  INFO(describe(received));
-  CHECK(received.status == IBV_WC_LOC_PROT_ERR);
+  check_local_protection_error(failure(pair.b.receives, 1));
   const ibv_wc sent = failure(pair.a.sends, 2);
   INFO(describe(sent));
   CHECK(sent.status == IBV_WC_REM_OP_ERR);
