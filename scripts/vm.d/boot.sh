@@ -95,7 +95,8 @@ make_job() {  # make_job RANK SIZE PROGRAM [ARGUMENT...]
 run_guest() {  # run_guest RANK [QEMU ARGUMENT...]
   local job=$jobs/$1 half=$((memory_mb / 2)) first_cpus="cpus=0"
   # A file, because a port whose other side is at the end of its input counts as not connected.
-  local output=(-chardev file,id=out,path=/dev/stdout -device virtserialport,chardev=out,name=output)
+  local output=(-chardev file,id=out,path=/dev/stdout
+                -device virtserialport,chardev=out,name=output)
   shift
   local second_cpus='' sockets=1
   if (( cpus > 1 )); then
@@ -140,6 +141,7 @@ start_hub() {  # start_hub SIZE
     2> qemu.err) &
   for ((k = 0; k < 100; k++)); do
     [[ ! -S $jobs/hub/$(($1 - 1)).sock ]] || return 0
+    kill -0 $! 2>/dev/null || break
     sleep 0.1
   done
   no_start hub "the network of the cluster"

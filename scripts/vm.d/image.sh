@@ -41,8 +41,8 @@ check_packages() {
 check_room() {  # check_room MEGABYTES
   local free
   free=$(df -Pm "$cache" | awk 'NR == 2 { print $4 }')
-  (( free >= $1 )) || fail "no room: $cache is on a disk with $free MB free, and $1 MB are needed;" \
-    "free some, or choose another folder with --cache DIR"
+  (( free >= $1 )) || fail "no room: $cache is on a disk with $free MB free, and $1 MB are" \
+    "needed; free some, or choose another folder with --cache DIR"
 }
 
 # Prints the package that Debian's linux-image-amd64 stands for.
