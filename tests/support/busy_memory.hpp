@@ -48,9 +48,13 @@ class BusyMemory {
   /// Before the last handle goes.
   void give_back(const dtutils::RDMAMemory& memory) { pieces_.at(memory.data()).held = false; }
 
-  bool busy(const std::byte* data) const {
-    const auto at = pieces_.find(data);
-    return at != pieces_.end() && at->second.busy();
+  /// Whether a piece that starts in these bytes is busy.
+  bool busy(const std::byte* begin, std::size_t size) const {
+    for (auto at = pieces_.lower_bound(begin); at != pieces_.end() && at->first < begin + size;
+         ++at) {
+      if (at->second.busy()) return true;
+    }
+    return false;
   }
   /// Bytes that nobody may get now.
   std::size_t busy_bytes() const {
