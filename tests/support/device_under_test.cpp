@@ -26,4 +26,8 @@ std::chrono::milliseconds failure_limit(const dtutils::Device& device) {
   return milliseconds(static_cast<int>(kLimitMs));
 }
 
+bool notices_idle_death(const dtutils::Device& device) {
+  return device.info().kind == dtutils::DeviceKind::kShm;
+}
+
 }  // namespace support

@@ -24,4 +24,7 @@ std::unique_ptr<dtutils::Device> open_device_under_test();
 /// notices it; the transport's retry time (ibv_modify_qp(3)) on verbs.
 std::chrono::milliseconds failure_limit(const dtutils::Device& device);
 
+/// True when the device notices the death of a peer to which nothing is being sent.
+bool notices_idle_death(const dtutils::Device& device);
+
 }  // namespace support

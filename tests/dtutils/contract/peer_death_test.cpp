@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// A peer that is killed: requests to it fail in time, nothing hangs, everything else goes on.
+#include <thread>
+
+#include "support/catch.hpp"
+#include "support/require.hpp"
+#include "support/two_processes.hpp"
+
+using namespace dtutils;
+using namespace support;
+
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+/// Grants memory and receives, then waits to be killed.
+void serve_until_killed(Wire& wire) {
+  const auto device = open_device_under_test();
+  Side side(*device);
+  connect(wire, side);
+  for (std::uint64_t i = 0; i < 200; ++i) must(side.qp.post_receive(side.local(0, 64), i));
+  wire.meet();
+  wire.meet();
+}
+
+/// Takes `outstanding` completions: successes, then one RETRY_EXC_ERR in time after `death`, then
+/// flushed requests; the queue pair must be broken afterwards.
+void expect_failure_in_time(Side& side, std::uint64_t outstanding, Clock::time_point death) {
+  bool failed = false;
+  for (; outstanding > 0; --outstanding) {
+    const ibv_wc completion = next_completion(side.sends);
+    if (completion.status == IBV_WC_SUCCESS) {
+      CHECK(!failed);
+      continue;
+    }
+    INFO(describe(completion));
+    CHECK(completion.status == (failed ? IBV_WC_WR_FLUSH_ERR : IBV_WC_RETRY_EXC_ERR));
+    if (!failed) CHECK(Clock::now() - death < failure_limit(side.qp.device()));
+    failed = true;
+  }
+  CHECK(failed);
+  CHECK(eventually([&] { return side.qp.state() == IBV_QPS_ERR; }));
+}
+
+/// Posts without a pause, up to 64 requests at once, and kills the peer meanwhile.
+template <class Request>
+void kill_in_a_stream(Side& side, RemotePeer& peer, Request request) {
+  const auto end = Clock::now() + milliseconds(50);
+  std::uint64_t outstanding = 0;
+  ibv_wc completion{};
+  while (Clock::now() < end) {
+    if (outstanding < 64) {
+      must(request());
+      ++outstanding;
+    }
+    const int polled = side.sends.poll({&completion, 1});
+    if (polled == 0) continue;
+    REQUIRE(completion.status == IBV_WC_SUCCESS);
+    --outstanding;
+  }
+  const auto death = Clock::now();
+  peer.kill();
+  // A device may break the pair between any two posts.
+  for (int i = 0; i < 8; ++i) {
+    const Post answer = request();
+    if (answer == Post::kOk) ++outstanding;
+    CHECK((answer == Post::kOk || answer == Post::kBroken));
+  }
+  REQUIRE(outstanding > 0);
+  expect_failure_in_time(side, outstanding, death);
+}
+
+}  // namespace
+
+TEST_CASE("stream_of_writes_to_a_killed_peer_fails_in_time") {
+  RemotePeer peer(serve_until_killed);
+  const auto device = open_device_under_test();
+  Side side(*device);
+  const RemoteMemoryLocator memory = connect(peer.wire(), side);
+  peer.wire().meet();
+  kill_in_a_stream(side, peer, [&] {
+    return side.qp.post_write(side.local(0, 4096), memory.part(0, 4096), 1, kSignaled);
+  });
+}
+
+TEST_CASE("stream_of_reads_and_atomics_from_a_killed_peer_fails_in_time") {
+  RemotePeer peer(serve_until_killed);
+  const auto device = open_device_under_test();
+  Side side(*device);
+  const RemoteMemoryLocator memory = connect(peer.wire(), side);
+  peer.wire().meet();
+  kill_in_a_stream(side, peer, [&, turn = 0]() mutable {
+    if (++turn % 2 == 0 && device->info().atomics) {
+      return side.qp.post_fetch_and_add(side.local(0, 8), memory.part(0, 8), 1, 1, kSignaled);
+    }
+    return side.qp.post_read(side.local(64, 4096), memory.part(64, 4096), 1, kSignaled);
+  });
+}
+
+TEST_CASE("send_that_waits_for_a_receive_of_a_killed_peer_fails_in_time") {
+  RemotePeer peer(serve_until_killed);
+  const auto device = open_device_under_test();
+  Side side(*device);
+  connect(peer.wire(), side);
+  peer.wire().meet();
+  for (std::uint64_t i = 0; i < 210; ++i) {
+    must(side.qp.post_send(side.local(0, 8), i, kSignaled));
+  }
+  for (std::uint64_t i = 0; i < 200; ++i) success(side.sends, i);
+  CHECK(stays_empty(side.sends));
+  const auto death = Clock::now();
+  peer.kill();
+  expect_failure_in_time(side, 10, death);
+}
+
+TEST_CASE("first_request_after_the_death_of_an_idle_peer_fails_in_time") {
+  RemotePeer peer(serve_until_killed);
+  const auto device = open_device_under_test();
+  Side side(*device);
+  const RemoteMemoryLocator memory = connect(peer.wire(), side);
+  peer.wire().meet();
+  must(side.qp.post_write(side.local(0, 8), memory.part(0, 8), 1, kSignaled));
+  success(side.sends, 1);
+  peer.kill();
+  std::this_thread::sleep_for(milliseconds(100));
+  const auto begin = Clock::now();
+  const Post answer = side.qp.post_write(side.local(0, 8), memory.part(0, 8), 2, kSignaled);
+  if (answer == Post::kOk) {
+    const ibv_wc failed = failure(side.sends, 2);
+    CHECK((failed.status == IBV_WC_RETRY_EXC_ERR || failed.status == IBV_WC_WR_FLUSH_ERR));
+    CHECK(Clock::now() - begin < failure_limit(*device));
+  } else {
+    // The device has noticed the death by itself.
+    CHECK(answer == Post::kBroken);
+  }
+  CHECK(eventually([&] { return side.qp.state() == IBV_QPS_ERR; }));
+}
+
+TEST_CASE("sleeping_sender_is_woken_by_the_death_of_its_peer") {
+  RemotePeer peer(serve_until_killed);
+  const auto device = open_device_under_test();
+  Side side(*device);
+  connect(peer.wire(), side);
+  peer.wire().meet();
+  for (std::uint64_t i = 0; i < 201; ++i) {
+    must(side.qp.post_send(side.local(0, 8), i, kSignaled));
+  }
+  for (std::uint64_t i = 0; i < 200; ++i) success(side.sends, i);
+  REQUIRE(side.sends.arm());
+  peer.kill();
+  CHECK(side.send_channel.wait(failure_limit(*device)) == side.sends.raw());
+  CHECK(failure(side.sends, 200).status == IBV_WC_RETRY_EXC_ERR);
+}
+
+TEST_CASE("receives_from_a_killed_peer_are_flushed_where_the_device_notices_deaths") {
+  RemotePeer peer(serve_until_killed);
+  const auto device = open_device_under_test();
+  Side side(*device);
+  connect(peer.wire(), side);
+  peer.wire().meet();
+  for (std::uint64_t i = 0; i < 3; ++i) must(side.qp.post_receive(side.local(0, 64), i));
+  peer.kill();
+  if (!notices_idle_death(*device)) {
+    WARN("SKIPPED: this device learns of a death by its own requests only");
+    return;
+  }
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    CHECK(failure(side.receives, i, failure_limit(*device)).status == IBV_WC_WR_FLUSH_ERR);
+  }
+  CHECK(side.qp.state() == IBV_QPS_ERR);
+}
+
+TEST_CASE("connections_to_living_peers_survive_the_death_of_another") {
+  RemotePeer victim(serve_until_killed);
+  RemotePeer survivor(serve_until_killed);
+  const auto device = open_device_under_test();
+  Side to_victim(*device);
+  Side to_survivor(*device);
+  const RemoteMemoryLocator gone = connect(victim.wire(), to_victim);
+  const RemoteMemoryLocator memory = connect(survivor.wire(), to_survivor);
+  victim.wire().meet();
+  survivor.wire().meet();
+
+  victim.kill();
+  const Post answer = to_victim.qp.post_write(to_victim.local(0, 8), gone.part(0, 8), 1, kSignaled);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    must(to_survivor.qp.post_write(to_survivor.local(0, 8), memory.part(8 * i, 8), i, kSignaled));
+    success(to_survivor.sends, i);
+  }
+  if (answer == Post::kOk) failure(to_victim.sends, 1);
+  must(to_survivor.qp.post_send(to_survivor.local(0, 8), 500, kSignaled));
+  success(to_survivor.sends, 500);
+  survivor.wire().meet();
+  survivor.join();
+}
+
+TEST_CASE("memory_that_a_killed_peer_was_writing_to_can_be_released") {
+  RemotePeer peer([](Wire& wire) {
+    const auto device = open_device_under_test();
+    Side side(*device);
+    const RemoteMemoryLocator memory = connect(wire, side);
+    wire.meet();
+    for (std::uint64_t i = 0;; ++i) {
+      if (i >= 64) next_completion(side.sends);
+      must(side.qp.post_write(side.local(0, 4096), memory.part(0, 4096), i, kSignaled));
+    }
+  });
+  const auto device = open_device_under_test();
+  const auto begin = Clock::now();
+  {
+    Side side(*device);
+    connect(peer.wire(), side);
+    peer.wire().meet();
+    CHECK(eventually([&] { return side.at<std::uint64_t>(0) == 0; }));
+    std::this_thread::sleep_for(milliseconds(50));
+    peer.kill();
+  }
+  CHECK(Clock::now() - begin < kPatience);
+}
+
+TEST_CASE("process_that_ends_normally_is_reported_like_a_killed_one") {
+  RemotePeer peer([](Wire& wire) {
+    const auto device = open_device_under_test();
+    Side side(*device);
+    connect(wire, side);
+    wire.meet();
+  });
+  const auto device = open_device_under_test();
+  Side side(*device);
+  const RemoteMemoryLocator memory = connect(peer.wire(), side);
+  peer.wire().meet();
+  peer.join();
+  const auto begin = Clock::now();
+  const Post answer = side.qp.post_write(side.local(0, 8), memory.part(0, 8), 2, kSignaled);
+  if (answer == Post::kOk) {
+    failure(side.sends, 2);
+    CHECK(Clock::now() - begin < failure_limit(*device));
+  } else {
+    CHECK(answer == Post::kBroken);
+  }
+  CHECK(eventually([&] { return side.qp.state() == IBV_QPS_ERR; }));
+}

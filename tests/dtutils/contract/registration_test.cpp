@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Registrations that make no sense are refused in words, and leave no trace.
+#include <sys/mman.h>
+
+#include "support/catch.hpp"
+#include "support/error_text.hpp"
+#include "support/matchers.hpp"
+#include "support/side.hpp"
+
+using namespace dtutils;
+using namespace support;
+
+namespace {
+
+/// The refusal must name what was to be registered and what to do.
+void expect_refused(ProtectionDomain& pd, void* address, std::size_t length, int access) {
+  try {
+    const MemoryRegion region(pd, address, length, access);
+    FAIL_CHECK("the registration was accepted");
+  } catch (const Error& error) {
+    INFO(error.what());
+    CHECK(!error.object().empty());
+    CHECK(!error.remedy().empty());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("region_larger_than_what_is_mapped_is_refused") {
+  Pair pair;
+  std::byte* memory = pair.b.segment.data();
+  expect_refused(pair.b.pd, memory, std::size_t{1} << 40, kAccessAll);
+  expect_refused(pair.b.pd, memory, std::size_t{1} << 40, kAccessReadWrite);
+  expect_refused(pair.b.pd, memory, ~std::size_t{0}, kAccessReadWrite);
+  expect_refused(pair.b.pd, memory, 0, kAccessReadWrite);
+  must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 1, kSignaled));
+  success(pair.a.sends, 1);
+}
+
+TEST_CASE("region_that_is_not_mapped_is_refused") {
+  Pair pair;
+  void* hole = ::mmap(nullptr, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(hole != MAP_FAILED);
+  ::munmap(hole, 8192);
+  expect_refused(pair.b.pd, hole, 8192, kAccessReadWrite);
+  expect_refused(pair.b.pd, nullptr, 8, kAccessReadWrite);
+}
+
+TEST_CASE("remote_write_and_atomics_without_local_write_are_refused") {
+  Pair pair;
+  expect_refused(pair.b.pd, pair.b.segment.data(), 4096, IBV_ACCESS_REMOTE_WRITE);
+  expect_refused(pair.b.pd, pair.b.segment.data(), 4096, IBV_ACCESS_REMOTE_ATOMIC);
+}
+
+TEST_CASE("access_flags_that_are_not_offered_are_refused") {
+  Pair pair;
+  expect_refused(pair.b.pd, pair.b.segment.data(), 4096, kAccessAll | IBV_ACCESS_RELAXED_ORDERING);
+  expect_refused(pair.b.pd, pair.b.segment.data(), 4096, kAccessAll | IBV_ACCESS_MW_BIND);
+  expect_refused(pair.b.pd, pair.b.segment.data(), 4096, kAccessAll | IBV_ACCESS_ZERO_BASED);
+}
+
+TEST_CASE("many_regions_can_be_registered_and_released") {
+  Pair pair;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::unique_ptr<MemoryRegion>> regions;
+    for (std::size_t i = 0; i < 200; ++i) {
+      regions.push_back(
+          std::make_unique<MemoryRegion>(pair.b.pd, pair.b.segment.data() + 64 * i, 64));
+    }
+    for (std::uint64_t i = 0; i < regions.size(); ++i) {
+      pair.a.at<std::uint64_t>(8 * i) = 1000 * round + i;
+      must(pair.a.qp.post_write(pair.a.local(8 * i, 8), regions[i]->remote().part(0, 8), i,
+                                kSignaled));
+    }
+    for (std::uint64_t i = 0; i < regions.size(); ++i) {
+      success(pair.a.sends, i);
+      CHECK(pair.b.at<std::uint64_t>(64 * i) == 1000 * round + i);
+    }
+  }
+}
