@@ -158,12 +158,13 @@ void ShmDevice::connect(QueuePair& qp, const ibv_qp_attr& attributes) {
   qp.peer = std::move(peer);
   qp.remote_segment = &remote;
   qp.remote = &remote_entry;
-  qp.remote_gate = gate_value(qp.verbs.qp_num, number);
-  qp.entry->peer_nonce = address.nonce;
+  qp.remote_number = number;
+  qp.remote_gate = gate_value(own_.address().nonce, qp.verbs.qp_num, number);
   qp.entry->rnr_timer_us = rnr_timer_microseconds(attributes.min_rnr_timer);
   qp.entry->state.store(IBV_QPS_RTR);
   // Release: the peer may act on this pair from now on.
-  qp.entry->gate.store(gate_value(number, qp.verbs.qp_num), std::memory_order_release);
+  qp.entry->gate.store(gate_value(address.nonce, number, qp.verbs.qp_num),
+                       std::memory_order_release);
 }
 
 void ShmDevice::modify_qp(ibv_qp* raw, ibv_qp_attr& attributes, int mask) {

@@ -17,7 +17,7 @@ namespace dtutils::shm {
 // a queue pair connected to one of the owner's.
 inline constexpr std::uint64_t kMagic = 0x616d616972614321;
 /// Raise it with every change below: peers of another version are refused.
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 
 inline constexpr std::uint32_t kIndexBits = 14;
 inline constexpr std::uint32_t kMaxQueuePairs = 1u << kIndexBits;
@@ -72,7 +72,8 @@ struct alignas(kCacheLine) RegionEntry {
 /// A queue pair. Line 0 is written by the owner in set-up (and `gate`, `state` by whoever breaks
 /// the pair); line 1 belongs to the owner's senders; line 2 to the connected peer's sender.
 struct alignas(kCacheLine) QueuePairEntry {
-  /// Nonzero while the peer may act on this pair: equals gate_value(peer's number, own number).
+  /// Nonzero while the peer may act on this pair: equals gate_value(peer's nonce, peer's number,
+  /// own number).
   std::atomic<std::uint64_t> gate;
   std::atomic<std::uint32_t> qp_num;
   /// An ibv_qp_state.
@@ -83,8 +84,6 @@ struct alignas(kCacheLine) QueuePairEntry {
   std::uint32_t receive_cq;
   /// Time between two tries when no receive is posted here, in microseconds.
   std::uint32_t rnr_timer_us;
-  std::uint32_t has_shared_queue;
-  std::uint64_t peer_nonce;
 
   /// Odd while a thread of the owner posts or executes on this pair, see send_lock.hpp.
   alignas(kCacheLine) std::atomic<std::uint32_t> send_lock;
@@ -99,9 +98,12 @@ struct alignas(kCacheLine) QueuePairEntry {
   std::atomic<std::uint64_t> in_flight_completion;
 };
 
-/// The key under which the pair (a, b) may be used: never 0.
-constexpr std::uint64_t gate_value(std::uint32_t sender, std::uint32_t receiver) noexcept {
-  return (std::uint64_t{1} << 63) | (static_cast<std::uint64_t>(sender) << 24) | receiver;
+/// The key under which `sender`, of the device with this nonce, may act on `receiver`; never 0.
+/// Queue pair numbers repeat from process to process, nonces do not.
+constexpr std::uint64_t gate_value(std::uint64_t nonce, std::uint32_t sender,
+                                   std::uint32_t receiver) noexcept {
+  return (std::uint64_t{1} << 63) |
+         (nonce ^ ((static_cast<std::uint64_t>(sender) << 24) | receiver));
 }
 
 /// Any queue of slots in the arena.

@@ -136,8 +136,8 @@ bool may_wait(QueuePair& qp, int outcome) noexcept {
   }
   // A peer that was connected and is not any more will not come back: no need to wait.
   const auto state = static_cast<ibv_qp_state>(qp.remote->state.load(std::memory_order_acquire));
-  const bool gone = qp.peer->dead() || state == IBV_QPS_ERR ||
-                    qp.remote->qp_num.load() != (qp.remote_gate & 0xffffff);
+  const bool gone =
+      qp.peer->dead() || state == IBV_QPS_ERR || qp.remote->qp_num.load() != qp.remote_number;
   return !(outcome == kNotConnected && gone) && now < qp.give_up_at;
 }
 

@@ -96,6 +96,7 @@ struct QueuePair {
   std::shared_ptr<Peer> peer;
   ControlSegment* remote_segment = nullptr;
   QueuePairEntry* remote = nullptr;
+  std::uint32_t remote_number = 0;
   std::uint64_t remote_gate = 0;
 
   const std::uint32_t send_depth;
