@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// The process' side of the rendezvous that scripts/run starts.
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <thread>
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/environment.hpp"
+#include "bootstrap/frame.hpp"
+#include "dtutils/error.hpp"
+
+namespace dsfabric {
+namespace {
+
+using namespace rendezvous;  // NOLINT: a source file of the same folder
+using Clock = std::chrono::steady_clock;
+using dtutils::Error;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) {
+    throw Error("rendezvous", fmt::format("{} is set, but {} is not", kAddressVariable, name),
+                "start the program through scripts/run, which sets all of them");
+  }
+  return value;
+}
+
+std::uint32_t number(const char* name) {
+  const std::string text = variable(name);
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw Error("rendezvous", fmt::format("{} is \"{}\", which is no number", name, text),
+                "start the program through scripts/run, which sets it");
+  }
+  return value;
+}
+
+std::pair<std::string, std::string> split(const std::string& address) {
+  const auto colon = address.rfind(':');
+  if (colon == std::string::npos) {
+    throw Error("rendezvous", fmt::format("{} is \"{}\"", kAddressVariable, address),
+                "it must be an address and a port, as 127.0.0.1:4711");
+  }
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+  return {host, address.substr(colon + 1)};
+}
+
+/// Tries until `by`: the launcher's machine may still be busy accepting others.
+int connect_to(const std::string& address, Clock::time_point by) {
+  const auto [host, port] = split(address);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int code = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); code != 0) {
+    throw Error(fmt::format("rendezvous at {}", address),
+                fmt::format("the address cannot be resolved: {}", gai_strerror(code)),
+                "check the host name, and that this machine can resolve it");
+  }
+  int code = 0;
+  int fd = -1;
+  do {
+    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0) break;
+    code = errno;
+    if (fd >= 0) close(fd);
+    fd = -1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  } while (Clock::now() < by && (code == ECONNREFUSED || code == EAGAIN || code == ETIMEDOUT));
+  freeaddrinfo(found);
+  if (fd < 0) {
+    throw Error(fmt::format("rendezvous at {}", address), "nobody answers there",
+                "check that the launcher still runs, and that no firewall stops the port", code);
+  }
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return fd;
+}
+
+class Client final : public Bootstrap {
+ public:
+  explicit Client(const BootstrapOptions& options)
+      : address_(variable(kAddressVariable)),
+        rank_(number(kRankVariable)),
+        size_(number(kSizeVariable)),
+        connection_(connect_to(
+            address_,
+            Clock::now() + std::min(options.start_timeout, std::chrono::milliseconds(5000)))) {
+    Writer hello;
+    hello.u32(kProtocol).text(variable(kSecretVariable)).u32(rank_).u32(size_).text(options.build);
+    connection_.send(Type::kHello, hello.take());
+    const Frame answer = wait(Clock::now() + options.start_timeout, "the launcher's welcome");
+    if (answer.type == Type::kRefused) {
+      throw Error(name(), Reader(answer.body).text().value_or("refused"),
+                  "start all processes of a job with one command and one build");
+    }
+    if (answer.type != Type::kWelcome) refuse_answer();
+  }
+
+  std::uint32_t rank() const noexcept override { return rank_; }
+  std::uint32_t size() const noexcept override { return size_; }
+  std::string name() const override { return fmt::format("scripts/run at {}", address_); }
+
+  std::vector<Bytes> all_gather(std::span<const std::byte> mine,
+                                std::chrono::milliseconds limit) override {
+    const auto milliseconds = std::clamp<std::int64_t>(limit.count(), 1, 1'000'000'000);
+    connection_.send(Type::kGather,
+                     Writer().u32(static_cast<std::uint32_t>(milliseconds)).bytes(mine).take());
+    // The launcher keeps the time, since it knows who is missing; the extra covers its silence.
+    const Frame answer =
+        wait(Clock::now() + limit + std::chrono::seconds(5), "the exchange with all processes");
+    if (answer.type == Type::kMissing) {
+      throw Error(
+          name(), Reader(answer.body).text().value_or("some processes did not come"),
+          "look at what these processes printed; raise CARIAMA_START_TIMEOUT if they are slow");
+    }
+    Reader reader(answer.body);
+    std::vector<Bytes> all;
+    for (std::uint32_t i = 0; answer.type == Type::kGathered && i < size_; ++i) {
+      const auto bytes = reader.bytes();
+      if (!bytes) break;
+      all.emplace_back(bytes->begin(), bytes->end());
+    }
+    if (all.size() != size_) refuse_answer();
+    return all;
+  }
+
+  int failure_fd() const noexcept override { return connection_.fd(); }
+
+  std::optional<std::uint32_t> next_failed() noexcept override try {
+    if (!lost_ && !connection_.receive(kMaxFrame)) {
+      lost_ = true;
+      failed_.push_back(size_);
+    }
+    while (auto frame = connection_.next()) note(*frame);
+    if (failed_.empty()) return std::nullopt;
+    const std::uint32_t rank = failed_.front();
+    failed_.pop_front();
+    return rank;
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+
+  void goodbye() noexcept override {
+    try {
+      connection_.send(Type::kGoodbye, {});
+    } catch (const std::bad_alloc&) {
+      // The launcher then counts this process as failed, which is all that is left to say.
+    }
+  }
+
+ private:
+  void note(const Frame& frame) {
+    if (frame.type != Type::kFailed) return;
+    if (const auto rank = Reader(frame.body).u32()) failed_.push_back(*rank);
+  }
+
+  /// The next frame that is no obituary.
+  Frame wait(Clock::time_point by, const char* what) {
+    for (;;) {
+      while (auto frame = connection_.next()) {
+        if (frame->type != Type::kFailed) return std::move(*frame);
+        note(*frame);
+      }
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(by - Clock::now());
+      if (left.count() <= 0) {
+        throw Error(name(), fmt::format("no answer while waiting for {}", what),
+                    "check that the launcher still runs");
+      }
+      pollfd waiting{connection_.fd(), POLLIN, 0};
+      if (connection_.has_queued()) waiting.events |= POLLOUT;
+      poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1'000'000)));
+      const bool open = connection_.flush() && connection_.receive(kMaxFrame);
+      if (open) continue;
+      // What arrived before the end, a refusal perhaps, still counts.
+      if (auto last = connection_.next()) return std::move(*last);
+      throw Error(name(),
+                  fmt::format("the launcher closed the connection while this process "
+                              "waited for {}",
+                              what),
+                  "look at what the launcher printed");
+    }
+  }
+
+  [[noreturn]] void refuse_answer() {
+    throw Error(name(), "the launcher's answer makes no sense",
+                "use a launcher and a program of the same version");
+  }
+
+  std::string address_;
+  std::uint32_t rank_;
+  std::uint32_t size_;
+  Connection connection_;
+  std::deque<std::uint32_t> failed_;
+  bool lost_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Bootstrap> make_rendezvous_client(const BootstrapOptions& options) {
+  return std::make_unique<Client>(options);
+}
+
+}  // namespace dsfabric
