@@ -86,7 +86,8 @@ void open_window(QueuePair& qp, const ibv_send_wr& request, const Translation& r
   if (region.local == nullptr) return;
   qp.window.rkey = region.key;
   qp.window.remote = &region;
-  if ((request.send_flags & IBV_SEND_INLINE) != 0) return;
+  // Of several elements the first may be an empty one, whose key nobody looked at.
+  if ((request.send_flags & IBV_SEND_INLINE) != 0 || request.num_sge != 1) return;
   const std::uint32_t lkey = request.sg_list[0].lkey;
   qp.window.lkey = lkey;
   qp.window.local = &qp.own.shared().regions[region_index(lkey & ~kLocalKeyBit)];
@@ -243,6 +244,7 @@ bool execute_plain_write(QueuePair& qp, const ibv_send_wr& request) noexcept {
     return false;
   }
   if ((request.send_flags & IBV_SEND_INLINE) == 0) {
+    if (window.local == nullptr) return false;
     const RegionEntry& local = *window.local;
     if (sge.lkey != window.lkey || !within(sge.addr, sge.length, local.address, local.length) ||
         local.key.load(std::memory_order_relaxed) != (sge.lkey & ~kLocalKeyBit)) {
