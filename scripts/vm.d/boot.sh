@@ -130,15 +130,14 @@ huge_page_words() {
 # The network of a cluster: one more QEMU, without a machine, in which a hub joins all guests. A
 # guest that is killed takes nothing but itself away.
 start_hub() {  # start_hub SIZE
-  local k ports=()
+  local k ports=() limit=$(( timeout_s ? timeout_s + 30 : 0 ))
   mkdir "$jobs/hub" || fail "cannot write to $jobs"
   for ((k = 0; k < $1; k++)); do
     ports+=(-netdev "stream,id=s$k,server=on,addr.type=unix,addr.path=$k.sock"
             -netdev "hubport,id=h$k,hubid=0,netdev=s$k")
   done
-  (cd "$jobs/hub" && exec timeout --foreground -k 5 "$((timeout_s + 30))" qemu-system-x86_64 \
-    -M none -nodefaults -no-user-config -display none -pidfile qemu.pid "${ports[@]}" \
-    2> qemu.err) &
+  (cd "$jobs/hub" && exec timeout --foreground -k 5 "$limit" qemu-system-x86_64 -M none \
+    -nodefaults -no-user-config -display none -pidfile qemu.pid "${ports[@]}" 2> qemu.err) &
   for ((k = 0; k < 100; k++)); do
     [[ ! -S $jobs/hub/$(($1 - 1)).sock ]] || return 0
     kill -0 $! 2>/dev/null || break
@@ -173,19 +172,20 @@ boot() {  # boot SIZE PROGRAM [ARGUMENT...]
   local result=0
   for ((k = 0; k < size; k++)); do
     wait "${guests[k]}"
-    judge "$k" "$?"
+    judge "$k"
     [[ $k == "$kill_rank" ]] || (( result )) || result=$status
   done
   exit "$result"
 }
 
-# Returns as soon as every program runs, and after the kill if one was asked for.
+# Returns when every program runs, or after the kill if one was asked for.
 start_together() {
   local k waiting=yes
   while [[ $waiting == yes ]]; do
     waiting=no
     for ((k = 0; k < size; k++)); do
-      kill -0 "${guests[k]}" 2>/dev/null || return 0
+      # No program has begun, so that a guest which has ended has failed; the rest would wait.
+      kill -0 "${guests[k]}" 2>/dev/null || { judge "$k"; exit "$status"; }
       [[ -e $jobs/$k/ready ]] || waiting=yes
     done
     sleep 0.2
@@ -194,16 +194,16 @@ start_together() {
   [[ -n $kill_rank ]] || return 0
   sleep "$kill_after" & wait $!
   say "killing guest $kill_rank"
-  kill "$(<"$jobs/$kill_rank/qemu.pid")"
+  { kill "$(<"$jobs/$kill_rank/qemu.pid")"; } 2>/dev/null || say "guest $kill_rank had ended before"
 }
 
 # Explains how guest RANK ended, saves what it wrote, and sets `status`.
-judge() {  # judge RANK STATUS_OF_QEMU
-  local job=$jobs/$1 who="the guest"
-  [[ $command != cluster ]] || who="guest $1"
+judge() {  # judge RANK
+  local job=$jobs/$1 who="the guest" to=$out
+  [[ $command != cluster ]] || who="guest $1" to=$out/$1
   [[ $verbose == no ]] || sed 's/^/guest kernel: /' "$job/console.log" >&2
   if [[ -n $out ]]; then
-    mkdir -p "$out" && cp -r "$job/out/." "$out/" || fail "cannot copy the results to $out"
+    mkdir -p "$to" && cp -r "$job/out/." "$to/" || fail "cannot copy the results to $to"
   fi
   status=125
   if [[ $1 == "$kill_rank" ]]; then

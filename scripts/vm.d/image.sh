@@ -13,11 +13,11 @@ fail() { say "$*"; exit 125; }
 
 # Prints the Debian packages whose programs are missing, by asking for the programs.
 missing_packages() {
-  local path=$PATH:/usr/sbin:/sbin pair
+  local pair
   for pair in qemu-system-x86_64:qemu-system-x86 busybox:busybox-static cpio:cpio depmod:kmod \
       modprobe:kmod rdma:iproute2 ip:iproute2 numactl:numactl ibv_devinfo:ibverbs-utils \
       ib_write_lat:perftest xz:xz-utils flock:util-linux; do
-    PATH=$path type -P "${pair%%:*}" >/dev/null || echo "${pair#*:}"
+    type -P "${pair%%:*}" >/dev/null || echo "${pair#*:}"
   done
   if type -P busybox >/dev/null && ldd "$(type -P busybox)" >/dev/null 2>&1; then
     echo busybox-static
@@ -92,9 +92,8 @@ unpack_kernel() {
 unpack_vmlinux() {  # unpack_vmlinux FROM TO
   local offset
   for offset in $(LC_ALL=C grep -obUaP '\xFD7zXZ\x00' "$1" | cut -d: -f1); do
-    # More bytes follow the archive, so that xz complains although it has unpacked all of it.
-    tail -c "+$((offset + 1))" "$1" | xz -dc > "$2" 2>/dev/null
-    [[ $(stat -c %s "$2") -gt 10000000 && $(head -c 4 "$2" | tail -c 3) == ELF ]] && return 0
+    tail -c "+$((offset + 1))" "$1" | xz -dc --single-stream > "$2" 2>/dev/null
+    (( PIPESTATUS[1] == 0 )) && [[ $(head -c 4 "$2" | tail -c 3) == ELF ]] && return 0
   done
   return 1
 }
