@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// The launcher's poll loop.
+#include "job.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "bootstrap/environment.hpp"
+#include "dtutils/error.hpp"
+
+namespace run {
+namespace {
+
+std::string make_secret() {
+  std::array<unsigned char, dsfabric::rendezvous::kSecretSize> bytes;
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    throw dtutils::Error("launcher", "no random bytes for the job secret", "try again", errno);
+  }
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+std::string address_of(const Options& options) {
+  if (!options.address.empty()) return options.address;
+  return options.hosts.empty() ? "127.0.0.1" : outside_address();
+}
+
+std::chrono::steady_clock::duration seconds(double value) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(value));
+}
+
+}  // namespace
+
+Job::Job(const Options& options)
+    : options_(options),
+      secret_(make_secret()),
+      server_(options.processes, secret_, address_of(options), options.port) {
+  const std::string host = address_of(options);
+  const bool is_v6 = host.find(':') != std::string::npos;
+  address_ = (is_v6 ? "[" + host + "]:" : host + ":") + std::to_string(server_.port());
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&watched, signal);
+  signals_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signals_ < 0) throw dtutils::Error("launcher", "signalfd failed", "raise `ulimit -n`", errno);
+}
+
+Job::~Job() { close(signals_); }
+
+int Job::run() {
+  start();
+  while (!finished()) step();
+  if (!reason_.empty()) write_all(STDERR_FILENO, fmt::format("scripts/run: {}\n", reason_));
+  return status_;
+}
+
+void Job::start() {
+  const std::vector<Place> places = place(options_);
+  for (std::uint32_t rank = 0; rank < options_.processes; ++rank) {
+    using namespace dsfabric::rendezvous;  // NOLINT: four names in a row
+    std::vector<std::string> environment = options_.environment;
+    environment.push_back(fmt::format("{}={}", kAddressVariable, address_));
+    environment.push_back(fmt::format("{}={}", kRankVariable, rank));
+    environment.push_back(fmt::format("{}={}", kSizeVariable, options_.processes));
+    if (options_.threads != 0) {
+      environment.push_back(fmt::format("CARIAMA_THREADS={}", options_.threads));
+    }
+    children_.push_back(
+        std::make_unique<Child>(rank, places[rank], options_, environment, secret_));
+  }
+  started_ = Clock::now();
+  if (options_.timeout > 0) end_at_ = started_ + seconds(options_.timeout);
+  if (options_.kill_rank) strike_at_ = started_ + seconds(options_.kill_after);
+}
+
+bool Job::finished() const {
+  return std::ranges::all_of(children_, [](const auto& child) {
+    return !child->running() &&
+           std::ranges::none_of(child->outputs(), [](const Output& each) { return each.open(); });
+  });
+}
+
+void Job::step() {
+  std::vector<pollfd> watched{{signals_, POLLIN, 0}};
+  if (read_input_ && !children_[0]->has_pending_input()) {
+    watched.push_back({STDIN_FILENO, POLLIN, 0});
+  }
+  if (children_[0]->has_pending_input()) watched.push_back({children_[0]->input_fd(), POLLOUT, 0});
+  for (const auto& child : children_) {
+    for (const Output& output : child->outputs()) {
+      if (output.open()) watched.push_back({output.fd(), POLLIN, 0});
+    }
+  }
+  const std::size_t own = watched.size();
+  server_.watch(watched);
+  if (poll(watched.data(), watched.size(), poll_timeout()) < 0) return;
+  server_.handle({watched.begin() + static_cast<std::ptrdiff_t>(own), watched.end()});
+  for (std::size_t i = 1; i < own; ++i) {
+    if (watched[i].revents != 0 && watched[i].fd == STDIN_FILENO) forward_input();
+  }
+  children_[0]->flush_input();
+  for (const auto& child : children_) {
+    for (Output& output : child->outputs()) {
+      if (output.open()) output.forward();
+    }
+  }
+  take_signals();
+  check_times();
+}
+
+int Job::poll_timeout() const {
+  std::optional<Clock::time_point> next = server_.next_deadline();
+  for (const auto& each : {end_at_, kill_at_, strike_at_}) {
+    if (each && (!next || *each < *next)) next = each;
+  }
+  if (!next) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
+}
+
+void Job::forward_input() {
+  std::array<char, 4096> part;
+  const ssize_t got = read(STDIN_FILENO, part.data(), part.size());
+  if (got <= 0) read_input_ = false;
+  children_[0]->feed(std::string(part.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))));
+}
+
+void Job::take_signals() {
+  signalfd_siginfo info;
+  while (read(signals_, &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo == SIGCHLD) continue;
+    if (reason_.empty()) {
+      status_ = 128 + static_cast<int>(info.ssi_signo);
+      reason_ = fmt::format("ended by {}", info.ssi_signo == SIGINT ? "Ctrl-C" : "a signal");
+    }
+    end_all();
+  }
+  reap();
+}
+
+void Job::reap() {
+  for (const auto& child : children_) {
+    if (child->reap()) note_ending(*child);
+  }
+}
+
+void Job::note_ending(Child& child) {
+  // Leftovers of its process group hold its output open, and would keep the launcher waiting.
+  kill(-child.pid(), SIGKILL);
+  const Ending& ending = *child.ending();
+  server_.process_ended(child.rank(), ending.status == 0);
+  if (ending.status == 0) return;
+  if (reason_.empty()) {
+    status_ = ending.status;
+    reason_ = fmt::format("rank {} {}", child.rank(), ending.words);
+  }
+  if (!options_.keep_going && !kill_at_) {
+    const auto by = Clock::now() + seconds(options_.grace);
+    end_at_ = end_at_ ? std::min(*end_at_, by) : by;
+  }
+}
+
+void Job::check_times() {
+  const auto now = Clock::now();
+  if (strike_at_ && now >= *strike_at_) {
+    strike_at_.reset();
+    children_[*options_.kill_rank]->kill_with(SIGKILL);
+  }
+  if (end_at_ && now >= *end_at_) {
+    end_at_.reset();
+    if (reason_.empty()) {
+      status_ = 124;
+      reason_ = fmt::format("the job took longer than --timeout {} s", options_.timeout);
+      if (const auto missing = server_.not_joined(); !missing.empty()) {
+        reason_ += fmt::format("; these ranks never joined: {}", fmt::join(missing, ", "));
+      }
+    }
+    end_all();
+  }
+  if (kill_at_ && now >= *kill_at_) {
+    kill_at_.reset();
+    for (const auto& child : children_) child->kill_with(SIGKILL);
+  }
+}
+
+void Job::end_all() {
+  end_at_.reset();
+  if (!kill_at_) kill_at_ = Clock::now() + std::chrono::seconds(2);
+  for (const auto& child : children_) child->kill_with(SIGTERM);
+}
+
+}  // namespace run

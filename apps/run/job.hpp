@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// One run of a job: starts the processes, passes their output on, and ends everything in the end.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bootstrap/server.hpp"
+#include "child.hpp"
+#include "options.hpp"
+
+namespace run {
+
+/// One thread. SIGINT, SIGTERM, SIGHUP and SIGCHLD must be blocked: they are read from a
+/// descriptor.
+class Job {
+ public:
+  explicit Job(const Options& options);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job();
+
+  /// Returns the exit status of the launcher; the reason of a failure is the last line printed.
+  int run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void start();
+  void step();
+  void take_signals();
+  void reap();
+  void note_ending(Child& child);
+  void forward_input();
+  void check_times();
+  /// Ends what still runs: SIGTERM now, SIGKILL two seconds later.
+  void end_all();
+  int poll_timeout() const;
+  bool finished() const;
+
+  const Options& options_;
+  std::string secret_;
+  dsfabric::rendezvous::Server server_;
+  std::string address_;
+  int signals_ = -1;
+  bool read_input_ = true;
+  std::vector<std::unique_ptr<Child>> children_;
+  Clock::time_point started_ = Clock::now();
+  std::optional<Clock::time_point> end_at_;
+  std::optional<Clock::time_point> kill_at_;
+  std::optional<Clock::time_point> strike_at_;
+  int status_ = 0;
+  std::string reason_;
+};
+
+}  // namespace run

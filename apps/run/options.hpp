@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The launcher's command line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace run {
+
+enum class Bind { kNone, kCore, kZone };
+
+struct Options {
+  std::uint32_t processes = 1;
+  /// Worker threads of each process; 0: the fabric's default.
+  std::uint32_t threads = 0;
+  Bind bind = Bind::kNone;
+  /// "a:4": host and processes there. Empty: all on this machine.
+  std::vector<std::string> hosts;
+  /// Where the rendezvous listens, as an address that all hosts reach.
+  std::string address;
+  std::uint16_t port = 0;
+  /// Seconds the job may take; 0: no limit.
+  double timeout = 0;
+  /// Seconds between the first failure and the end of the survivors.
+  double grace = 5;
+  bool keep_going = false;
+  bool prefix = true;
+  std::vector<std::string> environment;
+  /// For tests of failure: this rank gets SIGKILL after so many seconds.
+  std::optional<std::uint32_t> kill_rank;
+  double kill_after = 0;
+  std::vector<std::string> command;
+};
+
+/// Empty when the program should end at once with `status` (help, or an error that was printed).
+std::optional<Options> parse(int argc, char** argv, int& status);
+
+}  // namespace run

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The launcher: starts a program as several processes of one job (scripts/run).
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <exception>
+
+#include "job.hpp"
+#include "options.hpp"
+
+int main(int argc, char** argv) {
+  int status = 0;
+  const auto options = run::parse(argc, argv, status);
+  if (!options) return status;
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&watched, signal);
+  sigprocmask(SIG_BLOCK, &watched, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  try {
+    return run::Job(*options).run();
+  } catch (const std::exception& error) {
+    run::write_all(STDERR_FILENO, fmt::format("scripts/run: {}\n", error.what()));
+    return 1;
+  }
+}
