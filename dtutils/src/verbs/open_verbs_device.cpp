@@ -111,9 +111,10 @@ std::vector<DeviceEntry> list_verbs_devices() {
 }
 
 std::unique_ptr<Device> open_verbs_device(std::string_view name, const DeviceOptions& options) {
-  // Has an effect before the first registration only, and none on kernels that need no such help.
-  // Where it comes too late fork(2) keeps its plain rules; opening a device need not fail for that.
-  ::ibv_fork_init();
+  // Not where the kernel copies registered pages at fork(2) by itself: ibv_fork_init(3) would hide
+  // them from the child all the same, and after a registration that failed even more than them. Nor
+  // is opening a device to fail because it comes too late, after somebody else's registration.
+  if (::ibv_is_fork_initialized() == IBV_FORK_DISABLED) ::ibv_fork_init();
   const verbs::DeviceList list;
   const auto device = std::ranges::find(list.all(), name, &::ibv_get_device_name);
   if (device == list.all().end()) {
