@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// What may be called remotely: plain bytes that mean the same in another process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <typeinfo>
+
+#include "dsfabric/function_table.hpp"
+
+namespace dsfabric {
+
+/// Bytes of a callable with its captures at most. A larger one belongs into a buffer.
+inline constexpr std::size_t kMaxCallable = 2048;
+
+/// A callable whose bytes can be copied into another process and run there. Lambdas that capture by
+/// value pass; `[&x]` does not, since a reference is an address of this process.
+///
+/// A captured pointer, or `this`, still passes: it is plain bytes, and means nothing elsewhere. Use
+/// GlobalPtr<T> (owner and address), or a handle to "the same object over there" (global_ptr.hpp).
+template <class F>
+concept RemoteCallable = std::is_trivially_copyable_v<F> && std::is_standard_layout_v<F> &&
+                             sizeof(F) <= kMaxCallable
+                         && alignof(F) <= 8;
+
+/// Gives a callable a name of the user's choice: `static constexpr std::string_view kCallName`
+/// in its type. Programs of different binaries can then call each other by it.
+template <class F>
+concept NamedCallable = requires {
+  { F::kCallName } -> std::convertible_to<std::string_view>;
+};
+
+namespace detail {
+
+/// One assertion a reason, so that the compiler's first line says what to change.
+template <class F>
+constexpr void check_callable() {
+  static_assert(std::is_trivially_copyable_v<F>,
+                "cariama: a remote call may capture only plain data (trivially copyable): no "
+                "std::string, std::vector or smart pointer. Capture the values you need, or pass "
+                "bytes with call_buffer.");
+  static_assert(!std::is_trivially_copyable_v<F> || std::is_standard_layout_v<F>,
+                "cariama: a remote call must not capture by reference ([&] or [&x]): a reference "
+                "is an address of this process. Capture by value ([=] or [x]), or use GlobalPtr.");
+  static_assert(sizeof(F) <= kMaxCallable,
+                "cariama: the captures of a remote call are too large (kMaxCallable). Pass the "
+                "data with call_buffer.");
+  static_assert(alignof(F) <= 8, "cariama: captures aligned to more than 8 bytes cannot travel.");
+}
+
+template <class F>
+void invoke(std::byte* payload, std::uint32_t bytes, CallContext& context) {
+  F& function = *reinterpret_cast<F*>(payload);
+  if constexpr (std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>) {
+    function(context, payload + sizeof(F), bytes - static_cast<std::uint32_t>(sizeof(F)));
+  } else if constexpr (std::is_invocable_v<F&, CallContext&>) {
+    function(context);
+  } else {
+    function();
+  }
+}
+
+template <class F>
+std::string_view name_of() {
+  if constexpr (NamedCallable<F>) {
+    return F::kCallName;
+  } else {
+    return typeid(F).name();
+  }
+}
+
+template <class F>
+struct Registration {
+  static inline FunctionSlot slot{name_of<F>(), NamedCallable<F>, &invoke<F>, sizeof(F)};
+};
+
+}  // namespace detail
+
+/// The index of a callable's type; using it anywhere in the program is what registers the type.
+template <RemoteCallable F>
+std::uint32_t function_index() noexcept {
+  return detail::Registration<F>::slot.index();
+}
+
+}  // namespace dsfabric

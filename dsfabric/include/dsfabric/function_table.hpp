@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Names for functions that never are addresses: the dense table of everything callable remotely.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dsfabric {
+
+struct CallContext;
+
+/// How one type of callable is run from its bytes. `payload` holds the callable, then `extra` bytes
+/// that travelled with it.
+using Invoke = void (*)(std::byte* payload, std::uint32_t bytes, CallContext& context);
+
+/// A callable type's place in the table. One static object a type, made before main by every
+/// program that can send or run it; nobody makes one by hand.
+class FunctionSlot {
+ public:
+  FunctionSlot(std::string_view name, bool named_by_user, Invoke run, std::uint32_t bytes);
+  FunctionSlot(const FunctionSlot&) = delete;
+  FunctionSlot& operator=(const FunctionSlot&) = delete;
+
+  /// What travels. Fixed at the first use of the table; valid in main and later.
+  std::uint32_t index() const noexcept { return index_; }
+  std::string_view name() const noexcept { return name_; }
+  bool named_by_user() const noexcept { return named_by_user_; }
+  Invoke invoke() const noexcept { return invoke_; }
+  /// Of the callable itself; the least that a record of this type carries.
+  std::uint32_t bytes() const noexcept { return bytes_; }
+
+ private:
+  friend class FunctionTable;
+  std::string_view name_;
+  bool named_by_user_;
+  Invoke invoke_;
+  std::uint32_t bytes_;
+  std::uint32_t index_ = 0;
+};
+
+/// All slots of the program, in an order that every process of the same binary finds by itself:
+/// by name, and among equal names (functions local to different source files) by position in the
+/// binary. So it works with PIE and ASLR. Any thread, once main has begun.
+class FunctionTable {
+ public:
+  static const FunctionTable& instance();
+
+  std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(entries_.size()); }
+  /// What a receiver needs for index i < size(): one load away.
+  struct Entry {
+    Invoke invoke;
+    std::uint32_t bytes;
+  };
+  const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
+  const FunctionSlot& slot(std::uint32_t index) const noexcept { return *slots_[index]; }
+
+  /// Equal at two processes when the same indices mean the same functions.
+  std::uint64_t digest() const noexcept { return digest_; }
+  /// The names in their order, to be compared when digests differ.
+  std::vector<std::byte> describe() const;
+  /// Empty when a table described by a peer means the same as this one; otherwise a sentence that
+  /// names the first difference and what to do.
+  std::string difference(std::span<const std::byte> described) const;
+  /// For a peer of another binary: its index for each of ours, kAbsent where it has none. Only
+  /// functions that both programs named (call_name.hpp) count.
+  std::vector<std::uint32_t> translate(std::span<const std::byte> described) const;
+  static constexpr std::uint32_t kAbsent = 0xffff'ffff;
+
+ private:
+  FunctionTable();
+
+  std::vector<const FunctionSlot*> slots_;
+  std::vector<Entry> entries_;
+  std::uint64_t digest_ = 0;
+};
+
+}  // namespace dsfabric

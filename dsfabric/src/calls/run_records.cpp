@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The receiving side of all calls: one indirect call a record.
+#include <cstring>
+
+#include "dsfabric/call_context.hpp"
+#include "dsfabric/call_record.hpp"
+#include "dsfabric/function_table.hpp"
+
+namespace dsfabric {
+
+bool run_records(std::span<std::byte> bytes, CallContext& context) {
+  static const FunctionTable& table = FunctionTable::instance();
+  std::byte* at = bytes.data();
+  std::byte* const end = at + bytes.size();
+  while (at != end) {
+    RecordHeader header;
+    if (static_cast<std::size_t>(end - at) < sizeof header) return false;
+    std::memcpy(&header, at, sizeof header);
+    const auto left = static_cast<std::size_t>(end - at) - sizeof header;
+    if (header.function >= table.size() || header.bytes > left) return false;
+    const FunctionTable::Entry& entry = table.entry(header.function);
+    if (header.bytes < entry.bytes) return false;
+    std::byte* payload = at + sizeof header;
+    const std::size_t step = record_size(header.bytes);
+    at = step < left + sizeof header ? at + step : end;
+    entry.invoke(payload, header.bytes, context);
+  }
+  return true;
+}
+
+}  // namespace dsfabric
