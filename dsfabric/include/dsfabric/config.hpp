@@ -60,12 +60,12 @@ struct Config {
 };
 
 /// The settings of `base` overridden by the environment. Throws dtutils::Error that names the
-/// variable and quotes the value it cannot read, or names a variable CARIAMA_... that is no setting
-/// but nearly one. Setup only.
+/// variable and quotes the value it cannot read. Setup only.
 Config configure(Config base = {});
 
 /// The same, overridden by the arguments --cariama-..., which it removes from `argv` (as MPI_Init
-/// does), so that the program sees only its own. Setup only.
+/// does), so that the program sees only its own. An argument of that form that names no setting is
+/// an Error, which lists the settings. Setup only.
 Config configure(int& argc, char** argv, Config base = {});
 
 /// One line a setting, for --help texts: name, default, meaning. Setup only.

@@ -76,7 +76,7 @@ class Fabric {
   ThreadId thread_of_rank(std::uint32_t rank) const noexcept;
   /// Whether this job has such a worker.
   bool exists(ThreadId thread) const noexcept;
-  /// Which kind of NUMA zone the worker lives in, as its process told.
+  /// Which NUMA zone the worker lives in, as its process told.
   dtutils::NumaZone zone_of(ThreadId thread) const noexcept;
   /// Workers on one machine, and in one zone of it. Setup only.
   std::vector<ThreadId> threads_on(MachineId machine) const;
@@ -84,7 +84,7 @@ class Fabric {
   const Config& config() const noexcept;
   const dtutils::DeviceInfo& device() const noexcept;
   /// "alone", "scripts/run", "PMIx (mpirun)".
-  const std::string& launched_by() const noexcept;
+  std::string launched_by() const;
 
   // --- workers ------------------------------------------------------------------------------
   /// Runs `work` on every worker of every process: a collective, called by all processes. Returns
@@ -165,7 +165,7 @@ class Fabric {
   Core& core() noexcept { return *core_; }
 
  private:
-  friend class FabricMaker;
+  friend Fabric make_fabric(std::unique_ptr<Core> core);
   explicit Fabric(std::unique_ptr<Core> core);
   std::unique_ptr<Core> core_;
 };

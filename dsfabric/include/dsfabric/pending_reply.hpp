@@ -27,9 +27,14 @@ class PendingReply {
   PendingReply& operator=(const PendingReply&) = delete;
   ~PendingReply();
 
+  /// False: everything pending was failed, because the peer has failed or left, or because 4096 of
+  /// these live in the process. Then the request must not be sent.
+  explicit operator bool() const noexcept { return tied_; }
+
  private:
   Fabric& fabric_;
   std::uint32_t slot_;
+  bool tied_;
 };
 
 }  // namespace dsfabric

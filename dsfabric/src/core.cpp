@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+// Core: how the processes of a job meet and connect, and how they part.
+#include "core.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "bytes.hpp"
+#include "dtutils/device_memory.hpp"
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
+#include "requests.hpp"
+#include "service_threads.hpp"
+#include "team.hpp"
+#include "watch.hpp"
+
+namespace dsfabric {
+namespace {
+
+/// Time that a dying connection gets to finish what was posted on it.
+constexpr std::chrono::milliseconds kDrainTimeout{1000};
+
+std::string host_name() {
+  char name[256] = "unknown host";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+dtutils::RDMAAllocatorOptions allocator_options(const Config& config) {
+  dtutils::RDMAAllocatorOptions options;
+  options.superpage = config.superpage;
+  options.limit = config.memory_limit;
+  return options;
+}
+
+void require_equal(std::uint64_t mine, std::uint64_t theirs, std::size_t rank,
+                   std::string_view what) {
+  if (mine != theirs) {
+    throw dtutils::Error(fmt::format("process {}", rank),
+                         fmt::format("its {} is {}, but here it is {}", what, theirs, mine),
+                         "start all processes with the same settings, from the same build");
+  }
+}
+
+}  // namespace
+
+ZoneMemory::ZoneMemory(dtutils::ProtectionDomain& pd, dtutils::NumaZone zone, const Config& config)
+    : pages(pd, zone, allocator_options(config)), pieces(pages) {}
+
+Core::Core(const Config& config, std::unique_ptr<Bootstrap> bootstrap)
+    : config_(config),
+      bootstrap_(std::move(bootstrap)),
+      self_{static_cast<std::uint16_t>(bootstrap_->rank())},
+      peers_(bootstrap_->size()) {
+  config_.queue_pairs = std::max(config_.queue_pairs, 1u);
+  open_device();
+  meet();
+  make_memory();
+  make_connections();
+  connect();
+  failures_ = std::make_unique<Failures>(self_, peers_);
+  requests_ = std::make_unique<Requests>(*this);
+  team_ = std::make_unique<Team>(*this);
+}
+
+void Core::open_device() {
+  dtutils::DeviceOptions options;
+  if (config_.port != 0) {
+    options.port = static_cast<std::uint8_t>(config_.port);
+  }
+  if (config_.gid_index >= 0) {
+    options.gid_index = config_.gid_index;
+  }
+  device_ = dtutils::open_device(config_.device, options);
+  pd_ = std::make_unique<dtutils::ProtectionDomain>(*device_);
+}
+
+void Core::meet() {
+  // First who shares a machine with whom, then what each makes of its share.
+  const std::vector<PlacedCore> cores = allowed_cores(config_);
+  std::uint64_t cores_hash = 0;
+  for (const PlacedCore& core : cores) {
+    cores_hash = cores_hash * 31 + static_cast<std::uint64_t>(core.core) + 1;
+  }
+  ByteWriter hello;
+  hello.value(kProtocolVersion);
+  hello.value(device_->info().host);
+  hello.value(cores_hash);
+  hello.value(static_cast<std::uint32_t>(device_->info().kind));
+  hello.value(std::uint64_t{config_.receive_size});
+  hello.value(config_.queue_pairs);
+  hello.value(static_cast<std::uint32_t>(getpid()));
+  hello.text(host_name());
+
+  std::map<std::uint64_t, MachineId> machines;
+  std::uint32_t local_rank = 0;
+  std::uint32_t sharing = 0;
+  const auto hellos = bootstrap_->all_gather(hello.bytes(), config_.start_timeout);
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    ByteReader reader(hellos[rank]);
+    require_equal(kProtocolVersion, reader.value<std::uint32_t>(), rank, "protocol version");
+    const auto host = reader.value<std::uint64_t>();
+    const auto their_cores = reader.value<std::uint64_t>();
+    require_equal(static_cast<std::uint32_t>(device_->info().kind), reader.value<std::uint32_t>(),
+                  rank, "kind of device (1: verbs, 2: shm)");
+    require_equal(config_.receive_size, reader.value<std::uint64_t>(), rank,
+                  "setting receive_size");
+    require_equal(config_.queue_pairs, reader.value<std::uint32_t>(), rank, "setting queue_pairs");
+    ProcessInfo& info = peers_[rank].info;
+    info.id = {static_cast<std::uint16_t>(rank)};
+    info.machine =
+        machines.try_emplace(host, MachineId{static_cast<std::uint16_t>(machines.size())})
+            .first->second;
+    info.pid = reader.value<std::uint32_t>();
+    info.host = reader.text();
+    if (host == device_->info().host && their_cores == cores_hash) {
+      ++sharing;
+      local_rank += rank < self_.value;
+    }
+  }
+  machines_ = static_cast<std::uint32_t>(machines.size());
+
+  placement_ = place_workers(config_, cores, local_rank, sharing);
+  ByteWriter share;
+  share.value(config_.service_threads);
+  share.list(placement_.worker_zones);
+  share.list(placement_.zones);
+  const auto shares = bootstrap_->all_gather(share.bytes(), config_.start_timeout);
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    ByteReader reader(shares[rank]);
+    Peer& peer = peers_[rank];
+    peer.info.service_threads = reader.value<std::uint32_t>();
+    peer.worker_zones = reader.list<dtutils::NumaZone>();
+    peer.info.zones = reader.list<dtutils::NumaZone>();
+    peer.info.threads = static_cast<std::uint32_t>(peer.worker_zones.size());
+    peer.first_rank = total_threads_;
+    total_threads_ += peer.info.threads;
+  }
+}
+
+void Core::make_memory() {
+  for (const dtutils::NumaZone zone : placement_.zones) {
+    zones_.push_back(std::make_unique<ZoneMemory>(*pd_, zone, config_));
+  }
+  lanes_ = std::make_unique<Lanes>(self_, peers_[self_.value].info.threads, config_.service_threads,
+                                   config_.outside_threads);
+  receiver_ = std::make_unique<Receiver>(*pd_, zones_.front()->pages, config_,
+                                         processes() * config_.queue_pairs);
+  std::uint32_t most_threads = 0;
+  for (const Peer& peer : peers_) {
+    most_threads = std::max(most_threads, peer.info.threads);
+  }
+  const ControlLayout layout(processes(), most_threads);
+  dtutils::RDMAMemory block = zones_.front()->pages.allocate(ControlBlock::needed(layout));
+  std::memset(block.data(), 0, ControlBlock::needed(layout));
+  control_ = std::make_unique<ControlBlock>(std::move(block), layout);
+}
+
+void Core::make_connections() {
+  // Every lane has its number modulo queue_pairs; the watch thread polls them all.
+  sharing_threads_ = (lanes_->count() + config_.queue_pairs - 1) / config_.queue_pairs + 1;
+  dtutils::TransmitterOptions options = dtutils::TransmitterOptions::for_threads(sharing_threads_);
+  if (config_.send_depth != 0) {
+    options.queue_pair.send_depth = config_.send_depth;
+  }
+  options.queue_pair.shared_receive_queue = &receiver_->queue();
+  options.queue_pair.max_inline = kInlineMessage;
+  for (Peer& peer : peers_) {
+    for (std::uint32_t i = 0; i < config_.queue_pairs; ++i) {
+      peer.transmitters.push_back(
+          std::make_unique<dtutils::Transmitter>(*pd_, receiver_->completions(), options));
+    }
+  }
+}
+
+void Core::connect() {
+  ByteWriter mine;
+  mine.value(control_->remote());
+  std::vector<dtutils::Endpoint> endpoints;
+  for (const Peer& peer : peers_) {
+    for (const auto& transmitter : peer.transmitters) {
+      endpoints.push_back(transmitter->endpoint());
+    }
+  }
+  mine.list(endpoints);
+  const auto all = bootstrap_->all_gather(mine.bytes(), config_.start_timeout);
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    ByteReader reader(all[rank]);
+    Peer& peer = peers_[rank];
+    peer.control = reader.value<dtutils::RemoteMemoryLocator>();
+    endpoints = reader.list<dtutils::Endpoint>();
+    for (std::uint32_t i = 0; i < config_.queue_pairs; ++i) {
+      peer.transmitters[i]->connect(endpoints.at(self_.value * config_.queue_pairs + i));
+    }
+  }
+  bootstrap_->barrier(config_.start_timeout);
+}
+
+void Core::start(Fabric& fabric) {
+  fabric_ = &fabric;
+  lanes_->adopt(&lanes_->home());
+  requests_->install();
+  watch_ = std::make_unique<Watch>(*this);
+  service_threads_ = std::make_unique<ServiceThreads>(*this, config_.service_threads);
+}
+
+ZoneMemory& Core::memory(dtutils::NumaZone zone) noexcept {
+  for (const auto& memory : zones_) {
+    if (memory->pages.zone() == zone) {
+      return *memory;
+    }
+  }
+  return *zones_.front();
+}
+
+void Core::set_dispatcher(MessageKind kind, Dispatcher dispatcher) {
+  dispatchers_.at(static_cast<std::size_t>(kind)) = dispatcher;
+}
+
+bool Core::write_control(Lane& lane, ProcessId to, std::size_t offset,
+                         std::uint32_t length) noexcept {
+  dtutils::Transmitter& out = transmitter(lane, to);
+  const unsigned flags =
+      length <= out.queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
+  return out.write(control_->source_buffer(offset, length),
+                   peers_[to.value].control.part(offset, length), flags);
+}
+
+void Core::check(ProcessId process) noexcept {
+  Peer& peer = peers_[process.value];
+  if (process == self_ || !peer.active()) {
+    return;
+  }
+  // Looked at before the notice: a process writes its notice before it goes.
+  const bool broken = peer.broken();
+  const auto* notice = control_->at<EndNotice>(control_->layout().end_notice(process));
+  switch (dtutils::load_device_word(&notice->state)) {
+    case EndNotice::kLeft:
+      failures_->mark_left(process);
+      return;
+    case EndNotice::kFailed:
+      failures_->declare(process, {notice->reason, strnlen(notice->reason, sizeof notice->reason)});
+      return;
+    default:
+      break;
+  }
+  if (!broken) {
+    return;
+  }
+  std::string why = "its connection broke";
+  for (const auto& transmitter : peer.transmitters) {
+    if (const auto error = transmitter->error()) {
+      why += ": " + dtutils::describe(*error);
+      break;
+    }
+  }
+  failures_->declare(process, why);
+}
+
+void Core::tell_end(std::uint64_t state, std::string_view reason) noexcept {
+  Lane& lane = lanes_->home();
+  const std::size_t offset = control_->layout().end_notice(self_);
+  auto* notice = control_->source<EndNotice>(offset);
+  std::memcpy(notice->reason, reason.data(), std::min(reason.size(), sizeof notice->reason));
+  notice->state = state;
+  for (const Peer& peer : peers_) {
+    if (peer.info.id == self_ || !peer.active()) {
+      continue;
+    }
+    // Two writes, because the bytes of one may arrive in any order.
+    if (write_control(lane, peer.info.id, offset + offsetof(EndNotice, reason),
+                      sizeof notice->reason)) {
+      (void)write_control(lane, peer.info.id, offset, sizeof notice->state);
+    }
+  }
+  for (const Peer& peer : peers_) {
+    if (peer.info.id != self_ && peer.active()) {
+      (void)transmitter(lane, peer.info.id).flush(kDrainTimeout);
+    }
+  }
+}
+
+void Core::leave() noexcept {
+  if (aborted_ || watch_ == nullptr) {
+    return;
+  }
+  tell_end(EndNotice::kLeft, {});
+  dtutils::Deadline deadline(config_.leave_timeout);
+  dtutils::Backoff backoff;
+  lanes_->adopt(&lanes_->home());
+  const auto all_gone = [&] {
+    bool gone = true;
+    for (const Peer& peer : peers_) {
+      if (peer.info.id != self_ && peer.active()) {
+        check(peer.info.id);
+        gone = gone && !peer.active();
+      }
+    }
+    return gone;
+  };
+  while (!all_gone() && !deadline.passed()) {
+    bool busy = false;
+    try {
+      busy = progress(lanes_->home());
+    } catch (...) {
+      // A handler of a service message failed; its caller learns that no answer comes.
+    }
+    busy ? backoff.reset() : backoff.pause();
+  }
+  const std::scoped_lock lock(bootstrap_mutex_);
+  bootstrap_->goodbye();
+}
+
+Core::~Core() {
+  service_threads_.reset();
+  watch_.reset();
+  // While the transmitters can still say that they are done with the memory of the lanes.
+  for (Peer& peer : peers_) {
+    for (const auto& transmitter : peer.transmitters) {
+      if (!transmitter->flush(kDrainTimeout)) {
+        try {
+          transmitter->queue_pair().disconnect();
+        } catch (const dtutils::Error&) {
+          // It was never connected, or broke by itself.
+        }
+        dtutils::Deadline deadline(kDrainTimeout);
+        while (transmitter->signaling().retired() < transmitter->signaling().issued() &&
+               !deadline.passed()) {
+          transmitter->progress();
+        }
+      }
+    }
+  }
+  lanes_.reset();
+  for (const auto& zone : zones_) {
+    zone->pieces.collect();
+    zone->pages.collect();
+  }
+}
+
+}  // namespace dsfabric

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// What a Fabric consists of, and how messages go through it.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "control_block.hpp"
+#include "dsfabric/config.hpp"
+#include "dsfabric/fabric.hpp"
+#include "dsfabric/message.hpp"
+#include "dtutils/device.hpp"
+#include "dtutils/general_allocator.hpp"
+#include "dtutils/rdma_allocator.hpp"
+#include "failures.hpp"
+#include "lanes.hpp"
+#include "peer.hpp"
+#include "pending_table.hpp"
+#include "placement.hpp"
+#include "receiver.hpp"
+
+namespace dsfabric {
+
+class Requests;
+class ServiceThreads;
+class Team;
+class Watch;
+
+/// Memory of one NUMA zone.
+struct ZoneMemory {
+  ZoneMemory(dtutils::ProtectionDomain& pd, dtutils::NumaZone zone, const Config& config);
+
+  dtutils::RDMAAllocator pages;
+  dtutils::GeneralAllocator pieces;
+};
+
+/// Thread contracts are those of the methods of Fabric and Thread that end here.
+class Core {
+ public:
+  /// Joins: everything but what needs the Fabric itself, which `start` does. Setup only.
+  Core(const Config& config, std::unique_ptr<Bootstrap> bootstrap);
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+  ~Core();
+  /// From here on messages arrive and failures are noticed.
+  void start(Fabric& fabric);
+  /// Leaves the job in good order, if no worker has failed; see ~Fabric.
+  void leave() noexcept;
+
+  /// Takes messages in and runs those for the lane.
+  bool progress(Lane& lane);
+  /// Waits until at most this process' other threads stand between a post and the send queue.
+  void make_room(Lane& lane, dtutils::Transmitter& transmitter);
+  /// Nothing waits for a service thread to run it. May miss what is just being put there.
+  bool service_is_idle() const noexcept {
+    return service_waiting_.load(std::memory_order_seq_cst) == 0;
+  }
+
+  /// Writes `length` bytes to the block of a peer, from the same offset of the private half.
+  bool write_control(Lane& lane, ProcessId to, std::size_t offset, std::uint32_t length) noexcept;
+  /// Looks at what the peer has told about its own end, and at its connections.
+  void check(ProcessId process) noexcept;
+  /// Tells all peers that this process will do no more.
+  void tell_end(std::uint64_t state, std::string_view reason) noexcept;
+
+  dtutils::Transmitter& transmitter(const Lane& lane, ProcessId to) noexcept {
+    Peer& peer = peers_[to.value];
+    return *peer.transmitters[peer.transmitters.size() == 1
+                                  ? 0
+                                  : lane.number % peer.transmitters.size()];
+  }
+  ZoneMemory& memory(dtutils::NumaZone zone) noexcept;
+
+  const Config& config() const noexcept { return config_; }
+  ProcessId self() const noexcept { return self_; }
+  std::uint32_t processes() const noexcept { return static_cast<std::uint32_t>(peers_.size()); }
+  std::uint32_t machines() const noexcept { return machines_; }
+  std::uint32_t total_threads() const noexcept { return total_threads_; }
+  Peer& peer(ProcessId process) noexcept { return peers_[process.value]; }
+  const std::vector<Peer>& peers() const noexcept { return peers_; }
+  dtutils::Device& device() noexcept { return *device_; }
+  dtutils::ProtectionDomain& protection_domain() noexcept { return *pd_; }
+  const Placement& placement() const noexcept { return placement_; }
+  Lanes& lanes() noexcept { return *lanes_; }
+  Receiver& receiver() noexcept { return *receiver_; }
+  PendingTable& pending() noexcept { return pending_; }
+  Failures& failures() noexcept { return *failures_; }
+  ControlBlock& control() noexcept { return *control_; }
+  Team& team() noexcept { return *team_; }
+  Requests& requests() noexcept { return *requests_; }
+  Fabric& fabric() noexcept { return *fabric_; }
+  Bootstrap& bootstrap() noexcept { return *bootstrap_; }
+  /// Held while the bootstrap is used: it is for one thread.
+  std::mutex& bootstrap_mutex() noexcept { return bootstrap_mutex_; }
+  void set_dispatcher(MessageKind kind, Dispatcher dispatcher);
+  /// Most threads that may use one Transmitter at once.
+  std::uint32_t sharing_threads() const noexcept { return sharing_threads_; }
+  /// This process has told the others that it failed: its end is not in good order.
+  void mark_aborted() noexcept { aborted_ = true; }
+
+ private:
+  void meet();
+  void open_device();
+  void make_memory();
+  void make_connections();
+  void connect();
+
+  bool take_in(Lane& lane);
+  bool run_inbox(Lane& lane, Inbox& inbox);
+  bool run_service_inbox(Lane& lane);
+  void run(Lane& lane, ReceiveBuffer& buffer);
+  /// Empty, or what cannot be right about the header.
+  const char* objection(const ibv_wc& completion, const MessageHeader& header) const noexcept;
+  void suspect(const ibv_wc& completion) noexcept;
+
+  Config config_;
+  std::unique_ptr<Bootstrap> bootstrap_;
+  std::mutex bootstrap_mutex_;
+  const ProcessId self_;
+  Fabric* fabric_ = nullptr;
+  std::array<Dispatcher, kMessageKinds> dispatchers_{};
+
+  std::unique_ptr<dtutils::Device> device_;
+  std::unique_ptr<dtutils::ProtectionDomain> pd_;
+  Placement placement_;
+  std::vector<std::unique_ptr<ZoneMemory>> zones_;
+  std::unique_ptr<Lanes> lanes_;
+  std::unique_ptr<Receiver> receiver_;
+  std::unique_ptr<ControlBlock> control_;
+  std::vector<Peer> peers_;
+  std::uint32_t machines_ = 0;
+  std::uint32_t total_threads_ = 0;
+  std::uint32_t sharing_threads_ = 0;
+
+  PendingTable pending_;
+  std::unique_ptr<Failures> failures_;
+  std::unique_ptr<Requests> requests_;
+  std::unique_ptr<Team> team_;
+  /// Messages for service threads that were taken in but not run.
+  Inbox service_inbox_;
+  TryLock service_taking_;
+  std::atomic<std::uint32_t> service_waiting_{0};
+  bool aborted_ = false;
+  // Last, so that their threads end first.
+  std::unique_ptr<ServiceThreads> service_threads_;
+  std::unique_ptr<Watch> watch_;
+};
+
+}  // namespace dsfabric

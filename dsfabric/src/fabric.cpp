@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// Fabric: the user's face of Core, and the life of the workers.
+#include "dsfabric/fabric.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "core.hpp"
+#include "dsfabric/thread.hpp"
+#include "requests.hpp"
+#include "service_threads.hpp"
+#include "team.hpp"
+#include "watch.hpp"
+
+namespace dsfabric {
+
+Fabric::Fabric(std::unique_ptr<Core> core) : core_(std::move(core)) { core_->start(*this); }
+
+Fabric::~Fabric() { core_->leave(); }
+
+ProcessId Fabric::process() const noexcept { return core_->self(); }
+std::uint32_t Fabric::processes() const noexcept { return core_->processes(); }
+std::uint32_t Fabric::machines() const noexcept { return core_->machines(); }
+const ProcessInfo& Fabric::info(ProcessId process) const noexcept {
+  return core_->peer(process).info;
+}
+std::uint32_t Fabric::total_threads() const noexcept { return core_->total_threads(); }
+
+std::uint32_t Fabric::rank_of(ThreadId thread) const noexcept {
+  return core_->peer(thread.process).first_rank + thread.index;
+}
+
+ThreadId Fabric::thread_of_rank(std::uint32_t rank) const noexcept {
+  const auto& peers = core_->peers();
+  const auto after = std::upper_bound(
+      peers.begin(), peers.end(), rank,
+      [](std::uint32_t wanted, const Peer& peer) { return wanted < peer.first_rank; });
+  const Peer& peer = *std::prev(after);
+  return {peer.info.id, static_cast<std::uint16_t>(rank - peer.first_rank)};
+}
+
+bool Fabric::exists(ThreadId thread) const noexcept {
+  return thread.process.value < processes() && thread.index < info(thread.process).threads;
+}
+
+dtutils::NumaZone Fabric::zone_of(ThreadId thread) const noexcept {
+  return core_->peer(thread.process).worker_zones[thread.index];
+}
+
+std::vector<ThreadId> Fabric::threads_on(MachineId machine) const {
+  std::vector<ThreadId> threads;
+  for (const Peer& peer : core_->peers()) {
+    for (std::uint16_t i = 0; peer.info.machine == machine && i < peer.info.threads; ++i) {
+      threads.push_back({peer.info.id, i});
+    }
+  }
+  return threads;
+}
+
+std::vector<ThreadId> Fabric::threads_in(MachineId machine, dtutils::NumaZone zone) const {
+  std::vector<ThreadId> threads = threads_on(machine);
+  std::erase_if(threads, [&](ThreadId thread) { return zone_of(thread) != zone; });
+  return threads;
+}
+
+const Config& Fabric::config() const noexcept { return core_->config(); }
+const dtutils::DeviceInfo& Fabric::device() const noexcept { return core_->device().info(); }
+std::string Fabric::launched_by() const { return core_->bootstrap().name(); }
+
+void Fabric::run(const std::function<void(Thread&)>& work) {
+  Team& team = core_->team();
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto worker = [&](std::uint32_t index) {
+    Thread self(*this, core_->lanes().worker(index));
+    try {
+      const std::vector<int>& cores = core_->placement().cores;
+      if (!cores.empty()) {
+        dtutils::pin_thread(cores[index]);
+      }
+      team.quiet_barrier(core_->lanes().worker(index));
+      work(self);
+      team.quiet_barrier(core_->lanes().worker(index));
+    } catch (const std::exception& error) {
+      team.abort(std::string("a worker threw: ") + error.what());
+      const std::scoped_lock lock(mutex);
+      first = first ? first : std::current_exception();
+    } catch (...) {
+      team.abort("a worker threw something that is no std::exception");
+      const std::scoped_lock lock(mutex);
+      first = first ? first : std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < info(process()).threads; ++i) {
+    threads.emplace_back(worker, i);
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  if (first) {
+    std::rethrow_exception(first);
+  }
+  if (team.aborted()) {
+    throw PeerFailed(process(), "run()", team.abort_reason());
+  }
+}
+
+Thread* Fabric::current_thread() noexcept {
+  const Lane* const lane = core_->lanes().known();
+  return lane != nullptr ? lane->worker : nullptr;
+}
+
+std::uint32_t Fabric::max_message() const noexcept {
+  return static_cast<std::uint32_t>(core_->receiver().buffer_size() - sizeof(MessageHeader));
+}
+
+void Fabric::set_dispatcher(MessageKind kind, Dispatcher dispatcher) {
+  core_->set_dispatcher(kind, dispatcher);
+}
+
+bool Fabric::progress() { return core_->progress(core_->lanes().mine()); }
+
+dtutils::Transmitter& Fabric::transmitter(ProcessId to) {
+  return core_->transmitter(core_->lanes().mine(), to);
+}
+
+void Fabric::make_room(dtutils::Transmitter& transmitter) {
+  core_->make_room(core_->lanes().mine(), transmitter);
+}
+
+dtutils::ProtectionDomain& Fabric::protection_domain() noexcept {
+  return core_->protection_domain();
+}
+dtutils::RDMAAllocator& Fabric::allocator(dtutils::NumaZone zone) noexcept {
+  return core_->memory(zone).pages;
+}
+dtutils::RDMAAllocator& Fabric::allocator() noexcept {
+  return allocator(core_->placement().zones.front());
+}
+dtutils::GeneralAllocator& Fabric::general_allocator(dtutils::NumaZone zone) noexcept {
+  return core_->memory(zone).pieces;
+}
+dtutils::GeneralAllocator& Fabric::general_allocator() noexcept {
+  return general_allocator(core_->placement().zones.front());
+}
+
+RemoteMemory Fabric::allocate_remote(ProcessId owner, std::size_t bytes,
+                                     std::optional<dtutils::NumaZone> zone) {
+  return core_->requests().allocate(owner, bytes, zone);
+}
+RemoteMemory Fabric::allocate_near(ThreadId thread, std::size_t bytes) {
+  return allocate_remote(thread.process, bytes, zone_of(thread));
+}
+
+void Fabric::publish(std::string_view name, std::span<const std::byte> value) {
+  core_->requests().publish(name, value);
+}
+std::optional<std::vector<std::byte>> Fabric::lookup(std::string_view name) {
+  return core_->requests().lookup(name);
+}
+
+PeerState Fabric::state(ProcessId process) const noexcept {
+  return core_->peer(process).state.load(std::memory_order_acquire);
+}
+std::uint32_t Fabric::failures() const noexcept { return core_->failures().count(); }
+std::string Fabric::failure_reason(ProcessId process) const {
+  return core_->failures().reason(process);
+}
+void Fabric::on_failure(std::function<void(ProcessId, const std::string& reason)> upcall) {
+  core_->failures().on_failure(std::move(upcall));
+}
+void Fabric::fail(ProcessId process, std::string_view reason) noexcept {
+  core_->failures().declare(process, reason);
+}
+
+std::vector<std::vector<std::byte>> Fabric::exchange(std::span<const std::byte> mine) {
+  const std::scoped_lock lock(core_->bootstrap_mutex());
+  return core_->bootstrap().all_gather(mine, core_->config().start_timeout);
+}
+
+}  // namespace dsfabric

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Failures: the two steps.
+#include "failures.hpp"
+
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
+
+namespace dsfabric {
+
+void Failures::declare(ProcessId process, std::string_view reason) noexcept {
+  Peer& peer = peers_[process.value];
+  {
+    const std::scoped_lock lock(mutex_);
+    if (peer.state.load(std::memory_order_relaxed) != PeerState::kActive) {
+      return;
+    }
+    failed_.push_back({process, std::string(reason)});
+    // Sequentially consistent: pairs with PendingTable::claim.
+    peer.state.store(PeerState::kFailed, std::memory_order_seq_cst);
+    count_.fetch_add(1, std::memory_order_release);
+  }
+  wake_.wake();
+}
+
+void Failures::mark_left(ProcessId process) noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    PeerState active = PeerState::kActive;
+    if (!peers_[process.value].state.compare_exchange_strong(active, PeerState::kLeft,
+                                                             std::memory_order_seq_cst)) {
+      return;
+    }
+    left_.push_back(process);
+  }
+  wake_.wake();
+}
+
+void Failures::break_queue_pairs(Peer& peer) noexcept {
+  for (const auto& transmitter : peer.transmitters) {
+    try {
+      transmitter->queue_pair().disconnect();
+    } catch (const dtutils::Error&) {
+      // It is broken already.
+    }
+    // Until the marker behind everything outstanding has come, so that Synchronizers and memory
+    // tags of the peer are done with.
+    dtutils::Deadline deadline(std::chrono::milliseconds(100));
+    dtutils::Backoff backoff;
+    while (transmitter->signaling().retired() < transmitter->signaling().issued() &&
+           !deadline.passed()) {
+      transmitter->progress() ? backoff.reset() : backoff.pause();
+    }
+  }
+}
+
+void Failures::handle(PendingTable& pending) noexcept {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    if (left_handled_ < left_.size()) {
+      const ProcessId process = left_[left_handled_++];
+      lock.unlock();
+      pending.fail_all(process);
+      continue;
+    }
+    if (handled_ == failed_.size()) {
+      return;
+    }
+    const Failed failed = failed_[handled_];
+    lock.unlock();
+    if (failed.process != self_) {
+      break_queue_pairs(peers_[failed.process.value]);
+      pending.fail_all(failed.process);
+    }
+    lock.lock();
+    ++handled_;
+    // A copy: an upcall may ask for reasons, and more upcalls may be added meanwhile.
+    const std::vector<Upcall> upcalls = upcalls_;
+    lock.unlock();
+    if (failed.process != self_) {
+      for (const Upcall& upcall : upcalls) {
+        upcall(failed.process, failed.reason);
+      }
+    }
+  }
+}
+
+ProcessId Failures::first() const {
+  const std::scoped_lock lock(mutex_);
+  return failed_.empty() ? self_ : failed_.front().process;
+}
+
+std::string Failures::reason(ProcessId process) const {
+  const std::scoped_lock lock(mutex_);
+  for (const Failed& failed : failed_) {
+    if (failed.process == process) {
+      return failed.reason;
+    }
+  }
+  return {};
+}
+
+void Failures::on_failure(Upcall upcall) {
+  std::vector<Failed> before;
+  {
+    const std::scoped_lock lock(mutex_);
+    before.assign(failed_.begin(), failed_.begin() + static_cast<std::ptrdiff_t>(handled_));
+    upcalls_.push_back(upcall);
+  }
+  for (const Failed& failed : before) {
+    if (failed.process != self_) {
+      upcall(failed.process, failed.reason);
+    }
+  }
+}
+
+}  // namespace dsfabric

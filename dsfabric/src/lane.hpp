@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What one thread has of its own in a fabric: a number, an inbox, memory for sending.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dsfabric/thread.hpp"
+#include "dtutils/linear_circular_allocator.hpp"
+#include "inbox.hpp"
+
+namespace dsfabric {
+
+/// Owner thread only, except `inbox.push` and `taken`.
+class Lane {
+ public:
+  Lane(std::uint32_t its_number, ThreadId its_name) noexcept : number(its_number), name(its_name) {}
+
+  /// Among all lanes of the process: workers first.
+  const std::uint32_t number;
+  /// How its messages are signed: a worker's ThreadId, or that of the service threads.
+  const ThreadId name;
+  /// The Thread while run() lasts; nullptr for lanes that are no worker's.
+  Thread* worker = nullptr;
+  /// A dispatcher runs on the thread now, so that none may start.
+  bool dispatching = false;
+  /// The peer whose Transmitter the next idle progress() polls.
+  std::uint32_t poll_next = 0;
+  std::vector<ProgressHook> hooks;
+  /// For messages that are too large to go inline; made when the first of them is sent.
+  std::optional<dtutils::LinearCircularAllocator> send_memory;
+  /// Messages for this worker that somebody else took in, or that came inside a dispatcher.
+  Inbox inbox;
+  /// For lanes of outside threads: in use. Acquire and release hand the lane over.
+  std::atomic<bool> taken{false};
+
+  bool is_worker() const noexcept { return !name.is_service(); }
+};
+
+}  // namespace dsfabric

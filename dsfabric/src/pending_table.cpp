@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// PendingTable, and the handle that users hold on a slot of it.
+#include "pending_table.hpp"
+
+#include "core.hpp"
+#include "dsfabric/pending_reply.hpp"
+#include "dtutils/wait.hpp"
+
+namespace dsfabric {
+
+std::uint32_t PendingTable::claim(ProcessId peer, dtutils::Synchronizer& synchronizer) noexcept {
+  const std::uint64_t word =
+      reinterpret_cast<std::uint64_t>(&synchronizer) | std::uint64_t{peer.value} << kPeerShift;
+  // Relaxed: only spreads the claims.
+  const std::uint32_t start = next_.fetch_add(1, std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < kPendingSlots; ++i) {
+    const std::uint32_t index = (start + i) & (kPendingSlots - 1);
+    std::uint64_t expected = kFree;
+    // Sequentially consistent, with the peer's state: either fail_all sees this slot, or the
+    // claimer, who looks at the state afterwards, sees that the peer has failed.
+    if (slots_[index].word.load(std::memory_order_relaxed) == kFree &&
+        slots_[index].word.compare_exchange_strong(expected, word, std::memory_order_seq_cst)) {
+      return index;
+    }
+  }
+  return kNone;
+}
+
+void PendingTable::release(std::uint32_t slot) noexcept {
+  std::atomic<std::uint64_t>& word = slots_[slot].word;
+  std::uint64_t seen = word.load(std::memory_order_acquire);
+  if (seen > kFailed && word.compare_exchange_strong(seen, kFree, std::memory_order_acq_rel)) {
+    return;
+  }
+  dtutils::Backoff backoff;
+  // Acquire: pairs with fail_all, which is done with the Synchronizer then.
+  while (word.load(std::memory_order_acquire) == kFailing) {
+    backoff.pause();
+  }
+  word.store(kFree, std::memory_order_release);
+}
+
+void PendingTable::fail_all(ProcessId peer) noexcept {
+  for (std::uint32_t i = 0; i < kPendingSlots; ++i) {
+    std::atomic<std::uint64_t>& word = slots_[i].word;
+    std::uint64_t seen = word.load(std::memory_order_seq_cst);
+    if (seen <= kFailed || seen >> kPeerShift != peer.value ||
+        !word.compare_exchange_strong(seen, kFailing, std::memory_order_acq_rel)) {
+      continue;
+    }
+    fail(*reinterpret_cast<dtutils::Synchronizer*>(seen & ((std::uint64_t{1} << kPeerShift) - 1)));
+    word.store(kFailed, std::memory_order_release);
+  }
+}
+
+PendingReply::PendingReply(Fabric& fabric, ProcessId peer,
+                           dtutils::Synchronizer& synchronizer) noexcept
+    : fabric_(fabric) {
+  Core& core = fabric.core();
+  slot_ = core.pending().claim(peer, synchronizer);
+  const bool gone = core.peer(peer).state.load(std::memory_order_seq_cst) != PeerState::kActive;
+  tied_ = !gone && slot_ != PendingTable::kNone;
+  if (!tied_) {
+    if (slot_ != PendingTable::kNone) {
+      // Before the failing: fail_all may be at it too.
+      core.pending().release(slot_);
+    }
+    PendingTable::fail(synchronizer);
+  }
+}
+
+PendingReply::~PendingReply() {
+  if (tied_) {
+    fabric_.core().pending().release(slot_);
+  }
+}
+
+}  // namespace dsfabric

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// Core: how messages come in and find the thread that runs them.
+#include <fmt/format.h>
+
+#include "core.hpp"
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
+#include "limits.hpp"
+#include "service_threads.hpp"
+
+namespace dsfabric {
+namespace {
+
+/// Marks the lane as busy with a dispatcher, also when that throws.
+class Dispatching {
+ public:
+  explicit Dispatching(Lane& lane) noexcept : lane_(lane) { lane.dispatching = true; }
+  Dispatching(const Dispatching&) = delete;
+  Dispatching& operator=(const Dispatching&) = delete;
+  ~Dispatching() { lane_.dispatching = false; }
+
+ private:
+  Lane& lane_;
+};
+
+}  // namespace
+
+bool Core::progress(Lane& lane) {
+  bool busy = false;
+  if (!lane.dispatching) {
+    busy = run_inbox(lane, lane.inbox);
+    busy = run_service_inbox(lane) || busy;
+  }
+  busy = take_in(lane) || busy;
+  if (!busy) {
+    // Nothing came, so there is time for what was sent: one peer each time.
+    lane.poll_next = lane.poll_next + 1 < peers_.size() ? lane.poll_next + 1 : 0;
+    const ProcessId next{static_cast<std::uint16_t>(lane.poll_next)};
+    busy = transmitter(lane, next).progress();
+  }
+  if (!lane.dispatching) {
+    for (const ProgressHook& hook : lane.hooks) {
+      busy = hook.step(hook.context) || busy;
+    }
+  }
+  return busy;
+}
+
+bool Core::run_inbox(Lane& lane, Inbox& inbox) {
+  for (unsigned i = 0; i < kProgressBatch; ++i) {
+    ReceiveBuffer* const buffer = inbox.pop();
+    if (buffer == nullptr) {
+      return i != 0;
+    }
+    const struct Return {
+      Receiver& receiver;
+      ReceiveBuffer& buffer;
+      ~Return() { receiver.give_back(buffer); }
+    } give_back{*receiver_, *buffer};
+    run(lane, *buffer);
+  }
+  return true;
+}
+
+bool Core::run_service_inbox(Lane& lane) {
+  if (service_waiting_.load(std::memory_order_relaxed) == 0 || !service_taking_.try_lock()) {
+    return false;
+  }
+  ReceiveBuffer* const buffer = service_inbox_.pop();
+  if (buffer != nullptr) {
+    service_waiting_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  service_taking_.unlock();
+  if (buffer == nullptr) {
+    return false;
+  }
+  const struct Return {
+    Receiver& receiver;
+    ReceiveBuffer& buffer;
+    ~Return() { receiver.give_back(buffer); }
+  } give_back{*receiver_, *buffer};
+  run(lane, *buffer);
+  return true;
+}
+
+bool Core::take_in(Lane& lane) {
+  for (unsigned i = 0; i < kProgressBatch; ++i) {
+    if (!receiver_->taking.try_lock()) {
+      return i != 0;
+    }
+    receiver_->refill();
+    ibv_wc completion;
+    if (!receiver_->take(completion)) {
+      receiver_->taking.unlock();
+      return i != 0;
+    }
+    ReceiveBuffer& buffer = Receiver::buffer_of(completion);
+    const auto& header = *reinterpret_cast<const MessageHeader*>(buffer.data);
+    if (completion.status != IBV_WC_SUCCESS || objection(completion, header) != nullptr)
+        [[unlikely]] {
+      suspect(completion);
+      receiver_->post(buffer);
+      receiver_->taking.unlock();
+      continue;
+    }
+    const bool service = header.destination == ThreadId::kService;
+    const bool mine = service ? service_waiting_.load(std::memory_order_relaxed) == 0
+                              : header.destination == lane.name.index && lane.inbox.empty();
+    if (mine && !lane.dispatching) {
+      receiver_->taking.unlock();
+      const struct Post {
+        Receiver& receiver;
+        ReceiveBuffer& buffer;
+        ~Post() { receiver.post(buffer); }
+      } post{*receiver_, buffer};
+      run(lane, buffer);
+      continue;
+    }
+    if (service) {
+      // Sequentially consistent: pairs with a service thread that is about to sleep.
+      service_waiting_.fetch_add(1, std::memory_order_seq_cst);
+      service_inbox_.push(buffer);
+    } else {
+      lanes_->worker(header.destination).inbox.push(buffer);
+    }
+    receiver_->replace();
+    receiver_->taking.unlock();
+    if (service) {
+      service_threads_->wake();
+    }
+  }
+  return true;
+}
+
+void Core::run(Lane& lane, ReceiveBuffer& buffer) {
+  const auto& header = *reinterpret_cast<const MessageHeader*>(buffer.data);
+  const Dispatcher& dispatcher = dispatchers_[header.kind];
+  const Incoming message{header.source,
+                         header.flags,
+                         {buffer.data + sizeof(MessageHeader), header.bytes},
+                         *fabric_,
+                         lane.worker};
+  const Dispatching dispatching(lane);
+  if (dispatcher.run == nullptr || !dispatcher.run(dispatcher.context, message)) [[unlikely]] {
+    failures_->declare(
+        header.source.process,
+        fmt::format("it sent a message of kind {} that cannot be right", header.kind));
+  }
+}
+
+const char* Core::objection(const ibv_wc& completion, const MessageHeader& header) const noexcept {
+  if (completion.byte_len < sizeof(MessageHeader) || header.mark != kMessageMark) {
+    return "its first bytes are no header";
+  }
+  if (header.bytes != completion.byte_len - sizeof(MessageHeader)) {
+    return "its length is not what the header says";
+  }
+  if (header.kind >= kMessageKinds) {
+    return "its kind is unknown";
+  }
+  if (header.destination != ThreadId::kService &&
+      header.destination >= peers_[self_.value].info.threads) {
+    return "it is for a thread that does not exist";
+  }
+  if (header.source.process.value >= peers_.size()) {
+    return "its sender does not exist";
+  }
+  const Peer& sender = peers_[header.source.process.value];
+  if (!header.source.is_service() && header.source.index >= sender.info.threads) {
+    return "its sending thread does not exist";
+  }
+  for (const auto& transmitter : sender.transmitters) {
+    if (transmitter->queue_pair().raw()->qp_num == completion.qp_num) {
+      return nullptr;
+    }
+  }
+  return "it came from another process than it says";
+}
+
+void Core::suspect(const ibv_wc& completion) noexcept {
+  for (const Peer& peer : peers_) {
+    for (const auto& transmitter : peer.transmitters) {
+      if (transmitter->queue_pair().raw()->qp_num != completion.qp_num) {
+        continue;
+      }
+      if (completion.status != IBV_WC_SUCCESS) {
+        // The watch thread tells a crash from an end in good order.
+        failures_->look();
+        return;
+      }
+      const auto& header =
+          *reinterpret_cast<const MessageHeader*>(Receiver::buffer_of(completion).data);
+      try {
+        failures_->declare(peer.info.id, fmt::format("it sent a corrupt message: {}",
+                                                     objection(completion, header)));
+      } catch (const std::exception&) {
+        failures_->declare(peer.info.id, "it sent a corrupt message");
+      }
+      return;
+    }
+  }
+}
+
+void Core::make_room(Lane& lane, dtutils::Transmitter& transmitter) {
+  // As many threads as share it may come through here at once; none of them may then find the
+  // window closed, where it could only wait without taking messages in.
+  const std::uint64_t room =
+      dtutils::SignalingParameters::for_threads(sharing_threads_).window - sharing_threads_;
+  const dtutils::SelectiveSignaling& signaling = transmitter.signaling();
+  dtutils::Backoff backoff;
+  while (signaling.issued() - signaling.retired() >= room && !transmitter.broken()) {
+    const bool done = transmitter.progress();
+    progress(lane) || done ? backoff.reset() : backoff.pause();
+  }
+}
+
+}  // namespace dsfabric

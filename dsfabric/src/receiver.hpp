@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// The receive side of a process: one shared receive queue, its completions, its buffers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dsfabric/config.hpp"
+#include "dtutils/completion_queue.hpp"
+#include "dtutils/rdma_allocator.hpp"
+#include "dtutils/shared_receive_queue.hpp"
+#include "inbox.hpp"
+#include "try_lock.hpp"
+
+namespace dsfabric {
+
+/// Buffers go round:
+///
+///     posted --take--> with the taker --give_back--> posted, or spare
+///                      (or its inbox)    replace: a spare buffer is posted in its place
+///
+/// When a taker keeps a buffer for later (an inbox), it posts a spare in its place. Spares come
+/// from buffers that were given back, else from the allocator, up to Config::receive_limit; beyond
+/// it fewer are posted, so that senders wait ("receiver not ready") until handlers give some back.
+///
+/// take, replace: by whoever holds `taking`, so that the messages of one sender stay in order.
+/// give_back: any thread, lock-free.
+class Receiver {
+ public:
+  /// For `peer_queue_pairs` queue pairs. Throws Error when the first buffers cannot be had. Setup
+  /// only.
+  Receiver(dtutils::ProtectionDomain& pd, dtutils::RDMAAllocator& allocator, const Config& config,
+           std::uint32_t peer_queue_pairs);
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+
+  TryLock taking;
+
+  /// The next completion; false when there is none. `completion.wr_id` names the buffer.
+  bool take(ibv_wc& completion) noexcept { return completions_.poll({&completion, 1}) > 0; }
+  static ReceiveBuffer& buffer_of(const ibv_wc& completion) noexcept {
+    return *reinterpret_cast<ReceiveBuffer*>(completion.wr_id);
+  }
+  /// Posts a spare buffer for one that its taker keeps.
+  void replace() noexcept {
+    if (ReceiveBuffer* const spare = take_spare()) {
+      post(*spare);
+    } else {
+      missing_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  /// Posts what is missing, if buffers came back meanwhile.
+  void refill() noexcept {
+    if (missing_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      refill_slowly();
+    }
+  }
+  /// The message of a buffer that was not replaced has been handled.
+  void post(ReceiveBuffer& buffer) noexcept;
+  /// The message of a buffer that was replaced has been handled.
+  void give_back(ReceiveBuffer& buffer) noexcept;
+
+  dtutils::SharedReceiveQueue& queue() noexcept { return queue_; }
+  dtutils::CompletionQueue& completions() noexcept { return completions_; }
+  dtutils::CompletionChannel& channel() noexcept { return channel_; }
+  std::size_t buffer_size() const noexcept { return size_; }
+  /// Buffers made so far. For tests.
+  std::size_t buffers() const noexcept { return made_; }
+
+ private:
+  ReceiveBuffer* take_spare() noexcept;
+  void refill_slowly() noexcept;
+  bool grow() noexcept;
+  void carve(dtutils::RDMAMemory memory) noexcept;
+
+  dtutils::RDMAAllocator& allocator_;
+  const std::size_t size_;
+  const std::size_t stride_;
+  const std::uint32_t depth_;
+  const std::size_t limit_;
+  dtutils::CompletionChannel channel_;
+  dtutils::CompletionQueue completions_;
+  dtutils::SharedReceiveQueue queue_;
+
+  /// Room for all buffers there may ever be; the first `made_` exist.
+  std::unique_ptr<ReceiveBuffer[]> records_;
+  std::size_t made_ = 0;
+  std::vector<dtutils::RDMAMemory> slabs_;
+  /// Spares of the taker, and those that were given back since it last looked.
+  ReceiveBuffer* spares_ = nullptr;
+  alignas(dtutils::kCacheLine) std::atomic<ReceiveBuffer*> returned_{nullptr};
+  /// Receives that should be posted but for which there was no buffer.
+  std::atomic<std::uint32_t> missing_{0};
+};
+
+}  // namespace dsfabric

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+// Requests: asking, answering, and the books of both.
+#include "requests.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "core.hpp"
+#include "dsfabric/peer_failed.hpp"
+#include "dsfabric/send_space.hpp"
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
+
+namespace dsfabric {
+
+using What = ControlRecord::What;
+
+void Requests::install() {
+  core_.set_dispatcher(MessageKind::kControl,
+                       {[](void* self, const Incoming& message) {
+                          return static_cast<Requests*>(self)->handle(message);
+                        },
+                        this});
+  core_.failures().on_failure([this](ProcessId failed, const std::string&) {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(given_, [&](const auto& given) { return given.second.to == failed; });
+  });
+}
+
+bool Requests::send(ProcessId to, const ControlRecord& record) {
+  SendSpace space(core_.fabric(), to, sizeof record);
+  if (!space) {
+    return false;
+  }
+  std::memcpy(space.payload(), &record, sizeof record);
+  return space.commit(MessageKind::kControl, ThreadId::service_of(to));
+}
+
+ControlRecord Requests::ask(ProcessId to, ControlRecord request, std::string_view during) {
+  Slot* slot = nullptr;
+  dtutils::Backoff backoff;
+  Lane& lane = core_.lanes().mine();
+  for (;;) {
+    {
+      const std::scoped_lock lock(mutex_);
+      slot = std::find_if(std::begin(slots_), std::end(slots_),
+                          [](const Slot& other) { return other.ticket == 0; });
+      if (slot != std::end(slots_)) {
+        slot->ticket = request.ticket = ++tickets_;
+        slot->answered = false;
+        break;
+      }
+    }
+    core_.progress(lane) ? backoff.reset() : backoff.pause();
+  }
+  // Also when a handler throws out of progress(): a late answer must find nobody.
+  const struct Release {
+    std::mutex& mutex;
+    Slot& slot;
+    ~Release() {
+      const std::scoped_lock lock(mutex);
+      slot.ticket = 0;
+    }
+  } release{mutex_, *slot};
+  request.slot = static_cast<std::uint32_t>(slot - slots_);
+  const bool sent = send(to, request);
+  backoff.reset();
+  for (;;) {
+    const bool active = core_.peer(to).active();
+    {
+      const std::scoped_lock lock(mutex_);
+      if (slot->answered) {
+        return slot->answer;
+      }
+    }
+    if (!sent || !active) {
+      throw PeerFailed(to, during, core_.failures().reason(to));
+    }
+    core_.progress(lane) ? backoff.reset() : backoff.pause();
+  }
+}
+
+bool Requests::handle(const Incoming& message) {
+  if (message.payload.size() != sizeof(ControlRecord)) {
+    return false;
+  }
+  ControlRecord record;
+  std::memcpy(&record, message.payload.data(), sizeof record);
+  if (record.name_length > Fabric::kMaxName || record.value_length > Fabric::kMaxNamedValue ||
+      record.slot >= kReplySlots) {
+    return false;
+  }
+  const std::string_view name(record.name, record.name_length);
+  ControlRecord result{};
+  switch (record.what) {
+    case What::kAllocate:
+      result = give(record, message.source.process);
+      break;
+    case What::kFree: {
+      const std::scoped_lock lock(mutex_);
+      const auto given = given_.find(record.number);
+      if (given == given_.end() || given->second.to != message.source.process) {
+        return false;
+      }
+      given_.erase(given);
+      return true;
+    }
+    case What::kPublish: {
+      const std::scoped_lock lock(mutex_);
+      names_[std::string(name)].assign(record.value, record.value + record.value_length);
+      result.good = 1;
+      break;
+    }
+    case What::kLookup: {
+      const std::scoped_lock lock(mutex_);
+      if (const auto known = names_.find(name); known != names_.end()) {
+        result.good = 1;
+        result.value_length = static_cast<std::uint8_t>(known->second.size());
+        std::copy(known->second.begin(), known->second.end(), result.value);
+      }
+      break;
+    }
+    case What::kAnswer: {
+      const std::scoped_lock lock(mutex_);
+      Slot& slot = slots_[record.slot];
+      if (slot.ticket == record.ticket && !slot.answered) {
+        slot.answer = record;
+        slot.answered = true;
+      }
+      return true;
+    }
+    default:
+      return false;
+  }
+  result.what = What::kAnswer;
+  result.slot = record.slot;
+  result.ticket = record.ticket;
+  // Where it cannot be sent, the peer has failed, and nobody waits.
+  (void)send(message.source.process, result);
+  return true;
+}
+
+ControlRecord Requests::give(const ControlRecord& request, ProcessId to) {
+  ControlRecord result{};
+  const dtutils::NumaZone zone{request.zone};
+  const auto& zones = core_.placement().zones;
+  if (request.zone != ControlRecord::kDefaultZone &&
+      std::find(zones.begin(), zones.end(), zone) == zones.end()) {
+    return result;
+  }
+  auto memory = core_.memory(zone).pieces.try_allocate(request.number);
+  if (!memory) {
+    return result;
+  }
+  dtutils::RemoteMemoryLocator where = memory->remote();
+  where.process = core_.self().value;
+  result.good = 1;
+  result.value_length = sizeof where;
+  std::memcpy(result.value, &where, sizeof where);
+  const std::scoped_lock lock(mutex_);
+  result.number = ++tickets_;
+  given_.try_emplace(result.number, Given{to, std::move(*memory)});
+  return result;
+}
+
+RemoteMemory Requests::allocate(ProcessId owner, std::size_t bytes,
+                                std::optional<dtutils::NumaZone> zone) {
+  ControlRecord request{};
+  request.what = What::kAllocate;
+  request.zone = zone ? zone->node : ControlRecord::kDefaultZone;
+  request.number = bytes;
+  const ControlRecord answer = ask(owner, request, "a remote allocation");
+  if (answer.good == 0) {
+    throw dtutils::Error(
+        fmt::format("process {}", owner.value),
+        fmt::format("it gave no {} bytes of registered memory{}", bytes,
+                    zone ? fmt::format(" in zone {}", zone->node) : std::string()),
+        "ask for less, for one of the zones in ProcessInfo, or raise its setting memory_limit");
+  }
+  dtutils::RemoteMemoryLocator where;
+  std::memcpy(&where, answer.value, sizeof where);
+  return {core_.fabric(), where, answer.number};
+}
+
+void Requests::free(ProcessId owner, std::uint64_t handle) noexcept {
+  ControlRecord request{};
+  request.what = What::kFree;
+  request.number = handle;
+  try {
+    (void)send(owner, request);
+  } catch (const dtutils::Error&) {
+    // The thread may not use the fabric: its owner keeps the memory until this process ends.
+  }
+}
+
+ControlRecord Requests::named(What what, std::string_view name) const {
+  if (name.empty() || name.size() > Fabric::kMaxName) {
+    throw dtutils::Error("name", fmt::format("\"{}\" has {} bytes", name, name.size()),
+                         fmt::format("use 1 to {}", Fabric::kMaxName));
+  }
+  ControlRecord request{};
+  request.what = what;
+  request.name_length = static_cast<std::uint8_t>(name.size());
+  std::copy(name.begin(), name.end(), request.name);
+  return request;
+}
+
+ProcessId Requests::keeper_of(std::string_view name) const noexcept {
+  // FNV-1a: the same in every process, also in programs that were compiled differently.
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return {static_cast<std::uint16_t>(hash % core_.processes())};
+}
+
+void Requests::publish(std::string_view name, std::span<const std::byte> value) {
+  ControlRecord request = named(What::kPublish, name);
+  if (value.size() > Fabric::kMaxNamedValue) {
+    throw dtutils::Error(
+        fmt::format("name \"{}\"", name), fmt::format("its value has {} bytes", value.size()),
+        fmt::format("use at most {}; a locator of the rest fits", Fabric::kMaxNamedValue));
+  }
+  request.value_length = static_cast<std::uint8_t>(value.size());
+  std::copy(value.begin(), value.end(), request.value);
+  (void)ask(keeper_of(name), request, "publishing a name");
+}
+
+std::optional<std::vector<std::byte>> Requests::lookup(std::string_view name) {
+  const ControlRecord answer =
+      ask(keeper_of(name), named(What::kLookup, name), "looking up a name");
+  if (answer.good == 0) {
+    return std::nullopt;
+  }
+  return std::vector<std::byte>(answer.value, answer.value + answer.value_length);
+}
+
+void RemoteMemory::reset() noexcept {
+  if (Fabric* const fabric = std::exchange(fabric_, nullptr)) {
+    fabric->core().requests().free({where_.process}, handle_);
+  }
+}
+
+}  // namespace dsfabric

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// What processes ask of each other: memory, and the values of names.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dsfabric/fabric.hpp"
+#include "dsfabric/message.hpp"
+#include "dtutils/rdma_memory.hpp"
+#include "limits.hpp"
+
+namespace dsfabric {
+
+class Core;
+struct Peer;
+
+/// Payload of a message of kind kControl. An answer carries the slot and ticket of its request.
+struct ControlRecord {
+  enum class What : std::uint8_t { kAllocate, kFree, kPublish, kLookup, kAnswer };
+  static constexpr std::uint16_t kDefaultZone = 0xffff;
+
+  What what;
+  /// Of an answer: it was done.
+  std::uint8_t good;
+  std::uint16_t zone;
+  std::uint32_t slot;
+  std::uint64_t ticket;
+  /// To allocate: bytes. To free, and in the answer to allocate: the handle.
+  std::uint64_t number;
+  std::uint8_t name_length;
+  std::uint8_t value_length;
+  char name[Fabric::kMaxName];
+  std::byte value[Fabric::kMaxNamedValue];
+};
+static_assert(std::is_trivially_copyable_v<ControlRecord> &&
+              std::is_standard_layout_v<ControlRecord> && sizeof(ControlRecord) == 160);
+static_assert(sizeof(ControlRecord) + sizeof(MessageHeader) <= kInlineMessage);
+static_assert(sizeof(dtutils::RemoteMemoryLocator) <= Fabric::kMaxNamedValue);
+
+/// Both sides of the control messages. A name is kept by one process, found by its hash. Memory
+/// that a process was given here is taken back when that process fails.
+class Requests {
+ public:
+  explicit Requests(Core& core) : core_(core) {}
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+
+  /// Takes over the messages of kind kControl, and the failures of owners. Setup only.
+  void install();
+  /// As the methods of Fabric; any thread, not inside a dispatcher.
+  RemoteMemory allocate(ProcessId owner, std::size_t bytes, std::optional<dtutils::NumaZone> zone);
+  void free(ProcessId owner, std::uint64_t handle) noexcept;
+  void publish(std::string_view name, std::span<const std::byte> value);
+  std::optional<std::vector<std::byte>> lookup(std::string_view name);
+
+ private:
+  /// A request that waits for its answer.
+  struct Slot {
+    /// 0: free. Every request has another one, so that a late answer finds nobody.
+    std::uint64_t ticket = 0;
+    bool answered = false;
+    ControlRecord answer;
+  };
+
+  bool handle(const Incoming& message);
+  bool send(ProcessId to, const ControlRecord& record);
+  ControlRecord ask(ProcessId to, ControlRecord request, std::string_view during);
+  ControlRecord named(ControlRecord::What what, std::string_view name) const;
+  ProcessId keeper_of(std::string_view name) const noexcept;
+  ControlRecord give(const ControlRecord& request, ProcessId to);
+
+  Core& core_;
+  std::mutex mutex_;
+  Slot slots_[kReplySlots];
+  std::uint64_t tickets_ = 0;
+  struct Given {
+    ProcessId to;
+    dtutils::RDMAMemory memory;
+  };
+  std::map<std::uint64_t, Given> given_;
+  std::map<std::string, std::vector<std::byte>, std::less<>> names_;
+};
+
+}  // namespace dsfabric

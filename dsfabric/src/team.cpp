@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// Team: how workers act together, in their process and across the job.
+#include "team.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core.hpp"
+#include "dsfabric/peer_failed.hpp"
+#include "dtutils/device_memory.hpp"
+#include "dtutils/wait.hpp"
+#include "limits.hpp"
+
+namespace dsfabric {
+
+Team::Team(Core& core)
+    : core_(core), workers_(core.peer(core.self()).info.threads), processes_(core.processes()) {}
+
+void Team::throw_if_over() const {
+  if (aborted()) {
+    throw PeerFailed(core_.self(), "a collective operation", abort_reason());
+  }
+  if (core_.failures().count() != 0) {
+    const ProcessId first = core_.failures().first();
+    throw PeerFailed(first, "a collective operation", core_.failures().reason(first));
+  }
+  if (broken_.load(std::memory_order_acquire)) {
+    const std::scoped_lock lock(mutex_);
+    std::rethrow_exception(broken_by_);
+  }
+}
+
+void Team::break_for_all(std::exception_ptr cause) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (!broken_.load(std::memory_order_relaxed)) {
+    broken_by_ = std::move(cause);
+    // Release: pairs with throw_if_over.
+    broken_.store(true, std::memory_order_release);
+  }
+}
+
+template <class Done>
+void Team::wait(Lane& lane, ProcessId on, Done done) {
+  dtutils::Backoff backoff;
+  for (;;) {
+    for (unsigned look = 0; look < kFlagLooks; ++look) {
+      if (done()) {
+        return;
+      }
+    }
+    throw_if_over();
+    if (core_.peer(on).state.load(std::memory_order_acquire) == PeerState::kLeft && !done())
+        [[unlikely]] {
+      throw PeerFailed(on, "a collective operation", "it has left without taking part");
+    }
+    core_.progress(lane) ? backoff.reset() : backoff.pause();
+  }
+}
+
+template <class Act>
+void Team::together(Lane& lane, Act act) {
+  throw_if_over();
+  if (workers_ == 1) {
+    act();
+    return;
+  }
+  // Relaxed: our own arrival below cannot be overtaken by the end that it is needed for.
+  const std::uint64_t before = finished_.load(std::memory_order_relaxed);
+  // Acquire and release: the last one sees what all before it have written.
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    try {
+      act();
+    } catch (...) {
+      break_for_all(std::current_exception());
+      throw;
+    }
+    // Release: pairs with the acquire below, so that what arrived from the peers is visible.
+    finished_.store(before + 1, std::memory_order_release);
+    return;
+  }
+  wait(lane, core_.self(), [&] { return finished_.load(std::memory_order_acquire) != before; });
+}
+
+void Team::write(Lane& lane, ProcessId to, std::size_t offset, std::size_t length) {
+  if (!core_.write_control(lane, to, offset, static_cast<std::uint32_t>(length))) [[unlikely]] {
+    // The watch thread knows, or finds out, why.
+    core_.failures().look();
+    wait(lane, to, [] { return false; });
+  }
+}
+
+void Team::barrier(Lane& lane) {
+  together(lane, [&] { cross_barrier(lane); });
+}
+
+bool Team::quiet_barrier(Lane& lane) {
+  try {
+    barrier(lane);
+    return true;
+  } catch (const PeerFailed&) {
+    return false;
+  }
+}
+
+void Team::cross_barrier(Lane& lane) {
+  const ControlLayout& layout = core_.control().layout();
+  const std::uint64_t count = ++barriers_;
+  unsigned round = 0;
+  for (std::uint32_t distance = 1; distance < processes_; distance *= 2, ++round) {
+    const std::size_t offset = layout.barrier_flag(round);
+    const ProcessId to{static_cast<std::uint16_t>((core_.self().value + distance) % processes_)};
+    const ProcessId from{
+        static_cast<std::uint16_t>((core_.self().value + processes_ - distance) % processes_)};
+    core_.control().source<Flag>(offset)->count = count;
+    write(lane, to, offset, sizeof(Flag::count));
+    const std::uint64_t* flag = &core_.control().at<Flag>(offset)->count;
+    wait(lane, from, [&] { return dtutils::load_device_word(flag) >= count; });
+  }
+}
+
+void Team::gather(Lane& lane, std::span<const std::byte> mine, std::span<std::byte> all) {
+  ControlBlock& control = core_.control();
+  const ControlLayout& layout = control.layout();
+  for (std::size_t begin = 0; begin < mine.size(); begin += kGatherBytes) {
+    const std::size_t length = std::min(kGatherBytes, mine.size() - begin);
+    // The count of this round is known to all: it is raised by whoever acts, before others return.
+    const unsigned parity = gathers_ % 2;
+    std::memcpy(control.source<std::byte>(layout.gather_bytes(parity, core_.self())) +
+                    lane.number * kGatherBytes,
+                mine.data() + begin, length);
+    together(lane, [&] { exchange_round(lane); });
+    for (const Peer& peer : core_.peers()) {
+      const std::size_t offset = layout.gather_bytes(parity, peer.info.id);
+      const std::byte* from = peer.info.id == core_.self() ? control.source<std::byte>(offset)
+                                                           : control.at<std::byte>(offset);
+      for (std::uint32_t i = 0; i < peer.info.threads; ++i) {
+        std::memcpy(all.data() + (peer.first_rank + i) * mine.size() + begin,
+                    from + i * kGatherBytes, length);
+      }
+    }
+  }
+}
+
+void Team::exchange_round(Lane& lane) {
+  ControlBlock& control = core_.control();
+  const ControlLayout& layout = control.layout();
+  const unsigned parity = gathers_ % 2;
+  const std::uint64_t count = ++gathers_;
+  const std::size_t bytes = layout.gather_bytes(parity, core_.self());
+  const std::size_t flag = layout.gather_flag(parity, core_.self());
+  control.source<Flag>(flag)->count = count;
+  for (std::uint32_t i = 1; i < processes_; ++i) {
+    const ProcessId to{static_cast<std::uint16_t>((core_.self().value + i) % processes_)};
+    write(lane, to, bytes, workers_ * kGatherBytes);
+    write(lane, to, flag, sizeof(Flag::count));
+  }
+  for (std::uint32_t i = 1; i < processes_; ++i) {
+    const ProcessId from{static_cast<std::uint16_t>((core_.self().value + i) % processes_)};
+    const std::uint64_t* theirs = &control.at<Flag>(layout.gather_flag(parity, from))->count;
+    wait(lane, from, [&] { return dtutils::load_device_word(theirs) >= count; });
+  }
+}
+
+void Team::abort(std::string_view reason) noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (aborted_.load(std::memory_order_relaxed)) {
+      return;
+    }
+    abort_reason_ = reason;
+    // Release: pairs with the readers of the reason.
+    aborted_.store(true, std::memory_order_release);
+  }
+  core_.tell_end(EndNotice::kFailed, reason);
+  core_.mark_aborted();
+}
+
+std::string Team::abort_reason() const {
+  const std::scoped_lock lock(mutex_);
+  return abort_reason_;
+}
+
+}  // namespace dsfabric

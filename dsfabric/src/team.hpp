@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The collectives of all workers: first among those of a process, then among the processes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "dsfabric/ids.hpp"
+#include "dtutils/limits.hpp"
+
+namespace dsfabric {
+
+class Core;
+class Lane;
+
+/// Workers of a process count themselves in; the last one acts for all of them among the processes,
+/// by one-sided writes into the control blocks, and lets the others go on.
+///
+///  - Barrier: dissemination. In round r process p raises flag r of process p + 2^r and waits for
+///    its own: ceil(log2 P) rounds, no central process.
+///  - Gathering: everyone writes its workers' bytes, then a flag, into its place in every other
+///    block. Two places are used alternately: whoever writes round n + 2 has seen the flags of
+///    round n + 1 of all, who had read round n by then.
+///
+/// All throw PeerFailed when a process has failed, or left without taking part, or when a worker of
+/// this process threw. Workers only.
+class Team {
+ public:
+  explicit Team(Core& core);
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  void barrier(Lane& lane);
+  /// `all` has room for the bytes of every worker of the job, `mine.size()` each.
+  void gather(Lane& lane, std::span<const std::byte> mine, std::span<std::byte> all);
+  /// The barrier around the work of run(): false instead of an exception.
+  bool quiet_barrier(Lane& lane);
+
+  /// A worker (or service handler) of this process threw: its other workers leave their
+  /// collectives. Any thread.
+  void abort(std::string_view reason) noexcept;
+  bool aborted() const noexcept { return aborted_.load(std::memory_order_acquire); }
+  std::string abort_reason() const;
+
+ private:
+  template <class Act>
+  void together(Lane& lane, Act act);
+  void cross_barrier(Lane& lane);
+  void exchange_round(Lane& lane);
+  template <class Done>
+  void wait(Lane& lane, ProcessId on, Done done);
+  void write(Lane& lane, ProcessId to, std::size_t offset, std::size_t length);
+  void break_for_all(std::exception_ptr cause) noexcept;
+  void throw_if_over() const;
+
+  Core& core_;
+  const std::uint32_t workers_;
+  const std::uint32_t processes_;
+  /// Of collectives among processes; touched by the one that acts for all.
+  std::uint64_t barriers_ = 0;
+  std::uint64_t gathers_ = 0;
+
+  alignas(dtutils::kCacheLine) std::atomic<std::uint32_t> arrived_{0};
+  alignas(dtutils::kCacheLine) std::atomic<std::uint64_t> finished_{0};
+  std::atomic<bool> aborted_{false};
+  /// A collective threw in the worker that acted for all: it throws the same in the others, and
+  /// there are no more collectives.
+  std::atomic<bool> broken_{false};
+  mutable std::mutex mutex_;
+  std::exception_ptr broken_by_;
+  std::string abort_reason_;
+};
+
+}  // namespace dsfabric

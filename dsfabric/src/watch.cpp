@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Watch: one round after the other.
+#include "watch.hpp"
+
+#include <poll.h>
+
+#include <mutex>
+
+#include "core.hpp"
+
+namespace dsfabric {
+
+Watch::Watch(Core& core) : core_(core), thread_([this] { run(); }) {}
+
+Watch::~Watch() {
+  stop_.store(true, std::memory_order_release);
+  core_.failures().look();
+  thread_.join();
+}
+
+void Watch::run() {
+  core_.lanes().adopt(&core_.lanes().watch());
+  WakeFd& wake = core_.failures().wake_fd();
+  const auto interval = static_cast<int>(core_.config().watch_interval.count());
+  while (!stop_.load(std::memory_order_acquire)) {
+    // A negative descriptor is one that poll(2) ignores: alone there is no launcher.
+    pollfd fds[] = {{wake.fd(), POLLIN, 0}, {core_.bootstrap().failure_fd(), POLLIN, 0}};
+    const int ready = poll(fds, 2, interval);
+    if (fds[0].revents != 0) {
+      wake.clear();
+    }
+    if (fds[1].revents != 0) {
+      hear_launcher();
+    }
+    for (const Peer& peer : core_.peers()) {
+      core_.check(peer.info.id);
+    }
+    if (ready == 0) {
+      touch_peers();
+    }
+    core_.failures().handle(core_.pending());
+  }
+}
+
+void Watch::hear_launcher() noexcept {
+  // While a collective of the launcher runs, its own limit guards it.
+  const std::unique_lock lock(core_.bootstrap_mutex(), std::try_to_lock);
+  if (!lock.owns_lock()) {
+    return;
+  }
+  while (const auto failed = core_.bootstrap().next_failed()) {
+    if (*failed >= core_.processes()) {
+      continue;
+    }
+    const ProcessId process{static_cast<std::uint16_t>(*failed)};
+    core_.check(process);
+    core_.failures().declare(process, "the launcher says that it ended");
+  }
+}
+
+void Watch::touch_peers() noexcept {
+  const bool notices_alone = core_.device().info().kind == dtutils::DeviceKind::kShm;
+  Lane& lane = core_.lanes().watch();
+  for (const Peer& peer : core_.peers()) {
+    if (peer.info.id == core_.self() || !peer.active()) {
+      continue;
+    }
+    dtutils::Transmitter& transmitter = core_.transmitter(lane, peer.info.id);
+    const dtutils::SelectiveSignaling& signaling = transmitter.signaling();
+    if (!notices_alone && signaling.issued() == signaling.retired()) {
+      (void)transmitter.write({}, {}, dtutils::kSignaled);
+    }
+    transmitter.progress();
+  }
+}
+
+}  // namespace dsfabric
