@@ -3,7 +3,10 @@
 //
 // A whole bench: a ping-pong over shared memory against half of the cache-line round trip.
 //
-//   struct Lines { alignas(64) std::atomic<std::uint64_t> ping, alignas(64) pong; };
+//   struct Lines {
+//     alignas(64) std::atomic<std::uint64_t> ping;
+//     alignas(64) std::atomic<std::uint64_t> pong;
+//   };
 //
 //   int main(int argc, char** argv) {
 //     bench::SharedMemory memory(sizeof(Lines));      // shared: created before run()

@@ -54,6 +54,10 @@ struct Case {
   std::function<void(Channel&)> prepare = {};
   std::function<void(Channel&)> finish = {};
 
+  /// The case runs more threads than there are cores: waiting for a core is part of it, and does
+  /// not make its rounds far.
+  bool oversubscribed = false;
+
   /// Bounds for Batch::iterations(). Set both to 1 for a variant that counts for itself.
   std::uint64_t min_iterations = 1;
   std::uint64_t max_iterations = std::numeric_limits<std::uint64_t>::max();

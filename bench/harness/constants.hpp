@@ -13,6 +13,10 @@ namespace bench {
 /// virtual CPU elsewhere. 200 ns lies well clear of both. `--near` changes it for other machines.
 inline constexpr double kNearThresholdNs = 200.0;
 
+/// A batch in which a process waited for its core for more than this share of the time counts as
+/// far too: something else ran there. A quiet machine was seen well below one thousandth.
+inline constexpr double kMaxCoreWait = 0.01;
+
 /// Rounds that a figure rests on: at least five, so that a median means something.
 inline constexpr int kMinRuns = 5;
 inline constexpr int kDefaultRuns = 7;

@@ -7,9 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "harness/canary.hpp"
+#include "harness/core_wait.hpp"
 #include "harness/wait.hpp"
 
 namespace bench {
@@ -71,9 +73,17 @@ Outcome Director::batch(std::size_t case_index, std::size_t variant_index,
        fmt::format("case {}, variant {}", case_id(item), variant.name));
   Batch batch(channel_, iterations, smoke_);
   Outcome outcome;
+  const std::uint64_t waited_before_ns = core_wait_ns();
   channel_.barrier();
   outcome.took_ms = time_ns([&] { outcome.figure = variant.measure(batch); }) / 1e6;
+  std::uint64_t waited_ns = core_wait_ns() - waited_before_ns;
   await_children();
+  for (int rank = 1; rank < channel_.processes(); ++rank) {
+    // Relaxed: await_children() has acquired it.
+    const auto& waited = block_.process[rank].waited.value;
+    waited_ns = std::max(waited_ns, waited.load(std::memory_order_relaxed));
+  }
+  outcome.waited = static_cast<double>(waited_ns) / 1e6 / outcome.took_ms;
   return outcome;
 }
 

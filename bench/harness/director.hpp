@@ -18,6 +18,7 @@ namespace bench {
 struct Outcome {
   double figure = 0;   // what the variant returned
   double took_ms = 0;  // how long the parent's side took
+  double waited = 0;   // the largest share of it for which a process waited for its core
 };
 
 /// Each method posts a command, does process 0's share and returns when all children have done

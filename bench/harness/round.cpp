@@ -9,7 +9,8 @@
 namespace bench {
 
 bool is_near(const Round& round, double threshold_ns) noexcept {
-  return std::all_of(round.round_trips_ns.begin(), round.round_trips_ns.end(),
+  return round.waited <= kMaxCoreWait &&
+         std::all_of(round.round_trips_ns.begin(), round.round_trips_ns.end(),
                      [&](double round_trip) { return round_trip < threshold_ns; });
 }
 
@@ -59,6 +60,12 @@ std::vector<double> round_trip_quotients_of(const std::vector<Round>& rounds, st
     quotients.push_back(round.figures[over] / (mean / 2));
   }
   return quotients;
+}
+
+double waited_of(const std::vector<Round>& rounds) noexcept {
+  double waited = 0;
+  for (const Round& round : rounds) waited = std::max(waited, round.waited);
+  return waited;
 }
 
 std::vector<double> round_trips_of(const std::vector<Round>& rounds) {

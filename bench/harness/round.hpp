@@ -12,6 +12,7 @@ namespace bench {
 struct Round {
   std::vector<double> figures;         // one a variant, in the case's unit
   std::vector<double> round_trips_ns;  // one more than figures
+  double waited = 0;  // the largest share of a batch for which a process waited for its core
 };
 
 /// The rounds that a report rests on.
@@ -20,7 +21,8 @@ struct Selection {
   bool near = false;  // all of them were
 };
 
-/// A round is near when every round trip around its batches is below the threshold.
+/// A round is near when every round trip around its batches is below the threshold and no process
+/// had to wait for its core for more than kMaxCoreWait of a batch.
 bool is_near(const Round& round, double threshold_ns) noexcept;
 
 /// True once a case needs no more rounds: `wanted` near ones, or kMaxRoundsFactor times `wanted` in
@@ -41,6 +43,9 @@ std::vector<double> quotients_of(const std::vector<Round>& rounds, std::size_t o
 
 /// Figure `over` / half of the mean of the round trips just before and just after it.
 std::vector<double> round_trip_quotients_of(const std::vector<Round>& rounds, std::size_t over);
+
+/// The largest share of a batch for which a process waited for its core, over all rounds.
+double waited_of(const std::vector<Round>& rounds) noexcept;
 
 /// All round trips of all rounds.
 std::vector<double> round_trips_of(const std::vector<Round>& rounds);

@@ -33,7 +33,9 @@ CaseResult Runner::run(std::size_t index, const Case& item) {
   state.result.skipped.assign(variants, false);
 
   director_.prepare(index);
-  for (std::size_t i = 0; i < variants; ++i) find_iterations(state, i);
+  for (std::size_t i = 0; i < variants; ++i) {
+    while (lengthen(state, i, batch(state, i).took_ms)) continue;
+  }
   const auto wanted = static_cast<std::size_t>(options_.runs);
   std::vector<Round> rounds;
   while (!enough_rounds(rounds, wanted, options_.near_ns, options_.smoke)) {
@@ -47,32 +49,34 @@ CaseResult Runner::run(std::size_t index, const Case& item) {
   return state.result;
 }
 
-void Runner::find_iterations(State& state, std::size_t variant) {
+bool Runner::lengthen(State& state, std::size_t variant, double took_ms) {
+  if (state.result.skipped[variant] || took_ms >= options_.batch_ms / 2) return false;
   std::uint64_t& iterations = state.iterations[variant];
-  for (;;) {
-    const Outcome outcome = batch(state, variant);
-    if (state.result.skipped[variant]) return;
-    const std::uint64_t next = std::max(
-        scale_iterations(iterations, outcome.took_ms, options_.batch_ms, state.item.max_iterations),
-        state.item.min_iterations);
-    const bool found = outcome.took_ms >= options_.batch_ms / 2 || next <= iterations;
-    iterations = next;
-    if (found) return;
-  }
+  const std::uint64_t next =
+      scale_iterations(iterations, took_ms, options_.batch_ms, state.item.max_iterations);
+  if (next <= iterations) return false;
+  iterations = next;
+  return true;
 }
 
 Round Runner::run_round(State& state) {
   Round round;
   round.round_trips_ns.push_back(director_.round_trip_ns());
   for (std::size_t i = 0; i < state.item.variants.size(); ++i) {
-    round.figures.push_back(batch(state, i).figure);
+    Outcome outcome = batch(state, i);
+    while (lengthen(state, i, outcome.took_ms)) {
+      round.round_trips_ns.back() = director_.round_trip_ns();
+      outcome = batch(state, i);
+    }
+    round.figures.push_back(outcome.figure);
+    if (!state.item.oversubscribed) round.waited = std::max(round.waited, outcome.waited);
     round.round_trips_ns.push_back(director_.round_trip_ns());
   }
   return round;
 }
 
 Outcome Runner::batch(State& state, std::size_t variant) {
-  const Outcome nothing{std::numeric_limits<double>::quiet_NaN(), 0};
+  const Outcome nothing{std::numeric_limits<double>::quiet_NaN(), 0, 0};
   if (state.result.skipped[variant]) return nothing;
   try {
     const Outcome outcome = director_.batch(state.index, variant, state.iterations[variant]);

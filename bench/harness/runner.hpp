@@ -44,7 +44,9 @@ class Runner {
     CaseResult result;
   };
 
-  void find_iterations(State& state, std::size_t variant);
+  /// Raises the variant's iterations after a batch of less than half the wanted length, and tells
+  /// whether it did: the machine is quicker now than when they were found, or they are not yet.
+  bool lengthen(State& state, std::size_t variant, double took_ms);
   Round run_round(State& state);
   Outcome batch(State& state, std::size_t variant);
   void await_near();

@@ -40,9 +40,12 @@ void print_progress(std::size_t number, std::size_t count, const std::vector<Row
 void print_report(const std::string& name, const std::string& description,
                   const std::string& machine, const Options& options, const Report& report) {
   fmt::print("{}: {}\n{}\n", name, description, machine);
-  fmt::print("{} rounds of {:g} ms batches, variants interleaved; near: round trip < {:g} ns{}\n\n",
-             options.runs, options.batch_ms, options.near_ns,
-             options.smoke ? "; SMOKE RUN: the figures mean nothing" : "");
+  fmt::print(
+      "{} rounds of {:g} ms batches, variants interleaved; near: round trip < {:g} ns and waited "
+      "for "
+      "a core <= {:g} %\n{}\n",
+      options.runs, options.batch_ms, options.near_ns, 100 * kMaxCoreWait,
+      options.smoke ? "SMOKE RUN: the figures mean nothing\n" : "");
   fmt::print("{}", format_table(report.rows));
   for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
 }

@@ -8,6 +8,7 @@
 
 #include "harness/canary.hpp"
 #include "harness/clock.hpp"
+#include "harness/core_wait.hpp"
 
 namespace bench {
 
@@ -52,8 +53,12 @@ void Worker::perform(const Command& command) {
   } else {
     const Variant& variant = item.variants[command.variant_index];
     Batch batch(channel_, command.iterations, smoke_);
+    const std::uint64_t waited_ns = core_wait_ns();
     channel_.barrier();
     if (variant.assist) variant.assist(batch);
+    // Relaxed: the release of `done` publishes it.
+    block_.process[channel_.rank()].waited.value.store(core_wait_ns() - waited_ns,
+                                                       std::memory_order_relaxed);
   }
 }
 

@@ -31,6 +31,14 @@ TEST_CASE("round_is_near_only_when_every_round_trip_is_below_the_threshold") {
   CHECK_FALSE(bench::is_near({{1, 1}, {100, 100, 500}}, kThreshold));
 }
 
+TEST_CASE("round_in_which_a_process_waited_for_its_core_is_not_near") {
+  bench::Round round = round_of(1, 100);
+  round.waited = bench::kMaxCoreWait;
+  CHECK(bench::is_near(round, kThreshold));
+  round.waited = 2 * bench::kMaxCoreWait;
+  CHECK_FALSE(bench::is_near(round, kThreshold));
+}
+
 TEST_CASE("far_rounds_are_repeated_up_to_the_limit") {
   CHECK_FALSE(bench::enough_rounds(rounds_of(4, 9), 5, kThreshold, false));
   CHECK(bench::enough_rounds(rounds_of(5, 9), 5, kThreshold, false));
