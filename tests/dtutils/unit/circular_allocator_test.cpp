@@ -97,9 +97,9 @@ TEST_CASE("unit_that_is_held_is_not_handed_out_again") {
 }
 
 TEST_CASE("unit_that_is_not_retired_is_not_handed_out_again") {
+  FakeQueuePair qp;
   Source source;
   CircularAllocator ring(source.allocator, fixed(1));
-  FakeQueuePair qp;
   post_and_let_go(ring.allocate(), qp);
   post_and_let_go(ring.allocate(), qp);
   CHECK_FALSE(ring.allocate().has_value());
@@ -111,10 +111,10 @@ TEST_CASE("unit_that_is_not_retired_is_not_handed_out_again") {
 }
 
 TEST_CASE("unit_waits_for_every_queue_pair_that_used_it") {
-  Source source;
-  CircularAllocator ring(source.allocator, fixed(1));
   FakeQueuePair a;
   FakeQueuePair b;
+  Source source;
+  CircularAllocator ring(source.allocator, fixed(1));
   {
     std::optional<RDMAMemory> unit = ring.allocate();
     REQUIRE(unit->retire_at(a.post()));
@@ -128,10 +128,10 @@ TEST_CASE("unit_waits_for_every_queue_pair_that_used_it") {
 }
 
 TEST_CASE("slow_unit_holds_up_the_ring") {
-  Source source;
-  CircularAllocator ring(source.allocator, fixed(1));
   FakeQueuePair slow;
   FakeQueuePair fast;
+  Source source;
+  CircularAllocator ring(source.allocator, fixed(1));
   post_and_let_go(ring.allocate(), slow);
   post_and_let_go(ring.allocate(), fast);
   fast.complete(1);
@@ -172,9 +172,9 @@ TEST_CASE("exponential_growth_doubles_the_ring_up_to_the_limit") {
 }
 
 TEST_CASE("ring_does_not_grow_while_its_next_unit_is_free") {
+  FakeQueuePair qp;
   Source source;
   CircularAllocator ring(source.allocator, {.unit_size = kHalf});
-  FakeQueuePair qp;
   for (int i = 0; i < 100; ++i) {
     post_and_let_go(ring.allocate(), qp);
     qp.complete(1);
@@ -248,9 +248,9 @@ TEST_CASE("ring_with_sizes_that_do_not_fit_is_an_error") {
 }
 
 TEST_CASE("destroyed_ring_gives_its_chunks_back_but_not_those_in_use") {
-  Source source(4);
   FakeQueuePair a;
   FakeQueuePair b;
+  Source source(4);
   {
     CircularAllocator ring(source.allocator, fixed(4));
     for (int i = 0; i < 3; ++i) post_and_let_go(ring.allocate(), a);
@@ -285,6 +285,7 @@ TEST_CASE("ring_agrees_with_a_reference_under_random_use") {
   support::Random random(seed);
   for (int round = 0; round < 40; ++round) {
     CAPTURE(round);
+    std::vector<FakeQueuePair> qps(3);
     Source source;
     const std::size_t limit = 1 + random.below(8);
     const CircularAllocatorOptions options{
@@ -294,7 +295,6 @@ TEST_CASE("ring_agrees_with_a_reference_under_random_use") {
         .growth = random.one_in(2) ? Growth::kLinear : Growth::kExponential};
     CircularAllocator ring(source.allocator, options);
     support::BusyMemory busy;
-    std::vector<FakeQueuePair> qps(3);
     std::vector<RDMAMemory> held;
     // The order in which units were handed out last: the front is the next one, once all were seen.
     std::deque<const std::byte*> order;

@@ -238,8 +238,8 @@ TEST_CASE("size_or_alignment_that_makes_no_sense_is_an_error") {
 }
 
 TEST_CASE("piece_that_is_not_retired_is_not_handed_out_again") {
-  Fixture f({.limit = kChunk});
   FakeQueuePair qp;
+  Fixture f({.limit = kChunk});
   const RDMAMemory rest = f.general.allocate(kChunk - kKiB);
   {
     RDMAMemory memory = f.general.allocate(kKiB);
@@ -253,8 +253,8 @@ TEST_CASE("piece_that_is_not_retired_is_not_handed_out_again") {
 }
 
 TEST_CASE("destroyed_general_allocator_leaves_unretired_memory_in_quarantine") {
-  Fixture f;
   FakeQueuePair qp;
+  Fixture f;
   {
     GeneralAllocator general(f.source, {.queue_pairs = 1});
     RDMAMemory memory = general.allocate(kKiB);
@@ -301,12 +301,12 @@ TEST_CASE("addresses_agree_with_a_reference_under_random_use") {
 }
 
 TEST_CASE("pieces_of_many_areas_agree_with_a_reference_under_random_use") {
+  std::vector<FakeQueuePair> qps(3);
   const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
   support::Random random(seed);
   Fixture f({.fit = random.one_in(2) ? Fit::kFirst : Fit::kBest, .limit = 40 * kChunk});
   support::BusyMemory busy;
-  std::vector<FakeQueuePair> qps(3);
   std::vector<RDMAMemory> held;
   for (int step = 0; step < 20'000; ++step) {
     CAPTURE(step);

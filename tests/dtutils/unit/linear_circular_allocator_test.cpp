@@ -131,8 +131,8 @@ TEST_CASE("segment_that_does_not_fit_goes_to_the_next_unit") {
 }
 
 TEST_CASE("unit_comes_round_only_when_all_its_segments_are_done") {
-  Fixture f(fixed(1));
   FakeQueuePair qp;
+  Fixture f(fixed(1));
   std::optional<RDMAMemory> held = f.linear.allocate(kChunk / 2);
   {
     std::optional<RDMAMemory> posted = f.linear.allocate(kChunk / 2);
@@ -149,9 +149,9 @@ TEST_CASE("unit_comes_round_only_when_all_its_segments_are_done") {
 }
 
 TEST_CASE("unit_waits_for_the_slowest_queue_pair_of_all_its_segments") {
-  Fixture f(fixed(1));
   FakeQueuePair slow;
   FakeQueuePair fast;
+  Fixture f(fixed(1));
   for (FakeQueuePair* qp : {&slow, &fast, &fast}) {
     std::optional<RDMAMemory> segment = f.linear.allocate(kChunk / 3, 1);
     REQUIRE(segment.has_value());
@@ -164,8 +164,8 @@ TEST_CASE("unit_waits_for_the_slowest_queue_pair_of_all_its_segments") {
 }
 
 TEST_CASE("unit_at_hand_is_reused_from_its_start_when_all_is_done") {
-  Fixture f(fixed(4));
   FakeQueuePair qp;
+  Fixture f(fixed(4));
   std::byte* first = nullptr;
   for (int i = 0; i < 10; ++i) {
     std::optional<RDMAMemory> segment = f.linear.allocate(kChunk / 2 + 1);
@@ -201,11 +201,11 @@ TEST_CASE("segments_agree_with_a_reference_under_random_use") {
   support::Random random(seed);
   for (int round = 0; round < 20; ++round) {
     CAPTURE(round);
+    std::vector<FakeQueuePair> qps(3);
     const std::size_t unit = 64 + random.below(kChunk / 2);
     const std::size_t limit = kChunk * (1 + random.below(3));
     Fixture f({.unit_size = unit, .initial_size = kChunk, .limit = limit, .queue_pairs = 3});
     Model model(unit);
-    std::vector<FakeQueuePair> qps(3);
     std::vector<RDMAMemory> held;
     for (int step = 0; step < 3'000; ++step) {
       CAPTURE(step);

@@ -135,8 +135,8 @@ TEST_CASE("piece_larger_than_a_superpage_gets_a_segment_that_goes_back_to_the_sy
 }
 
 TEST_CASE("own_segment_stays_until_its_tags_are_done") {
-  Fixture f(small(20));
   FakeQueuePair qp;
+  Fixture f(small(20));
   {
     RDMAMemory large = f.allocator.allocate(10 * kChunk);
     REQUIRE(large.retire_at(qp.post()));
@@ -166,8 +166,8 @@ TEST_CASE("refused_registration_is_passed_on_and_leaves_nothing_behind") {
 }
 
 TEST_CASE("chunk_that_is_not_retired_is_not_handed_out_again") {
-  Fixture f(small(4));
   FakeQueuePair qp;
+  Fixture f(small(4));
   std::vector<RDMAMemory> rest;
   RDMAMemory chunk = f.allocator.allocate();
   std::byte* const data = chunk.data();
@@ -188,12 +188,12 @@ TEST_CASE("chunk_that_is_not_retired_is_not_handed_out_again") {
 }
 
 TEST_CASE("piece_used_by_more_queue_pairs_than_allowed_is_not_tagged_silently") {
-  RDMAAllocatorOptions options = small(4);
-  options.queue_pairs = 2;
-  Fixture f(options);
   FakeQueuePair a;
   FakeQueuePair b;
   FakeQueuePair c;
+  RDMAAllocatorOptions options = small(4);
+  options.queue_pairs = 2;
+  Fixture f(options);
   RDMAMemory memory = f.allocator.allocate();
   CHECK(memory.retire_at(a.post()));
   CHECK(memory.retire_at(b.post()));
@@ -201,6 +201,7 @@ TEST_CASE("piece_used_by_more_queue_pairs_than_allowed_is_not_tagged_silently") 
 }
 
 TEST_CASE("chunks_agree_with_a_reference_under_random_use") {
+  std::vector<FakeQueuePair> qps(3);
   const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
   support::Random random(seed);
@@ -208,7 +209,6 @@ TEST_CASE("chunks_agree_with_a_reference_under_random_use") {
   Fixture f(
       {.superpage = 35 * kChunk, .limit = kChunks * kChunk, .page_kinds = {PageKind::kSmall}});
   support::BusyMemory busy;
-  std::vector<FakeQueuePair> qps(3);
   std::vector<RDMAMemory> held;
   for (int step = 0; step < 20'000; ++step) {
     CAPTURE(step);
