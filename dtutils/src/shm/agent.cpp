@@ -68,6 +68,7 @@ void Agent::has_work() noexcept {
 }
 
 void Agent::ring_own(const PipeName& pipe, std::uint32_t message) noexcept {
+  if (pipe.fd < 0) return;
   // A full pipe has a reader that is about to look anyway.
   [[maybe_unused]] const ssize_t written = write(pipe.fd, &message, sizeof message);
 }

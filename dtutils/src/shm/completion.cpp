@@ -62,18 +62,22 @@ Push push_completion(ControlSegment& segment, CompletionQueueEntry& queue, SlotO
     slot = segment.slot<CompletionSlot>(queue.ring, position);
     lap = position >> queue.ring.shift;
     std::uint64_t word = slot->word.load(std::memory_order_relaxed);
-    if (slot_lap(word) < lap) {
+    if (word == slot_word(lap, SlotState::kEmpty)) {
+      // Acquire: pairs with the freeing exchange in poll_completions, whose reads come before ours.
+      if (slot->word.compare_exchange_strong(
+              word, slot_word(lap, SlotState::kClaimed, owner.bits()), std::memory_order_acquire,
+              std::memory_order_relaxed)) {
+        break;
+      }
+    } else if (const std::int64_t ahead = laps_ahead(word, lap); ahead >= 0) {
+      position = step_past(position, ahead, queue.ring.shift);
+    } else if (slot_state(word) == SlotState::kVoid) {
+      // The oldest position of a full ring, and nobody waits for it.
+      slot->word.compare_exchange_strong(word, slot_word(lap, SlotState::kEmpty),
+                                         std::memory_order_acq_rel, std::memory_order_relaxed);
+    } else {
       queue.overrun.store(1, std::memory_order_relaxed);
       return Push::kOverrun;
-    }
-    if (word != slot_word(lap, SlotState::kEmpty)) {
-      ++position;
-      continue;
-    }
-    // Acquire: pairs with the freeing exchange in poll_completions, whose reads come before ours.
-    if (slot->word.compare_exchange_strong(word, slot_word(lap, SlotState::kClaimed, owner.bits()),
-                                           std::memory_order_acquire, std::memory_order_relaxed)) {
-      break;
     }
   }
   queue.tail_hint.store(position + 1, std::memory_order_relaxed);
@@ -101,15 +105,14 @@ int poll_completions(ControlSegment& segment, CompletionQueueEntry& queue, int c
   while (taken < count) {
     CompletionSlot* slot = segment.slot<CompletionSlot>(queue.ring, position);
     const std::uint64_t lap = position >> queue.ring.shift;
-    std::uint64_t word = slot->word.load(std::memory_order_acquire);
-    if (slot_lap(word) > lap) {
-      ++position;
+    // seq_cst: after the caller armed the queue; pairs with push_completion.
+    std::uint64_t word = slot->word.load(std::memory_order_seq_cst);
+    if (const std::int64_t ahead = laps_ahead(word, lap); ahead != 0) {
+      if (ahead < 0) break;
+      position = step_past(position, ahead, queue.ring.shift);
       continue;
     }
-    if (slot_lap(word) < lap ||
-        (slot_state(word) != SlotState::kFull && slot_state(word) != SlotState::kVoid)) {
-      break;
-    }
+    if (slot_state(word) != SlotState::kFull && slot_state(word) != SlotState::kVoid) break;
     const std::uint64_t sq_position = read(*slot, into[taken]);
     // acq_rel: the reads above come before the slot is free, and a failed exchange discards them.
     if (!slot->word.compare_exchange_strong(word, slot_word(lap + 1, SlotState::kEmpty),
@@ -133,8 +136,7 @@ int void_completions(ControlSegment& segment, CompletionQueueEntry& queue, SlotO
     CompletionSlot* slot = segment.slot<CompletionSlot>(queue.ring, i);
     std::uint64_t word = slot->word.load(std::memory_order_acquire);
     if (slot_state(word) == from && slot_owner(word) == owner.bits() &&
-        slot->word.compare_exchange_strong(
-            word, slot_word(slot_lap(word), SlotState::kVoid, owner.bits()))) {
+        slot->word.compare_exchange_strong(word, with_state(word, SlotState::kVoid))) {
       ++voided;
     }
   }

@@ -30,7 +30,8 @@ enum class Push : std::uint8_t {
   kDone,
   /// Done, and the queue was armed: the caller writes to its channel.
   kDoneWake,
-  /// No room: the queue is broken for good.
+  /// No room: the queue is broken for good. The caller writes to its channel, if it has one: who
+  /// sleeps for a solicited completion would never hear of it otherwise.
   kOverrun,
 };
 

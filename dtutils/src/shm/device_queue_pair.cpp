@@ -83,7 +83,8 @@ ibv_qp* ShmDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   entry.receive_cq =
       agent_.index_of(*reinterpret_cast<CompletionQueue*>(attributes.recv_cq)->entry);
   entry.in_flight.store(0);
-  entry.sq_retired.store(0);
+  // Where the pair before on this entry stopped, see QueuePair::posted.
+  qp->posted = entry.sq_retired.load();
   entry.gate.store(0);
   entry.state.store(IBV_QPS_RESET);
   entry.qp_num.store(qp->verbs.qp_num, std::memory_order_release);
@@ -120,13 +121,12 @@ void ShmDevice::reset(QueuePair& qp) {
   qp.entry->state.store(IBV_QPS_RESET);
   qp.deferred.clear();
   if (qp.chaos != nullptr) qp.chaos->held.clear();
-  qp.give_up_at = std::chrono::steady_clock::time_point::min();
+  qp.waits_for = 0;
   qp.vendor_error = kNoVendorError;
   qp.next_failure = IBV_WC_WR_FLUSH_ERR;
-  if (qp.verbs.srq == nullptr) flush_receives(qp);
+  if (qp.verbs.srq == nullptr) discard_receives(qp);
   forget_completions(qp);
-  qp.posted = 0;
-  qp.entry->sq_retired.store(0);
+  qp.entry->sq_retired.store(qp.posted);
   qp.entry->in_flight.store(0);
   qp.region = nullptr;
   qp.window = {};

@@ -155,6 +155,7 @@ int Peer::read_remote(void* to, std::uint64_t from, std::size_t length) noexcept
 }
 
 void Peer::ring(const PipeName& pipe, std::uint32_t message) noexcept {
+  if (pipe.fd < 0) return;
   int fd = pipe.fd;
   if (!is_self()) {
     const std::scoped_lock lock(mutex_);

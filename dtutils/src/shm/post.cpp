@@ -51,11 +51,7 @@ int post_one(QueuePair& qp, const ibv_send_wr& request) noexcept {
   if (post_plain_write(qp, request)) return 0;
   const SendState state = qp.send_state.load(std::memory_order_relaxed);
   if (state == SendState::kNotReady) return EINVAL;
-  // Relaxed: only polled completions of this pair raise it, and a stale value errs on the safe
-  // side.
-  if (qp.posted - qp.entry->sq_retired.load(std::memory_order_relaxed) >= qp.send_depth) {
-    return ENOMEM;
-  }
+  if (!has_room(qp)) return ENOMEM;
   if (!is_valid(qp, request)) return EINVAL;
   if (qp.chaos != nullptr || !qp.deferred.empty()) {
     defer(qp, request);
@@ -94,24 +90,31 @@ int post_send(ibv_qp* raw, ibv_send_wr* request, ibv_send_wr** bad) noexcept {
   return 0;
 }
 
-int post_recv(ibv_qp* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {
-  QueuePair& qp = from_verbs(raw);
+int post_receives(QueuePair& qp, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {
   ControlSegment& segment = qp.own.shared();
   ReceiveQueueEntry& queue = segment.receive_queues[qp.entry->receive_queue];
   for (; request != nullptr; request = request->next) {
     *bad = request;
-    if (qp.send_state.load(std::memory_order_relaxed) == SendState::kForked) return EOWNERDEAD;
-    if (raw->srq != nullptr || request->num_sge < 0 ||
-        static_cast<std::uint32_t>(request->num_sge) > queue.max_sge ||
-        qp.entry->state.load(std::memory_order_relaxed) == IBV_QPS_RESET) {
+    if (request->num_sge < 0 || static_cast<std::uint32_t>(request->num_sge) > queue.max_sge) {
       return EINVAL;
     }
     if (!push_receive(segment, queue, *request)) return ENOMEM;
   }
-  // seq_cst, after the receive was published: pairs with break_pair, which sets the state and then
-  // flushes, so that one of the two sees the other.
-  if (qp.entry->state.load(std::memory_order_seq_cst) == IBV_QPS_ERR) flush_receives(qp);
   return 0;
+}
+
+int post_recv(ibv_qp* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {
+  QueuePair& qp = from_verbs(raw);
+  *bad = request;
+  if (qp.send_state.load(std::memory_order_relaxed) == SendState::kForked) return EOWNERDEAD;
+  if (raw->srq != nullptr || qp.entry->state.load(std::memory_order_relaxed) == IBV_QPS_RESET) {
+    return EINVAL;
+  }
+  const int code = post_receives(qp, request, bad);
+  // seq_cst, after the receives were published: pairs with break_pair, which sets the state and
+  // then flushes, so that one of the two sees the other.
+  if (qp.entry->state.load(std::memory_order_seq_cst) == IBV_QPS_ERR) flush_receives(qp);
+  return code;
 }
 
 int post_srq_recv(ibv_srq* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "dtutils/limits.hpp"
 #include "shm/agent.hpp"
 #include "shm/chaos.hpp"
 #include "shm/receive.hpp"
@@ -14,7 +15,6 @@ namespace dtutils::shm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kNotWaiting = Clock::time_point::min();
 
 ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) noexcept {
   switch (opcode) {
@@ -36,6 +36,27 @@ ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) noexcept {
 bool breaks_responder(ibv_wc_status status) noexcept {
   return status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR ||
          status == IBV_WC_REM_OP_ERR;
+}
+
+Clock::time_point end_of_patience(const QueuePair& qp, int outcome) noexcept {
+  const auto now = Clock::now();
+  if (outcome == kNotConnected) return now + qp.connect_timeout;
+  if (qp.rnr_retry == kRnrRetryForEver) return Clock::time_point::max();
+  return now + std::chrono::microseconds(qp.remote->rnr_timer_us) * qp.rnr_retry;
+}
+
+/// True when the front of the deferred work must go on waiting after `execute` answered `outcome`;
+/// false when its time is over.
+bool may_wait(QueuePair& qp, int outcome) noexcept {
+  if (qp.waits_for != outcome) {
+    qp.waits_for = outcome;
+    qp.give_up_at = end_of_patience(qp, outcome);
+  }
+  // A peer that was connected and is not any more will not come back: no need to wait.
+  const bool gone = qp.peer->dead() ||
+                    qp.remote->state.load(std::memory_order_acquire) == IBV_QPS_ERR ||
+                    qp.remote->qp_num.load(std::memory_order_relaxed) != qp.remote_number;
+  return !(outcome == kNotConnected && gone) && Clock::now() < qp.give_up_at;
 }
 
 }  // namespace
@@ -83,7 +104,7 @@ void deliver(QueuePair& qp, const Completion& completion) noexcept {
   CompletionQueueEntry& cq = *qp.send_cq;
   const Push pushed =
       push_completion(qp.own.shared(), cq, {qp.verbs.qp_num, false}, completion, nullptr);
-  if (pushed == Push::kDoneWake) qp.agent.ring_own(cq.channel, qp.agent.index_of(cq));
+  if (pushed != Push::kDone) qp.agent.ring_own(cq.channel, qp.agent.index_of(cq));
   if (pushed == Push::kOverrun && qp.send_state.load() == SendState::kReady) {
     break_pair(qp, IBV_WC_WR_FLUSH_ERR);
   }
@@ -123,24 +144,6 @@ void break_pair(QueuePair& qp, ibv_wc_status first) noexcept {
   if (qp.verbs.srq == nullptr) flush_receives(qp);
 }
 
-bool may_wait(QueuePair& qp, int outcome) noexcept {
-  const auto now = Clock::now();
-  if (qp.give_up_at == kNotWaiting) {
-    if (outcome == kReceiverNotReady) {
-      qp.give_up_at = qp.rnr_retry == 7
-                          ? Clock::time_point::max()
-                          : now + std::chrono::microseconds(qp.remote->rnr_timer_us) * qp.rnr_retry;
-    } else {
-      qp.give_up_at = now + qp.connect_timeout;
-    }
-  }
-  // A peer that was connected and is not any more will not come back: no need to wait.
-  const auto state = static_cast<ibv_qp_state>(qp.remote->state.load(std::memory_order_acquire));
-  const bool gone =
-      qp.peer->dead() || state == IBV_QPS_ERR || qp.remote->qp_num.load() != qp.remote_number;
-  return !(outcome == kNotConnected && gone) && now < qp.give_up_at;
-}
-
 void run_deferred(QueuePair& qp) noexcept {
   while (!qp.deferred.empty()) {
     const ibv_send_wr& request = qp.deferred.front();
@@ -157,7 +160,7 @@ void run_deferred(QueuePair& qp) noexcept {
         qp.vendor_error = qp.peer->dead() ? kPeerDied : kPeerClosed;
       }
     }
-    qp.give_up_at = kNotWaiting;
+    qp.waits_for = 0;
     // Leaves the queue before it completes, since a failure runs the rest of the queue.
     ibv_send_wr finished = request;
     qp.deferred.pop();
@@ -175,8 +178,7 @@ void flush_receive(QueuePair& qp, std::uint64_t wr_id) noexcept {
   completion.opcode = IBV_WC_RECV;
   completion.qp_num = qp.verbs.qp_num;
   completion.vendor_error = qp.peer != nullptr && qp.peer->dead() ? kPeerDied : kNoVendorError;
-  if (push_completion(segment, cq, {qp.verbs.qp_num, false}, completion, nullptr) ==
-      Push::kDoneWake) {
+  if (push_completion(segment, cq, {qp.verbs.qp_num, false}, completion, nullptr) != Push::kDone) {
     qp.agent.ring_own(cq.channel, qp.entry->receive_cq);
   }
 }
@@ -184,11 +186,18 @@ void flush_receive(QueuePair& qp, std::uint64_t wr_id) noexcept {
 void flush_receives(QueuePair& qp) noexcept {
   ControlSegment& segment = qp.own.shared();
   ReceiveQueueEntry& queue = segment.receive_queues[qp.entry->receive_queue];
-  // The taken receive is noted in a scratch entry: the shared one may be in a peer's hands.
-  QueuePairEntry scratch{};
-  scratch.qp_num.store(qp.verbs.qp_num, std::memory_order_relaxed);
   Receive receive;
-  while (take_receive(segment, queue, scratch, receive)) flush_receive(qp, receive.wr_id);
+  while (withdraw_receive(segment, queue, qp.verbs.qp_num, receive)) {
+    flush_receive(qp, receive.wr_id);
+  }
+}
+
+void discard_receives(QueuePair& qp) noexcept {
+  ControlSegment& segment = qp.own.shared();
+  ReceiveQueueEntry& queue = segment.receive_queues[qp.entry->receive_queue];
+  Receive receive;
+  while (withdraw_receive(segment, queue, qp.verbs.qp_num, receive)) {
+  }
 }
 
 }  // namespace dtutils::shm

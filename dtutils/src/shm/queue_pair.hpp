@@ -109,6 +109,8 @@ struct QueuePair {
 
   // Under the send lock (send_state may be read without).
   std::atomic<SendState> send_state{SendState::kNotReady};
+  /// Send queue position of the next post. It never goes back, not even in a reset, so that a
+  /// completion polled late by another thread gives back nothing that is not its own.
   std::uint64_t posted = 0;
   const Translation* region = nullptr;
   WriteWindow window;
@@ -116,8 +118,10 @@ struct QueuePair {
   /// Status of the next request that fails because the pair is broken.
   ibv_wc_status next_failure = IBV_WC_WR_FLUSH_ERR;
   DeferredQueue deferred;
-  /// The front of `deferred` gives up at this time; min() when it is not waiting.
-  std::chrono::steady_clock::time_point give_up_at = std::chrono::steady_clock::time_point::min();
+  /// What the front of `deferred` waits for (kReceiverNotReady or kNotConnected; 0: nothing), and
+  /// when it gives up.
+  int waits_for = 0;
+  std::chrono::steady_clock::time_point give_up_at{};
   /// Not null in the adversarial mode.
   std::unique_ptr<Chaos> chaos;
 };
@@ -144,13 +148,12 @@ void deliver(QueuePair& qp, const Completion& completion) noexcept;
 void break_pair(QueuePair& qp, ibv_wc_status first) noexcept;
 /// Executes deferred work until it is empty or has to wait. Under the send lock.
 void run_deferred(QueuePair& qp) noexcept;
-/// True when the front of the deferred work must go on waiting after `execute` answered `outcome`;
-/// false when its time is over. Under the send lock.
-bool may_wait(QueuePair& qp, int outcome) noexcept;
 
 /// Completes all receives of the pair's own queue as flushed. Any thread of the owner.
 void flush_receives(QueuePair& qp) noexcept;
-/// Completes one receive of the pair as flushed.
+/// Takes all receives of the pair's own queue back, without completions. Any thread of the owner.
+void discard_receives(QueuePair& qp) noexcept;
+/// Completes one receive of the pair as flushed. Any thread of the owner.
 void flush_receive(QueuePair& qp, std::uint64_t wr_id) noexcept;
 
 }  // namespace dtutils::shm

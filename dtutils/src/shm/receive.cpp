@@ -2,14 +2,57 @@
 // Lock-free posting and taking of receives; see slot_word.hpp for the protocol.
 #include "shm/receive.hpp"
 
+#include "dtutils/limits.hpp"
 #include "dtutils/wait.hpp"
 #include "shm/completion.hpp"
 
 namespace dtutils::shm {
 namespace {
 
-SlotOwner owner_of(const QueuePairEntry& receiver) noexcept {
+/// Looks that push_receive takes at a slot which is being copied out.
+constexpr std::uint32_t kPatience = kSpinPolls + kYieldPolls / 8;
+
+SlotOwner sender_of(const QueuePairEntry& receiver) noexcept {
   return {receiver.qp_num.load(std::memory_order_relaxed), true};
+}
+
+/// Wins the oldest full slot for `owner`, or nullptr; `word` becomes its word.
+ReceiveSlot* win_slot(ControlSegment& segment, ReceiveQueueEntry& queue, SlotOwner owner,
+                      std::uint64_t& word) noexcept {
+  std::uint64_t position = queue.head_hint.load(std::memory_order_relaxed);
+  for (;;) {
+    auto* slot = segment.slot<ReceiveSlot>(queue.ring, position);
+    const std::uint64_t lap = position >> queue.ring.shift;
+    // seq_cst: after the pair was broken or closed; pairs with the store at the end of
+    // push_receive.
+    word = slot->word.load(std::memory_order_seq_cst);
+    if (word == slot_word(lap, SlotState::kFull)) {
+      const std::uint64_t taken = slot_word(lap, SlotState::kTaken, owner.bits());
+      if (slot->word.compare_exchange_strong(word, taken, std::memory_order_acquire,
+                                             std::memory_order_relaxed)) {
+        word = taken;
+        queue.head_hint.store(position + 1, std::memory_order_relaxed);
+        return slot;
+      }
+      continue;
+    }
+    const std::int64_t ahead = laps_ahead(word, lap);
+    if (ahead < 0 || (ahead == 0 && slot_state(word) != SlotState::kTaken)) return nullptr;
+    position = step_past(position, ahead, queue.ring.shift);
+  }
+}
+
+void copy_out(ReceiveSlot& slot, Receive& into) noexcept {
+  into.wr_id = slot.wr_id.load(std::memory_order_relaxed);
+  into.sge_count = static_cast<std::uint32_t>(slot.sge_count.load(std::memory_order_relaxed));
+  if (into.sge_count > kMaxScatterGather) into.sge_count = kMaxScatterGather;
+  for (std::uint32_t i = 0; i < into.sge_count; ++i) {
+    const std::uint64_t length_lkey =
+        slot.elements()[i].length_lkey.load(std::memory_order_relaxed);
+    into.elements[i] = {slot.elements()[i].address.load(std::memory_order_relaxed),
+                        static_cast<std::uint32_t>(length_lkey),
+                        static_cast<std::uint32_t>(length_lkey >> 32)};
+  }
 }
 
 }  // namespace
@@ -20,23 +63,23 @@ bool push_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
   ReceiveSlot* slot;
   std::uint64_t lap;
   Backoff backoff;
+  std::uint32_t looks = 0;
   for (;;) {
     slot = segment.slot<ReceiveSlot>(queue.ring, position);
     lap = position >> queue.ring.shift;
     std::uint64_t word = slot->word.load(std::memory_order_relaxed);
-    if (slot_lap(word) < lap) {
-      if (slot_state(word) != SlotState::kTaken) return false;
-      backoff.pause();  // a sender is copying it out: free in a moment, or freed by the agent
-      continue;
-    }
-    if (word != slot_word(lap, SlotState::kEmpty)) {
-      ++position;
-      continue;
-    }
-    // Acquire: pairs with the freeing store in take_receive, whose reads come before our writes.
-    if (slot->word.compare_exchange_strong(word, slot_word(lap, SlotState::kClaimed),
-                                           std::memory_order_acquire, std::memory_order_relaxed)) {
-      break;
+    if (word == slot_word(lap, SlotState::kEmpty)) {
+      // Acquire: pairs with the freeing store of the taker, whose reads come before our writes.
+      if (slot->word.compare_exchange_strong(word, slot_word(lap, SlotState::kClaimed),
+                                             std::memory_order_acquire,
+                                             std::memory_order_relaxed)) {
+        break;
+      }
+    } else if (const std::int64_t ahead = laps_ahead(word, lap); ahead >= 0) {
+      position = step_past(position, ahead, queue.ring.shift);
+    } else {
+      if (slot_state(word) != SlotState::kTaken || ++looks > kPatience) return false;
+      backoff.pause();
     }
   }
   queue.tail_hint.store(position + 1, std::memory_order_relaxed);
@@ -48,55 +91,42 @@ bool push_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
     slot->elements()[i].length_lkey.store(sge.length | (static_cast<std::uint64_t>(sge.lkey) << 32),
                                           std::memory_order_relaxed);
   }
-  // Release: pairs with the acquire load in take_receive. seq_cst for the re-check of the queue
-  // pair's state that follows in post_recv.
+  // Release: pairs with the load in win_slot. seq_cst for the re-check of the queue pair's state
+  // that follows in post_recv.
   slot->word.store(slot_word(lap, SlotState::kFull), std::memory_order_seq_cst);
   return true;
 }
 
 bool take_receive(ControlSegment& segment, ReceiveQueueEntry& queue, QueuePairEntry& receiver,
                   Receive& into) noexcept {
-  const std::uint64_t owner = owner_of(receiver).bits();
-  std::uint64_t position = queue.head_hint.load(std::memory_order_relaxed);
-  ReceiveSlot* slot;
-  std::uint64_t lap;
-  for (;;) {
-    slot = segment.slot<ReceiveSlot>(queue.ring, position);
-    lap = position >> queue.ring.shift;
-    std::uint64_t word = slot->word.load(std::memory_order_relaxed);
-    if (slot_lap(word) > lap || word == slot_word(lap, SlotState::kTaken, slot_owner(word))) {
-      ++position;
-      continue;
-    }
-    if (word != slot_word(lap, SlotState::kFull)) return false;
-    if (slot->word.compare_exchange_strong(word, slot_word(lap, SlotState::kTaken, owner),
-                                           std::memory_order_acquire, std::memory_order_relaxed)) {
-      break;
-    }
-  }
-  queue.head_hint.store(position + 1, std::memory_order_relaxed);
-  into.wr_id = slot->wr_id.load(std::memory_order_relaxed);
-  into.sge_count = static_cast<std::uint32_t>(slot->sge_count.load(std::memory_order_relaxed));
-  if (into.sge_count > kMaxScatterGather) into.sge_count = kMaxScatterGather;
-  for (std::uint32_t i = 0; i < into.sge_count; ++i) {
-    const std::uint64_t length_lkey =
-        slot->elements()[i].length_lkey.load(std::memory_order_relaxed);
-    into.elements[i] = {slot->elements()[i].address.load(std::memory_order_relaxed),
-                        static_cast<std::uint32_t>(length_lkey),
-                        static_cast<std::uint32_t>(length_lkey >> 32)};
-  }
+  std::uint64_t word;
+  ReceiveSlot* slot = win_slot(segment, queue, sender_of(receiver), word);
+  if (slot == nullptr) return false;
+  copy_out(*slot, into);
   receiver.in_flight_wr_id.store(into.wr_id, std::memory_order_relaxed);
   receiver.in_flight_completion.store(0, std::memory_order_relaxed);
+  // Release, both: in this order also for recover_receive; and our reads come before the owner's
+  // next use of the slot.
   receiver.in_flight.store(1, std::memory_order_release);
-  // Release: our reads come before the owner's next use of the slot.
-  slot->word.store(slot_word(lap + 1, SlotState::kEmpty), std::memory_order_release);
+  slot->word.store(freed(word), std::memory_order_release);
+  return true;
+}
+
+bool withdraw_receive(ControlSegment& segment, ReceiveQueueEntry& queue, std::uint32_t qp_num,
+                      Receive& into) noexcept {
+  std::uint64_t word;
+  ReceiveSlot* slot = win_slot(segment, queue, {qp_num, false}, word);
+  if (slot == nullptr) return false;
+  copy_out(*slot, into);
+  // Release: our reads come before the next use of the slot.
+  slot->word.store(freed(word), std::memory_order_release);
   return true;
 }
 
 bool recover_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
                      CompletionQueueEntry& completions, QueuePairEntry& receiver,
                      std::uint64_t& wr_id) noexcept {
-  const SlotOwner owner = owner_of(receiver);
+  const SlotOwner owner = sender_of(receiver);
   const int voided = void_completions(segment, completions, owner, SlotState::kClaimed);
   bool lost = false;
   if (receiver.in_flight.load(std::memory_order_acquire) != 0) {
@@ -113,7 +143,7 @@ bool recover_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
       lost = true;
       wr_id = slot->wr_id.load(std::memory_order_relaxed);
     }
-    slot->word.store(slot_word(slot_lap(word) + 1, SlotState::kEmpty), std::memory_order_release);
+    slot->word.store(freed(word), std::memory_order_release);
   }
   finish_receive(receiver);
   return lost;

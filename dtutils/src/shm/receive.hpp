@@ -17,14 +17,31 @@ struct Receive {
   ibv_sge elements[kMaxScatterGather];
 };
 
-/// Owner process, any thread. False when the queue is full.
+// Who may touch a posted receive when (protocol of its slot: slot_word.hpp). The owner's posting
+// thread until it is full; then nobody, until a taker wins it: the sender connected to a queue pair
+// of the owner, or the owner itself when it flushes. From then on that taker owes the owner one
+// completion. A sender may die with this debt, so it writes it down in the queue pair's entry
+// before it gives the slot back, and strikes it out after the completion was published. Wherever it
+// dies, the debt is in the slot, in the entry, in both (counted once), or paid:
+//
+//   slot taken | in_flight = 1 | slot freed | completion claimed | its position noted | published |
+//   in_flight = 0
+//
+// recover_receive() reads off which. It runs when the sender cannot run any more.
+
+/// Owner process, any thread. False when the queue is full. It waits a short while for a sender
+/// that is copying the oldest slot out: with a shared queue, others may have completed already.
 bool push_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
                   const ibv_recv_wr& request) noexcept;
 
 /// Takes the oldest receive for `receiver`, whose entry remembers it until `finish_receive`; false
-/// when none is posted. The sender connected to `receiver`, under its send lock; or the owner.
+/// when none is posted. The sender connected to `receiver`, under its send lock.
 bool take_receive(ControlSegment& segment, ReceiveQueueEntry& queue, QueuePairEntry& receiver,
                   Receive& into) noexcept;
+
+/// Takes the oldest receive back. Owner process, any thread.
+bool withdraw_receive(ControlSegment& segment, ReceiveQueueEntry& queue, std::uint32_t qp_num,
+                      Receive& into) noexcept;
 
 /// Marks the taken receive as completed.
 inline void finish_receive(QueuePairEntry& receiver) noexcept {
@@ -33,7 +50,8 @@ inline void finish_receive(QueuePairEntry& receiver) noexcept {
 }
 
 /// The sender of `receiver` died: frees what it held in both queues. True when a receive was in its
-/// hands and not completed; `wr_id` names it. Owner's agent only.
+/// hands and not completed; `wr_id` names it. May be repeated. Owner process, under the send lock
+/// of `receiver`.
 bool recover_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
                      CompletionQueueEntry& completions, QueuePairEntry& receiver,
                      std::uint64_t& wr_id) noexcept;

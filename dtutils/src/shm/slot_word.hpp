@@ -9,7 +9,8 @@ namespace dtutils::shm {
 
 /// A ring of 2^n slots is used by many producers and many consumers without a lock. Each slot has
 /// one word: lap | owner | state. Position p lies in slot p % capacity and belongs to lap
-/// p / capacity. Hints say where to begin to look; they may be stale, never ahead.
+/// p / capacity, of which the word keeps the low 36 bits: laps are compared as serial numbers.
+/// Hints say where to begin to look; they may be stale, never ahead.
 ///
 ///   kEmpty(lap) --claim--> kClaimed(lap, owner) --publish--> kFull(lap, owner) --free-->
 ///   kEmpty(lap+1)
@@ -17,8 +18,14 @@ namespace dtutils::shm {
 /// Between claim and publish the slot belongs to the claiming queue pair; kFull slots belong to
 /// whoever wins the next exchange. kTaken marks a receive that a sender is copying out, kVoid a
 /// completion that must be skipped (its claimer died, or its queue pair was destroyed).
+///
 /// Positions are claimed strictly in order: a searcher passes only slots whose word says that
-/// their position is gone, so it stops at the first free one, whatever the hint was.
+/// their position is gone, so it stops at the first free one, whatever the hint was. A word of a
+/// later lap says more: its slot was given back once since, so every position before that is gone
+/// too, and the searcher leaps (`step_past`); it looks at most twice round the ring.
+/// A ring is full when the slot of the next position still is in the lap before.
+/// An exchange never meets a word again that it has seen before (the lap only grows), so one that
+/// succeeds proves that nothing happened to the slot since its word was read.
 enum class SlotState : std::uint64_t { kEmpty, kClaimed, kFull, kTaken, kVoid };
 
 inline constexpr unsigned kOwnerShift = 3;
@@ -43,9 +50,25 @@ constexpr std::uint64_t slot_word(std::uint64_t lap, SlotState state,
 constexpr SlotState slot_state(std::uint64_t word) noexcept {
   return static_cast<SlotState>(word & 7);
 }
+constexpr std::uint64_t with_state(std::uint64_t word, SlotState state) noexcept {
+  return (word & ~std::uint64_t{7}) | static_cast<std::uint64_t>(state);
+}
+/// The empty word of the lap after that of `word`.
+constexpr std::uint64_t freed(std::uint64_t word) noexcept {
+  return slot_word((word >> kLapShift) + 1, SlotState::kEmpty);
+}
 constexpr std::uint64_t slot_owner(std::uint64_t word) noexcept {
   return (word >> kOwnerShift) & ((std::uint64_t{1} << kOwnerBits) - 1);
 }
-constexpr std::uint64_t slot_lap(std::uint64_t word) noexcept { return word >> kLapShift; }
+/// Laps that the slot is ahead of `lap`: 0 when it is in that lap, negative when it is behind.
+constexpr std::int64_t laps_ahead(std::uint64_t word, std::uint64_t lap) noexcept {
+  return static_cast<std::int64_t>(word - (lap << kLapShift)) >> kLapShift;
+}
+/// From a position whose slot is `ahead` (not negative) laps on to the first one that may be left.
+constexpr std::uint64_t step_past(std::uint64_t position, std::int64_t ahead,
+                                  unsigned capacity_shift) noexcept {
+  const auto laps = static_cast<std::uint64_t>(ahead > 1 ? ahead - 1 : 0);
+  return position + 1 + (laps << capacity_shift);
+}
 
 }  // namespace dtutils::shm

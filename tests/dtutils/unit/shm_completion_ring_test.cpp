@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// The shm device's completion ring against a reference model: random pushes, polls, deaths, voids.
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "shm/completion.hpp"
+#include "shm/segment.hpp"
+#include "support/catch.hpp"
+#include "support/random.hpp"
+
+using namespace dtutils;
+using namespace dtutils::shm;
+
+namespace {
+
+constexpr std::uint64_t kLaps = std::uint64_t{1} << (64 - kLapShift);
+
+/// A ring in a segment of its own, which begins at lap `first_lap`.
+struct Ring {
+  Ring(std::uint32_t slots, std::uint64_t first_lap) {
+    queue.ring = own.allocate_ring(slots, sizeof(CompletionSlot));
+    queue.channel = {-1, 0};
+    first = first_lap << queue.ring.shift;
+    for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
+      slot(i).word.store(slot_word(first_lap, SlotState::kEmpty));
+    }
+    queue.tail_hint.store(first);
+    queue.head_hint.store(first);
+  }
+  CompletionSlot& slot(std::uint64_t position) {
+    return *own.shared().slot<CompletionSlot>(queue.ring, position);
+  }
+  std::uint64_t lap(std::uint64_t position) const { return position >> queue.ring.shift; }
+
+  OwnSegment own;
+  CompletionQueueEntry& queue = own.shared().completion_queues[0];
+  std::uint64_t first = 0;
+};
+
+struct Live {
+  std::uint64_t position;
+  std::uint64_t id;
+  SlotOwner owner;
+  SlotState state;
+};
+
+/// What the ring should do, one call at a time.
+struct Model {
+  explicit Model(std::uint64_t first) : tail(first) {}
+
+  bool make_room(std::size_t capacity) {
+    if (live.size() < capacity) return true;
+    if (live.front().state != SlotState::kVoid) return false;
+    live.pop_front();
+    return true;
+  }
+  void push(std::uint64_t id, SlotOwner owner, SlotState state) {
+    live.push_back({tail++, id, owner, state});
+  }
+  std::vector<std::uint64_t> poll(std::size_t count) {
+    std::vector<std::uint64_t> ids;
+    while (ids.size() < count && !live.empty() && live.front().state != SlotState::kClaimed) {
+      if (live.front().state == SlotState::kFull) ids.push_back(live.front().id);
+      live.pop_front();
+    }
+    return ids;
+  }
+  int make_void(SlotOwner owner, SlotState from) {
+    int count = 0;
+    for (Live& each : live) {
+      if (each.owner.bits() != owner.bits() || each.state != from) continue;
+      each.state = SlotState::kVoid;
+      ++count;
+    }
+    return count;
+  }
+
+  std::uint64_t tail;
+  std::deque<Live> live;
+};
+
+SlotOwner random_owner(support::Random& random) {
+  return {static_cast<std::uint32_t>(1 + random.below(3)) << 14, random.one_in(2)};
+}
+
+void poll_and_compare(Ring& ring, Model& model, std::size_t count) {
+  std::vector<ibv_wc> polled(count);
+  const std::vector<std::uint64_t> expected = model.poll(count);
+  const int taken =
+      poll_completions(ring.own.shared(), ring.queue, static_cast<int>(count), polled.data());
+  REQUIRE(taken == static_cast<int>(expected.size()));
+  for (std::size_t i = 0; i < expected.size(); ++i) REQUIRE(polled[i].wr_id == expected[i]);
+}
+
+/// A producer that claims the next slot and goes no further.
+void claim_and_stop(Ring& ring, Model& model, SlotOwner owner) {
+  ring.slot(model.tail)
+      .word.store(slot_word(ring.lap(model.tail), SlotState::kClaimed, owner.bits()));
+  model.push(0, owner, SlotState::kClaimed);
+}
+
+/// Hints may lag, as after a thread was preempted before it stored one.
+void age(std::atomic<std::uint64_t>& hint, std::uint64_t first, support::Random& random) {
+  hint.store(std::max(first, hint.load() - std::min(hint.load() - first, random.below(2000))));
+}
+
+void run(Ring& ring, support::Random& random, int steps) {
+  Model model(ring.first);
+  const std::uint64_t capacity = ring.queue.ring.capacity();
+  std::uint64_t next_id = 1;
+  while (steps-- > 0) {
+    if (random.one_in(8)) age(ring.queue.tail_hint, ring.first, random);
+    if (random.one_in(8)) age(ring.queue.head_hint, ring.first, random);
+    const SlotOwner owner = random_owner(random);
+    switch (random.below(12)) {
+      case 0:
+        if (model.live.size() < capacity) claim_and_stop(ring, model, owner);
+        break;
+      case 1: {
+        const SlotState from = random.one_in(2) ? SlotState::kFull : SlotState::kClaimed;
+        REQUIRE(void_completions(ring.own.shared(), ring.queue, owner, from) ==
+                model.make_void(owner, from));
+        break;
+      }
+      case 2:
+      case 3:
+      case 4:
+      case 5:
+        poll_and_compare(ring, model, 1 + random.below(4));
+        break;
+      default: {
+        Completion completion;
+        completion.wr_id = next_id;
+        const bool room = model.make_room(capacity);
+        const Push pushed =
+            push_completion(ring.own.shared(), ring.queue, owner, completion, nullptr);
+        REQUIRE(pushed == (room ? Push::kDone : Push::kOverrun));
+        if (room) model.push(next_id++, owner, SlotState::kFull);
+        ring.queue.overrun.store(0);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("shm_completion_ring_does_as_its_model") {
+  const std::uint64_t seed = support::test_seed();
+  CAPTURE(seed);
+  support::Random random(seed);
+  const std::uint32_t slots = GENERATE(1u, 2u, 8u, 64u);
+  const std::uint64_t first_lap = GENERATE(std::uint64_t{0}, kLaps - 2, kLaps * 5 - 1);
+  CAPTURE(slots, first_lap);
+  Ring ring(slots, first_lap);
+  run(ring, random, 20'000);
+}
+
+TEST_CASE("shm_completion_carries_every_field") {
+  Ring ring(4, 0);
+  Completion pushed;
+  pushed.wr_id = 0x0123456789abcdef;
+  pushed.status = IBV_WC_REM_ACCESS_ERR;
+  pushed.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+  pushed.length = 0xfffffffe;
+  pushed.immediate = 0x89abcdef;
+  pushed.qp_num = 0xfffffd;
+  pushed.source_qp = 0xfffffc;
+  pushed.flags = IBV_WC_WITH_IMM;
+  pushed.vendor_error = 0x104;
+  std::atomic<std::uint64_t> record{0};
+  REQUIRE(push_completion(ring.own.shared(), ring.queue, {pushed.qp_num, true}, pushed, &record) ==
+          Push::kDone);
+  CHECK(record.load() == 1);
+  ibv_wc polled{};
+  REQUIRE(poll_completions(ring.own.shared(), ring.queue, 1, &polled) == 1);
+  CHECK(polled.wr_id == pushed.wr_id);
+  CHECK(polled.status == pushed.status);
+  CHECK(polled.opcode == pushed.opcode);
+  CHECK(polled.byte_len == pushed.length);
+  CHECK(polled.imm_data == pushed.immediate);
+  CHECK(polled.qp_num == pushed.qp_num);
+  CHECK(polled.src_qp == pushed.source_qp);
+  CHECK(polled.wc_flags == pushed.flags);
+  CHECK(polled.vendor_err == pushed.vendor_error);
+}
+
+TEST_CASE("shm_completion_ring_reports_an_overrun_once_it_is_empty") {
+  Ring ring(2, 0);
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(push_completion(ring.own.shared(), ring.queue, {1, false}, {}, nullptr) == Push::kDone);
+  }
+  CHECK(push_completion(ring.own.shared(), ring.queue, {1, false}, {}, nullptr) == Push::kOverrun);
+  ibv_wc polled[4];
+  CHECK(poll_completions(ring.own.shared(), ring.queue, 4, polled) == 2);
+  CHECK(poll_completions(ring.own.shared(), ring.queue, 4, polled) < 0);
+  CHECK(push_completion(ring.own.shared(), ring.queue, {1, false}, {}, nullptr) == Push::kOverrun);
+}
