@@ -25,6 +25,7 @@
 
 namespace dsfabric {
 
+class CallTables;
 class Requests;
 class ServiceThreads;
 class Team;
@@ -97,6 +98,11 @@ class Core {
   /// Held while the bootstrap is used: it is for one thread.
   std::mutex& bootstrap_mutex() noexcept { return bootstrap_mutex_; }
   void set_dispatcher(MessageKind kind, Dispatcher dispatcher);
+  /// What functions are called at each peer (calls/call_tables.hpp). Set once, before run().
+  const CallTables& call_tables() const noexcept { return *call_tables_; }
+  void set_call_tables(std::shared_ptr<const CallTables> tables) noexcept {
+    call_tables_ = std::move(tables);
+  }
   /// Most threads that may use one Transmitter at once.
   std::uint32_t sharing_threads() const noexcept { return sharing_threads_; }
   /// This process has told the others that it failed: its end is not in good order.
@@ -123,6 +129,7 @@ class Core {
   const ProcessId self_;
   Fabric* fabric_ = nullptr;
   std::array<Dispatcher, kMessageKinds> dispatchers_{};
+  std::shared_ptr<const CallTables> call_tables_;
 
   std::unique_ptr<dtutils::Device> device_;
   std::unique_ptr<dtutils::ProtectionDomain> pd_;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core.hpp"
+#include "dsfabric/send_channel.hpp"
 #include "dsfabric/thread.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
@@ -16,7 +17,10 @@
 
 namespace dsfabric {
 
-Fabric::Fabric(std::unique_ptr<Core> core) : core_(std::move(core)) { core_->start(*this); }
+Fabric::Fabric(std::unique_ptr<Core> core) : core_(std::move(core)) {
+  core_->start(*this);
+  install_calls(*this);
+}
 
 Fabric::~Fabric() { core_->leave(); }
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Calls by messages: to any thread, at any time, without any set-up (Seriema 4.3).
+#pragma once
+
+#include <optional>
+
+#include "dsfabric/calls.hpp"
+#include "dsfabric/fabric.hpp"
+#include "dsfabric/send_space.hpp"
+
+namespace dsfabric {
+
+/// The slow way to call, which needs nothing prepared: each call is one message through the
+/// destination's shared receive queue. To workers, or to the service threads of a process
+/// (ThreadId::service_of). Make one where you need it: it is cheap.
+///
+///     dsfabric::SendChannel calls{self.fabric()};
+///     if (!calls.call(next, [from = self.id()] { fmt::print("hello from {}\n", from); })) ...
+///
+/// A call that is larger than a receive buffer of the peer is refused with an Error (setup-like: it
+/// is a mistake in the program). Owner thread only; any thread may have one of its own.
+class SendChannel : public Calls<SendChannel> {
+ public:
+  explicit SendChannel(Fabric& fabric) noexcept : fabric_(fabric) {}
+
+  // What Calls needs.
+  std::byte* reserve(ThreadId to, std::uint32_t bytes);
+  bool commit(dtutils::Synchronizer* sent) noexcept;
+  std::uint32_t index_at(ThreadId to, std::uint32_t function) const;
+  Fabric& fabric() const noexcept { return fabric_; }
+
+ private:
+  Fabric& fabric_;
+  ThreadId to_{};
+  std::optional<SendSpace> space_;
+};
+
+/// Makes the fabric run calls that arrive as messages, and agrees with all processes on what the
+/// functions are called. Throws Error when programs differ in a way that names cannot bridge. A
+/// collective; join() does it. Setup only.
+void install_calls(Fabric& fabric);
+
+}  // namespace dsfabric

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Calls as messages: sending, and what happens when one arrives.
+#include "dsfabric/send_channel.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "calls/call_tables.hpp"
+#include "core.hpp"
+#include "dtutils/error.hpp"
+
+namespace dsfabric {
+namespace {
+
+bool run_message(void*, const Incoming& message) {
+  CallContext context{message.fabric, message.source, message.worker};
+  return run_records(message.payload, context);
+}
+
+}  // namespace
+
+std::byte* SendChannel::reserve(ThreadId to, std::uint32_t bytes) {
+  if (!to.is_service() && !fabric_.exists(to)) {
+    throw dtutils::Error(fmt::format("call to thread {}", to), "this job has no such thread",
+                         "ask Fabric::thread_of_rank or Thread::neighbour for one");
+  }
+  to_ = to;
+  space_.emplace(fabric_, to.process, bytes);
+  return *space_ ? space_->payload() : nullptr;
+}
+
+bool SendChannel::commit(dtutils::Synchronizer* sent) noexcept {
+  const bool done = space_->commit(MessageKind::kCall, to_, sent);
+  space_.reset();
+  return done;
+}
+
+std::uint32_t SendChannel::index_at(ThreadId to, std::uint32_t function) const {
+  const std::uint32_t index = fabric_.core().call_tables().index_at(to.process.value, function);
+  if (index == FunctionTable::kAbsent) {
+    const FunctionSlot& slot = FunctionTable::instance().slot(function);
+    throw dtutils::Error(fmt::format("call to thread {}", to),
+                         fmt::format("its program has no function \"{}\"", slot.name()),
+                         "give the callable a name (kCallName) in both programs");
+  }
+  return index;
+}
+
+void install_calls(Fabric& fabric) {
+  const FunctionTable& table = FunctionTable::instance();
+  const std::uint64_t digest = table.digest();
+  const auto digests = fabric.exchange(std::as_bytes(std::span(&digest, 1)));
+  const std::span mine = std::as_bytes(std::span(&digest, 1));
+  bool all_equal = true;
+  for (const auto& each : digests) {
+    all_equal = all_equal && std::equal(each.begin(), each.end(), mine.begin(), mine.end());
+  }
+  std::vector<std::vector<std::byte>> described(digests.size());
+  if (!all_equal) described = fabric.exchange(table.describe());
+  std::vector<std::span<const std::byte>> differing;
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    const bool equal = std::equal(digests[i].begin(), digests[i].end(), mine.begin(), mine.end());
+    differing.push_back(equal ? std::span<const std::byte>()
+                              : std::span<const std::byte>(described[i]));
+  }
+  fabric.core().set_call_tables(
+      std::make_shared<const CallTables>(fabric.process().value, differing));
+  fabric.set_dispatcher(MessageKind::kCall, {&run_message, nullptr});
+}
+
+}  // namespace dsfabric
