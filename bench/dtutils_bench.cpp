@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The benches of DTutils; bench/README.md says what each case measures.
-#include "dtutils/ends.hpp"
+// Measures DTutils between two processes on one device.
+#include "dtutils/cases.hpp"
 
 int main(int argc, char** argv) {
   std::string device = "shm";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What dtutils_bench keeps open in each of its two processes.
+// What a bench of DTutils keeps open in each of its two processes.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,9 @@ namespace link_bench {
 
 /// A Link and two Transmitters beside it, all connected with those of the other process.
 struct Ends {
-  Ends(bench::Channel& channel, const std::string& device)
-      : link(channel, device),
+  Ends(bench::Channel& channel, const std::string& device,
+       const dtutils::QueuePairOptions& options = {})
+      : link(channel, device, options),
         exclusive(link.pd, link.receives, dtutils::TransmitterOptions::for_threads(1)),
         shared(link.pd, link.receives),
         cores(channel.cores()) {
@@ -33,11 +34,5 @@ struct Ends {
 
 /// Empty until Suite::setup(); in each process its own.
 using EndsPtr = std::unique_ptr<Ends>;
-
-/// Add the cases of one file each. `ends` outlives the suite.
-void add_rate_cases(bench::Suite& suite, const EndsPtr& ends);
-void add_latency_cases(bench::Suite& suite, const EndsPtr& ends);
-void add_memcpy_cases(bench::Suite& suite, const EndsPtr& ends);
-void add_thread_cases(bench::Suite& suite, const EndsPtr& ends);
 
 }  // namespace link_bench

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "cases.hpp"
 #include "dtutils/device_memory.hpp"
 #include "hand_signaling.hpp"
 #include "ucx.hpp"

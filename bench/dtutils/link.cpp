@@ -16,7 +16,6 @@ namespace link_bench {
 namespace {
 
 constexpr std::uint64_t kAllSlots = std::uint64_t{256} << 10;
-constexpr std::uint64_t kMostSlots = 64;
 
 // The counter of process 0 that tells how many batches have ended.
 constexpr int kEndedCounter = 0;
@@ -28,10 +27,10 @@ int content(std::uint64_t batch, std::uint64_t slot) noexcept {
 
 }  // namespace
 
-Slots::Slots(std::uint32_t size) noexcept
+Slots::Slots(std::uint32_t size, std::uint64_t most) noexcept
     : size_(size),
       stride_(std::bit_ceil(std::max<std::uint64_t>(size, bench::kCacheLine))),
-      mask_(std::clamp<std::uint64_t>(kAllSlots / stride_, 2, kMostSlots) - 1) {}
+      mask_(std::clamp<std::uint64_t>(kAllSlots / stride_, 1, most) - 1) {}
 
 Link::Link(bench::Channel& channel, const std::string& device_name,
            const dtutils::QueuePairOptions& options)

@@ -16,10 +16,11 @@ namespace link_bench {
 
 /// Which bytes the n-th transfer of a batch moves: slot n, modulo their number, of the sender's
 /// outbox to the same slot of the receiver's inbox. Small payloads have a cache line each, as
-/// messages would; all slots together stay in a core's own cache, up to payloads of 128 KiB.
+/// messages would; there are at most `most` slots, a power of two, and more than one only as long
+/// as all together stay in a core's own cache.
 class Slots {
  public:
-  explicit Slots(std::uint32_t size) noexcept;
+  explicit Slots(std::uint32_t size, std::uint64_t most = 64) noexcept;
   std::uint32_t size() const noexcept { return size_; }
   std::uint64_t count() const noexcept { return mask_ + 1; }
   std::size_t offset(std::uint64_t n) const noexcept { return (n & mask_) * stride_; }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <system_error>
 
+#include "cases.hpp"
 #include "writes.hpp"
 
 namespace link_bench {

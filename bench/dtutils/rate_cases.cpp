@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How many writes a second: Transmitter, QueuePair, libibverbs alone and UCX.
+#include "cases.hpp"
 #include "ucx.hpp"
 #include "writes.hpp"
 

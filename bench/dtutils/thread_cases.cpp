@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "cases.hpp"
 #include "writes.hpp"
 
 namespace link_bench {

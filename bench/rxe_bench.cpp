@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Measures DTutils against perftest on one verbs device: Soft-RoCE, through scripts/vm bench.
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dtutils/hand_signaling.hpp"
+#include "dtutils/writes.hpp"
+#include "rxe/latency.hpp"
+#include "rxe/perftest.hpp"
+
+namespace {
+
+using link_bench::EndsPtr;
+
+constexpr int kSkipped = 77;  // as ctest knows it
+
+struct Size {
+  std::uint32_t bytes;
+  std::uint64_t rounds;  // of a ping-pong
+  std::uint64_t writes;
+};
+// In an emulator a packet of 1 KiB takes about 10 us.
+constexpr Size kSizes[] = {{8, 1500, 4096}, {4096, 750, 2048}, {65536, 150, 320}};
+
+// Soft-RoCE works in kernel threads on the cores of the bench: waiting for a core is part of it.
+bench::Case comparison(const std::string& name, const Size& size, std::uint64_t iterations,
+                       bench::Unit unit, const std::string& bar, bench::Variant ours,
+                       std::function<double(bench::Batch&)> perftest) {
+  return {.name = name,
+          .size = size.bytes,
+          .unit = unit,
+          .variants = {std::move(ours), {.name = "perftest", .measure = std::move(perftest)}},
+          .ratios = {{.over = "cariama", .under = "perftest", .bar = bar}},
+          .oversubscribed = true,
+          .min_iterations = iterations,
+          .max_iterations = iterations};
+}
+
+void add_latency(bench::Suite& suite, const EndsPtr& ends, const std::string& name,
+                 double (*measure)(link_bench::Link&, bench::Batch&, std::uint32_t),
+                 const char* program, const std::string& bar) {
+  for (const Size& size : kSizes) {
+    const auto ours = [=, &ends](bench::Batch& batch) {
+      return measure(ends->link, batch, size.bytes);
+    };
+    suite.add(comparison(
+        name, size, size.rounds, bench::Unit::kNanoseconds, bar,
+        {.name = "cariama", .measure = ours, .assist = ours}, [=, &ends](bench::Batch& batch) {
+          return link_bench::perftest_latency(ends->link, batch, program, size.bytes);
+        }));
+  }
+}
+
+void add_bandwidth(bench::Suite& suite, const EndsPtr& ends) {
+  // As ib_write_bw: small payloads pass through 4 KiB, a cache line each; large ones stay in place.
+  constexpr std::uint32_t kInPlace = 4096;
+  constexpr std::uint64_t kSlots = 64;
+  for (const Size& size : kSizes) {
+    const link_bench::Slots slots(size.bytes, size.bytes < kInPlace ? kSlots : 1);
+    suite.add(comparison("rxe_write_bandwidth_vs_perftest", size, size.writes,
+                         bench::Unit::kBytesPerSecond, ">= 0.95",
+                         link_bench::writing("cariama", ends, slots, bench::Unit::kBytesPerSecond,
+                                             link_bench::write_by_queue_pair),
+                         [=, &ends](bench::Batch& batch) {
+                           return link_bench::perftest_bandwidth(ends->link, batch, size.bytes);
+                         }));
+  }
+}
+
+bool exists(const std::string& device) {
+  const auto devices = dtutils::list_devices();
+  return std::any_of(devices.begin(), devices.end(),
+                     [&](const auto& entry) { return entry.name == device; });
+}
+
+// perftest offers no inline data on Soft-RoCE, so ours goes without too.
+dtutils::QueuePairOptions queue_pair_options() {
+  dtutils::QueuePairOptions options;
+  options.send_depth = link_bench::HandSignaling::kWindow;
+  options.max_inline = 0;
+  return options;
+}
+
+// Our defaults where the user gives none. The cache-line round trip says nothing in an emulator,
+// and starting perftest there takes seconds.
+std::vector<std::string> with_defaults(int argc, char** argv) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  const auto given = [&](const char* option) {
+    return std::any_of(arguments.begin(), arguments.end(),
+                       [&](const std::string& text) { return text.starts_with(option); });
+  };
+  const bool smoke = given("--smoke");
+  if (!given("--near")) arguments.insert(arguments.end(), {"--near", "1e9"});
+  if (!given("--runs")) arguments.insert(arguments.end(), {"--runs", smoke ? "1" : "5"});
+  return arguments;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string device = "rxe0";
+  bool skipped = false;
+  EndsPtr ends;
+  std::vector<std::string> arguments = with_defaults(argc, argv);
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  bench::Suite suite(static_cast<int>(pointers.size()), pointers.data(), "rxe_bench",
+                     "DTutils beside perftest on one verbs device");
+  suite.option("--device", device, "Verbs device to measure");
+  suite.setup([&](bench::Channel& channel) {
+    if (!exists(device)) {
+      skipped = true;
+      if (channel.rank() != 0) return;  // one process tells
+      throw std::runtime_error("SKIPPED: there is no device " + device +
+                               " here; scripts/vm bench rxe runs this on Soft-RoCE");
+    }
+    ends = std::make_unique<link_bench::Ends>(channel, device, queue_pair_options());
+  });
+  suite.teardown([&](bench::Channel& channel) {
+    channel.barrier();  // nobody breaks a queue pair that the other one still uses
+    ends.reset();
+  });
+  add_latency(suite, ends, "rxe_write_latency_vs_perftest", link_bench::write_latency,
+              "ib_write_lat", "<= 1.05");
+  add_latency(suite, ends, "rxe_send_latency_vs_perftest", link_bench::send_latency, "ib_send_lat",
+              "");
+  add_bandwidth(suite, ends);
+  const int status = suite.run();
+  return skipped ? kSkipped : status;
+}
