@@ -317,28 +317,21 @@ void Core::leave() noexcept {
 Core::~Core() {
   service_threads_.reset();
   watch_.reset();
-  // While the transmitters can still say that they are done with the memory of the lanes.
   for (Peer& peer : peers_) {
     for (const auto& transmitter : peer.transmitters) {
       if (!transmitter->flush(kDrainTimeout)) {
-        try {
-          transmitter->queue_pair().disconnect();
-        } catch (const dtutils::Error&) {
-          // It was never connected, or broke by itself.
-        }
-        dtutils::Deadline deadline(kDrainTimeout);
-        while (transmitter->signaling().retired() < transmitter->signaling().issued() &&
-               !deadline.passed()) {
-          transmitter->progress();
-        }
+        break_connection(*transmitter);
       }
     }
   }
+  // Memory carries tags that point into the transmitters, so the allocators go before them.
+  requests_.reset();
   lanes_.reset();
-  for (const auto& zone : zones_) {
-    zone->pieces.collect();
-    zone->pages.collect();
+  control_.reset();
+  if (receiver_ != nullptr) {
+    receiver_->release_buffers();
   }
+  zones_.clear();
 }
 
 }  // namespace dsfabric

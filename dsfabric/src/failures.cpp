@@ -7,6 +7,21 @@
 
 namespace dsfabric {
 
+void break_connection(dtutils::Transmitter& transmitter) noexcept {
+  try {
+    transmitter.queue_pair().disconnect();
+  } catch (const dtutils::Error&) {
+    // It was never connected, or is broken already.
+  }
+  // Until the marker behind everything outstanding has come.
+  dtutils::Deadline deadline(std::chrono::milliseconds(100));
+  dtutils::Backoff backoff;
+  const dtutils::SelectiveSignaling& signaling = transmitter.signaling();
+  while (signaling.retired() < signaling.issued() && !deadline.passed()) {
+    transmitter.progress() ? backoff.reset() : backoff.pause();
+  }
+}
+
 void Failures::declare(ProcessId process, std::string_view reason) noexcept {
   Peer& peer = peers_[process.value];
   {
@@ -35,24 +50,6 @@ void Failures::mark_left(ProcessId process) noexcept {
   wake_.wake();
 }
 
-void Failures::break_queue_pairs(Peer& peer) noexcept {
-  for (const auto& transmitter : peer.transmitters) {
-    try {
-      transmitter->queue_pair().disconnect();
-    } catch (const dtutils::Error&) {
-      // It is broken already.
-    }
-    // Until the marker behind everything outstanding has come, so that Synchronizers and memory
-    // tags of the peer are done with.
-    dtutils::Deadline deadline(std::chrono::milliseconds(100));
-    dtutils::Backoff backoff;
-    while (transmitter->signaling().retired() < transmitter->signaling().issued() &&
-           !deadline.passed()) {
-      transmitter->progress() ? backoff.reset() : backoff.pause();
-    }
-  }
-}
-
 void Failures::handle(PendingTable& pending) noexcept {
   for (;;) {
     std::unique_lock lock(mutex_);
@@ -68,7 +65,9 @@ void Failures::handle(PendingTable& pending) noexcept {
     const Failed failed = failed_[handled_];
     lock.unlock();
     if (failed.process != self_) {
-      break_queue_pairs(peers_[failed.process.value]);
+      for (const auto& transmitter : peers_[failed.process.value].transmitters) {
+        break_connection(*transmitter);
+      }
       pending.fail_all(failed.process);
     }
     lock.lock();

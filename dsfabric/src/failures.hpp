@@ -17,6 +17,10 @@
 
 namespace dsfabric {
 
+/// Takes the queue pair to the error state, and polls until Synchronizers and memory tags of
+/// everything outstanding have heard of it. Any thread that may use the Transmitter.
+void break_connection(dtutils::Transmitter& transmitter) noexcept;
+
 /// A failure takes two steps. `declare` marks the peer, so that from then on nothing is sent to it
 /// and collectives end. `handle`, on the watch thread, breaks its queue pairs, fails what waits for
 /// it, and tells the user.
@@ -45,8 +49,6 @@ class Failures {
   WakeFd& wake_fd() noexcept { return wake_; }
 
  private:
-  void break_queue_pairs(Peer& peer) noexcept;
-
   const ProcessId self_;
   std::vector<Peer>& peers_;
   WakeFd wake_;

@@ -62,6 +62,10 @@ class Receiver {
   /// The message of a buffer that was replaced has been handled.
   void give_back(ReceiveBuffer& buffer) noexcept;
 
+  /// Gives the memory back to the allocator, which is about to be destroyed, and the regions with
+  /// it. Nothing may be taken any more. Setup only.
+  void release_buffers() noexcept { slabs_.clear(); }
+
   dtutils::SharedReceiveQueue& queue() noexcept { return queue_; }
   dtutils::CompletionQueue& completions() noexcept { return completions_; }
   dtutils::CompletionChannel& channel() noexcept { return channel_; }

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// A job of forked processes that meet in shared memory: tests of the fabric without a launcher.
+#pragma once
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "core.hpp"
+#include "dsfabric/dsfabric.hpp"
+#include "dtutils/error.hpp"
+#include "join.hpp"
+#include "limits.hpp"
+#include "requests.hpp"
+#include "service_threads.hpp"
+#include "team.hpp"
+#include "watch.hpp"
+
+namespace support {
+
+inline constexpr std::uint32_t kMostProcesses = 16;
+inline constexpr std::size_t kMostBytes = 64 << 10;
+
+/// What the processes of a job share; made before fork(2).
+struct JobMemory {
+  struct Process {
+    std::atomic<std::uint32_t> gathers;
+    std::uint32_t sizes[2];
+    std::byte bytes[2][kMostBytes];
+    /// What a failing body has to say, and what a passing one wants to tell its test.
+    char error[1024];
+    std::atomic<std::uint64_t> result;
+  };
+  Process processes[kMostProcesses];
+  std::atomic<std::uint64_t> words[16];
+};
+
+/// Brings no news of failures: the fabric has to find them by itself.
+class SharedBootstrap final : public dsfabric::Bootstrap {
+ public:
+  SharedBootstrap(JobMemory& memory, std::uint32_t rank, std::uint32_t size)
+      : memory_(memory), rank_(rank), size_(size) {}
+
+  std::uint32_t rank() const noexcept override { return rank_; }
+  std::uint32_t size() const noexcept override { return size_; }
+  std::string name() const override { return "fork"; }
+  std::vector<dsfabric::Bytes> all_gather(std::span<const std::byte> mine,
+                                          std::chrono::milliseconds limit) override {
+    if (mine.size() > kMostBytes) throw std::length_error("too much for a test's bootstrap");
+    const std::uint32_t parity = gathers_++ % 2;
+    JobMemory::Process& own = memory_.processes[rank_];
+    own.sizes[parity] = static_cast<std::uint32_t>(mine.size());
+    if (!mine.empty()) std::memcpy(own.bytes[parity], mine.data(), mine.size());
+    own.gathers.store(gathers_, std::memory_order_release);
+    const auto end = std::chrono::steady_clock::now() + limit;
+    std::vector<dsfabric::Bytes> all;
+    for (std::uint32_t rank = 0; rank < size_; ++rank) {
+      const JobMemory::Process& other = memory_.processes[rank];
+      while (other.gathers.load(std::memory_order_acquire) < gathers_) {
+        if (std::chrono::steady_clock::now() > end) {
+          throw dtutils::Error("bootstrap", "rank " + std::to_string(rank) + " did not come",
+                               "look at its output");
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+      all.emplace_back(other.bytes[parity], other.bytes[parity] + other.sizes[parity]);
+    }
+    return all;
+  }
+
+ private:
+  JobMemory& memory_;
+  std::uint32_t rank_;
+  std::uint32_t size_;
+  std::uint32_t gathers_ = 0;
+};
+
+/// What a body is handed.
+struct Member {
+  std::uint32_t rank;
+  std::uint32_t size;
+  JobMemory& memory;
+
+  dsfabric::Fabric join(dsfabric::Config config = {}) const {
+    config.device = "shm";
+    config.pin = false;
+    return dsfabric::make_fabric(std::make_unique<dsfabric::Core>(
+        config, std::make_unique<SharedBootstrap>(memory, rank, size)));
+  }
+};
+
+/// Forks `size` processes that run `body` each. Make it before this process opens a device. Members
+/// die with the test.
+class ForkJob {
+ public:
+  using Body = std::function<void(Member&)>;
+  ForkJob(std::uint32_t size, const Body& body)
+      : memory_(new (mmap(nullptr, sizeof(JobMemory), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0)) JobMemory) {
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      const pid_t pid = fork();
+      if (pid == 0) _exit(live(rank, size, body));
+      pids_.push_back(pid);
+    }
+    statuses_.assign(size, -1);
+  }
+  ForkJob(const ForkJob&) = delete;
+  ForkJob& operator=(const ForkJob&) = delete;
+  ~ForkJob() {
+    for (std::uint32_t rank = 0; rank < pids_.size(); ++rank) {
+      if (statuses_[rank] == -1) {
+        ::kill(pids_[rank], SIGKILL);
+        waitpid(pids_[rank], nullptr, 0);
+      }
+    }
+    munmap(memory_, sizeof(JobMemory));
+  }
+
+  JobMemory& memory() { return *memory_; }
+  void kill(std::uint32_t rank) { ::kill(pids_[rank], SIGKILL); }
+  /// Waits for all; one text for each that did not end well, "rank: what". A member that still runs
+  /// after `limit` is killed and named.
+  std::string wait(std::chrono::milliseconds limit = std::chrono::seconds(30)) {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    std::string bad;
+    for (std::uint32_t rank = 0; rank < pids_.size(); ++rank) {
+      int status = 0;
+      bool late = false;
+      while (waitpid(pids_[rank], &status, late ? 0 : WNOHANG) == 0) {
+        if (std::chrono::steady_clock::now() > end) {
+          late = true;
+          ::kill(pids_[rank], SIGKILL);
+        } else {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+      }
+      statuses_[rank] = status;
+      if (late) {
+        bad += std::to_string(rank) + ": still ran after the limit\n";
+      } else if (WIFSIGNALED(status)) {
+        bad += std::to_string(rank) + ": signal " + std::to_string(WTERMSIG(status)) + "\n";
+      } else if (WEXITSTATUS(status) != 0) {
+        bad += std::to_string(rank) + ": " + memory_->processes[rank].error + "\n";
+      }
+    }
+    return bad;
+  }
+
+ private:
+  int live(std::uint32_t rank, std::uint32_t size, const Body& body) noexcept {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const auto tell = [&](const char* what) {
+      std::strncpy(memory_->processes[rank].error, what, sizeof(JobMemory::Process::error) - 1);
+      return 1;
+    };
+    try {
+      Member member{rank, size, *memory_};
+      body(member);
+      std::fflush(stdout);
+      return 0;
+    } catch (const std::exception& error) {
+      return tell(error.what());
+    } catch (...) {
+      return tell("something that is no std::exception");
+    }
+  }
+
+  JobMemory* memory_;
+  std::vector<pid_t> pids_;
+  std::vector<int> statuses_;
+};
+
+}  // namespace support

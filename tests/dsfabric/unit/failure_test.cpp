@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+// A process dies, throws, or breaks the protocol: what the others see.
+#include "dsfabric/support/fork_job.hpp"
+#include "dtutils/wait.hpp"
+#include "support/catch.hpp"
+#include "support/require.hpp"
+
+using namespace dsfabric;
+using dtutils::Synchronizer;
+using support::ForkJob;
+using support::Member;
+using support::require;
+using support::require_equal;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Config config_of(std::uint32_t threads) {
+  Config config;
+  config.threads = threads;
+  return config;
+}
+
+/// Dies; notes when.
+void die(Member& member) {
+  member.memory.words[0] = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+  ::kill(getpid(), SIGKILL);
+}
+
+double seconds_since_death(Member& member) {
+  const Clock::time_point died{Clock::duration(member.memory.words[0].load())};
+  return std::chrono::duration<double>(Clock::now() - died).count();
+}
+
+template <class Call>
+ProcessId failed_in(Call&& call) {
+  try {
+    call();
+  } catch (const PeerFailed& failure) {
+    return failure.process();
+  }
+  support::fail("PeerFailed was thrown");
+}
+
+}  // namespace
+
+TEST_CASE("barriers_fail_within_a_second_of_a_death") {
+  ForkJob job(3, [](Member& member) {
+    Fabric fabric = member.join(config_of(2));
+    std::atomic<int> upcalls{0};
+    fabric.on_failure([&](ProcessId process, const std::string& reason) {
+      require(process == ProcessId{2} && !reason.empty(), "the upcall names it");
+      ++upcalls;
+    });
+    fabric.run([&](Thread& self) {
+      self.barrier();
+      if (member.rank == 2) die(member);
+      const ProcessId failed = failed_in([&] {
+        for (;;) self.barrier();
+      });
+      require(failed == ProcessId{2}, "it is named");
+      require(seconds_since_death(member) < 1, "within a second");
+      require(failed_in([&] { self.all_gather(1); }) == failed, "also in later collectives");
+    });
+    require(fabric.failed({2}) && !fabric.failed({0}) && !fabric.failed({1}), "only it failed");
+    require(fabric.failure_reason({2}) != "", "there is a reason");
+    require(support::eventually([&] { return upcalls == 1; }), "one upcall");
+  });
+  CHECK(job.wait() == "2: signal 9\n");
+}
+
+TEST_CASE("an_idle_survivor_learns_of_a_death") {
+  ForkJob job(2, [](Member& member) {
+    Fabric fabric = member.join(config_of(1));
+    std::atomic<bool> told{false};
+    fabric.on_failure([&](ProcessId, const std::string&) { told = true; });
+    if (member.rank == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      die(member);
+    }
+    require(support::eventually([&] { return told.load(); }), "told");
+    require(seconds_since_death(member) < 1, "within a second");
+  });
+  CHECK(job.wait() == "1: signal 9\n");
+}
+
+TEST_CASE("survivors_go_on_with_each_other") {
+  ForkJob job(3, [](Member& member) {
+    Fabric fabric = member.join(config_of(1));
+    std::atomic<int> ran{0};
+    fabric.set_dispatcher(MessageKind::kFirstFree, {[](void* context, const Incoming&) {
+                                                      ++*static_cast<std::atomic<int>*>(context);
+                                                      return true;
+                                                    },
+                                                    &ran});
+    fabric.run([&](Thread& self) {
+      if (member.rank == 2) die(member);
+      while (!fabric.failed({2})) self.progress();
+      SendSpace none(fabric, {2}, 8);
+      require(!none, "no space for the dead");
+      Synchronizer sent(1);
+      require(!none.commit(MessageKind::kFirstFree, {{2}, 0}, &sent), "nothing is sent");
+      require(sent.outcome() == Synchronizer::Outcome::kFailed, "and the Synchronizer knows");
+      const ThreadId other{{static_cast<std::uint16_t>(1 - member.rank)}, 0};
+      SendSpace space(fabric, other.process, 8);
+      require(space && space.commit(MessageKind::kFirstFree, other), "the other one lives");
+      require(support::eventually([&] {
+                self.progress();
+                return ran == 1;
+              }),
+              "its message arrives");
+      RemoteMemory memory = fabric.allocate_near(other, 100);
+      require(static_cast<bool>(memory), "it gives memory");
+      require(failed_in([&] { fabric.allocate_remote({2}, 8); }) == ProcessId{2},
+              "the dead one does not");
+      // The other may still need an answer.
+      member.memory.words[1]++;
+      while (member.memory.words[1] < 2) self.progress();
+    });
+  });
+  CHECK(job.wait() == "2: signal 9\n");
+}
+
+TEST_CASE("what_waits_for_a_reply_of_the_dead_fails") {
+  ForkJob job(2, [](Member& member) {
+    Fabric fabric = member.join(config_of(1));
+    fabric.run([&](Thread& self) {
+      self.barrier();
+      if (member.rank == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        die(member);
+      }
+      Synchronizer reply(1);
+      PendingReply pending(fabric, {1}, reply);
+      require(static_cast<bool>(pending), "it lives as yet");
+      require(reply.wait_for(std::chrono::seconds(10)) == Synchronizer::Outcome::kFailed,
+              "the wait ends");
+      require(seconds_since_death(member) < 1, "within a second");
+      Synchronizer late(3);
+      PendingReply after(fabric, {1}, late);
+      require(!after && late.done() && late.failures() == 3, "at once for the dead");
+    });
+  });
+  CHECK(job.wait() == "1: signal 9\n");
+}
+
+TEST_CASE("pending_transfers_to_the_dead_fail") {
+  ForkJob job(2, [](Member& member) {
+    Fabric fabric = member.join(config_of(1));
+    fabric.set_dispatcher(MessageKind::kFirstFree,
+                          {[](void*, const Incoming&) { return true; }, nullptr});
+    fabric.run([&](Thread& self) {
+      self.barrier();
+      if (member.rank == 1) {
+        // Takes nothing in, so that the sender comes to wait.
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        die(member);
+      }
+      // A sender that waits for room must not wait for ever either.
+      for (;;) {
+        SendSpace space(fabric, {1}, 2000);
+        if (!space || !space.commit(MessageKind::kFirstFree, {{1}, 0})) break;
+      }
+      require(support::eventually([&] { return fabric.failed({1}); }), "it failed");
+      require(seconds_since_death(member) < 1, "within a second");
+    });
+  });
+  CHECK(job.wait() == "1: signal 9\n");
+}
+
+TEST_CASE("a_worker_that_throws_ends_the_run_with_its_words_everywhere") {
+  ForkJob job(2, [](Member& member) {
+    Fabric fabric = member.join(config_of(2));
+    std::string text;
+    try {
+      fabric.run([&](Thread& self) {
+        if (self.id() == ThreadId{{1}, 1}) throw std::runtime_error("out of cheese");
+        for (;;) self.barrier();
+      });
+    } catch (const std::runtime_error& error) {
+      text = error.what();
+    }
+    require(text.find("out of cheese") != std::string::npos, "run() threw: " + text);
+    if (member.rank == 1) {
+      require(text == "out of cheese", "its own exception");
+    } else {
+      require(fabric.failed({1}), "the other one has failed");
+    }
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("run_returns_when_workers_handle_the_failure_themselves") {
+  ForkJob job(2, [](Member& member) {
+    Fabric fabric = member.join(config_of(2));
+    fabric.run([&](Thread& self) {
+      if (member.rank == 1 && self.id().index == 0) die(member);
+      while (!fabric.failed({1})) self.progress();
+    });
+    require_equal(fabric.failures(), 1u, "failures");
+  });
+  CHECK(job.wait() == "1: signal 9\n");
+}
+
+TEST_CASE("a_peer_that_left_ends_a_barrier_it_does_not_take_part_in") {
+  ForkJob job(2, [](Member& member) {
+    Fabric fabric = member.join(config_of(1));
+    if (member.rank == 1) return;
+    bool failed = false;
+    try {
+      fabric.run([](Thread& self) { self.barrier(); });
+    } catch (const PeerFailed& failure) {
+      failed = failure.process() == ProcessId{1};
+    }
+    require(failed, "the barrier failed");
+    require(fabric.state({1}) == PeerState::kLeft, "though it only left");
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("corrupt_messages_fail_their_sender_only") {
+  const int kind = GENERATE(0, 1, 2, 3, 4, 5);
+  CAPTURE(kind);
+  ForkJob job(3, [kind](Member& member) {
+    Fabric fabric = member.join(config_of(1));
+    fabric.run([&](Thread& self) {
+      self.barrier();
+      if (member.rank == 1) {
+        MessageHeader header{2, 0, 0, self.id(), 0, kMessageMark};
+        switch (kind) {
+          case 0:
+            header.mark = 0;
+            break;
+          case 1:
+            header.bytes = 1000;
+            break;
+          case 2:
+            header.kind = 99;
+            break;
+          case 3:
+            header.destination = 7;
+            break;
+          case 4:
+            header.source = {{2}, 0};
+            break;
+          default:
+            header.kind = 5;  // nobody has a dispatcher for it
+        }
+        require(self.transmitter({0}).send({&header, sizeof header, 0}, dtutils::kInlined), "sent");
+      }
+      if (member.rank == 0) {
+        require(support::eventually([&] {
+                  self.progress();
+                  return fabric.failed({1});
+                }),
+                "the sender failed");
+        require(!fabric.failed({2}), "nobody else did");
+      } else {
+        require(support::eventually([&] {
+                  self.progress();
+                  return member.memory.words[2] == 1;
+                }),
+                "process 0 is done");
+      }
+      member.memory.words[2] = 1;
+    });
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("memory_given_to_the_dead_comes_back") {
+  ForkJob job(2, [](Member& member) {
+    Fabric fabric = member.join(config_of(1));
+    fabric.run([&](Thread& self) {
+      const std::size_t before = fabric.general_allocator().in_use();
+      self.barrier();
+      if (member.rank == 1) {
+        const RemoteMemory memory = fabric.allocate_remote({0}, 10'000);
+        die(member);
+      }
+      require(support::eventually([&] {
+                self.progress();
+                return fabric.failed({1}) && fabric.general_allocator().in_use() == before;
+              }),
+              "it came back");
+    });
+  });
+  CHECK(job.wait() == "1: signal 9\n");
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// What processes know of each other after they have joined, and what joining refuses.
+#include "dsfabric/support/fork_job.hpp"
+#include "support/catch.hpp"
+#include "support/error_text.hpp"
+#include "support/require.hpp"
+
+using namespace dsfabric;
+using support::ForkJob;
+using support::Member;
+using support::require;
+using support::require_equal;
+
+TEST_CASE("a_process_alone_is_a_whole_job") {
+  ForkJob job(1, [](Member& member) {
+    Config config;
+    config.threads = 2;
+    Fabric fabric = member.join(config);
+    require_equal(fabric.processes(), 1u, "processes");
+    std::atomic<int> ran{0};
+    fabric.run([&](Thread& self) {
+      require(self.neighbour(1).index == 1 - self.id().index, "the other worker is the neighbour");
+      self.barrier();
+      ++ran;
+    });
+    require_equal(ran.load(), 2, "workers that ran");
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("processes_know_who_is_where") {
+  ForkJob job(3, [](Member& member) {
+    Config config;
+    config.threads = member.rank + 1;
+    Fabric fabric = member.join(config);
+    require_equal(fabric.process().value, member.rank, "own rank");
+    require_equal(fabric.total_threads(), 6u, "threads in total");
+    require_equal(fabric.machines(), 1u, "machines");
+    require_equal(fabric.threads_on({0}).size(), 6u, "threads on the machine");
+    for (std::uint32_t rank = 0; rank < 6; ++rank) {
+      const ThreadId thread = fabric.thread_of_rank(rank);
+      require(fabric.exists(thread), "a thread of each rank exists");
+      require_equal(fabric.rank_of(thread), rank, "rank of the thread of a rank");
+    }
+    require(fabric.thread_of_rank(2) == ThreadId{{1}, 1}, "rank 2 is thread 1 of process 1");
+    require(!fabric.exists({{1}, 2}) && !fabric.exists({{3}, 0}), "no others exist");
+    const std::size_t in_zones = fabric.threads_in({0}, fabric.zone_of({{0}, 0})).size();
+    require(in_zones >= 1, "the zone of a worker has it");
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("different_receive_sizes_are_refused_by_name") {
+  ForkJob job(2, [](Member& member) {
+    Config config;
+    config.receive_size = member.rank == 0 ? 4096 : 8192;
+    const std::string text = support::error_text([&] { member.join(config); });
+    require(text.find("receive_size") != std::string::npos, text);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("a_receive_size_that_cannot_be_is_refused") {
+  ForkJob job(1, [](Member& member) {
+    Config config;
+    config.receive_size = 100;
+    const std::string text = support::error_text([&] { member.join(config); });
+    require(text.find("receive_size") != std::string::npos, text);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("an_orderly_end_is_no_failure") {
+  ForkJob job(3, [](Member& member) {
+    Config config;
+    config.threads = 1;
+    std::atomic<int> upcalls{0};
+    {
+      Fabric fabric = member.join(config);
+      fabric.on_failure([&](ProcessId, const std::string&) { ++upcalls; });
+      // They end one after the other.
+      std::this_thread::sleep_for(std::chrono::milliseconds(80 * member.rank));
+    }
+    require_equal(upcalls.load(), 0, "upcalls");
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("run_can_be_called_again") {
+  ForkJob job(2, [](Member& member) {
+    Config config;
+    config.threads = 2;
+    Fabric fabric = member.join(config);
+    for (int i = 0; i < 3; ++i) {
+      fabric.run([&](Thread& self) {
+        require_equal(self.all_reduce(1), 4, "workers");
+        self.barrier();
+      });
+    }
+  });
+  CHECK(job.wait() == "");
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Which Synchronizers end with which peer.
+#include "pending_table.hpp"
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+
+using dsfabric::PendingTable;
+using dtutils::Synchronizer;
+
+TEST_CASE("failure_of_a_peer_fails_what_waits_for_it") {
+  PendingTable table;
+  Synchronizer theirs(2);
+  Synchronizer others(1);
+  const auto one = table.claim({1}, theirs);
+  const auto two = table.claim({2}, others);
+  table.fail_all({1});
+  CHECK(theirs.outcome() == Synchronizer::Outcome::kFailed);
+  CHECK_FALSE(others.done());
+  table.release(one);
+  table.release(two);
+}
+
+TEST_CASE("what_was_released_does_not_fail") {
+  PendingTable table;
+  Synchronizer released(1);
+  table.release(table.claim({1}, released));
+  table.fail_all({1});
+  CHECK_FALSE(released.done());
+}
+
+TEST_CASE("what_was_done_stays_a_success") {
+  PendingTable table;
+  Synchronizer done(1);
+  const auto slot = table.claim({1}, done);
+  done.decrement();
+  table.fail_all({1});
+  CHECK(done.outcome() == Synchronizer::Outcome::kDone);
+  table.release(slot);
+}
+
+TEST_CASE("a_full_table_says_so_and_a_release_makes_room") {
+  PendingTable table;
+  Synchronizer many(1);
+  std::vector<std::uint32_t> slots;
+  for (std::uint32_t i = 0; i < dsfabric::kPendingSlots; ++i) {
+    slots.push_back(table.claim({1}, many));
+    REQUIRE(slots.back() != PendingTable::kNone);
+  }
+  CHECK(table.claim({1}, many) == PendingTable::kNone);
+  table.release(slots[17]);
+  CHECK(table.claim({1}, many) == slots[17]);
+}
+
+TEST_CASE("release_and_failure_may_meet") {
+  // A Synchronizer must not be touched after its release: the sanitizers watch that.
+  PendingTable table;
+  std::atomic<bool> stop{false};
+  std::thread failer([&] {
+    while (!stop) table.fail_all({1});
+  });
+  for (int i = 0; i < 20'000; ++i) {
+    auto synchronizer = std::make_unique<Synchronizer>(1);
+    table.release(table.claim({1}, *synchronizer));
+  }
+  stop = true;
+  failer.join();
+  Synchronizer last(1);
+  CHECK(table.claim({1}, last) != PendingTable::kNone);
+}
