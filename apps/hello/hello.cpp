@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The first program: every worker calls its neighbour, wherever that lives.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+
+#include "dsfabric/dsfabric.hpp"
+
+namespace {
+
+void greet_neighbour(dsfabric::Thread& self) {
+  dsfabric::SendChannel calls{self.fabric()};
+  const dsfabric::ThreadId next = self.neighbour(+1);
+  const bool sent = calls.call(next, [from = self.id()](dsfabric::CallContext& call) {
+    // Runs on thread `next`.
+    fmt::print("thread {} was called by thread {}\n", call.worker->id(), from);
+  });
+  if (!sent) fmt::print("thread {} is gone\n", next);
+  self.barrier();  // serves incoming calls while it waits
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  dsfabric::Fabric fabric = dsfabric::join(argc, argv);  // rendezvous, device, queue pairs
+  fabric.run(greet_neighbour);                           // one pinned worker per core
+  return EXIT_SUCCESS;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "hello: {}\n", error.what());
+  return EXIT_FAILURE;
+}
