@@ -71,13 +71,12 @@ std::string remote_command(const Options& options, const std::vector<std::string
 
 Child::Child(std::uint32_t rank, const Place& place, const Options& options,
              const std::vector<std::string>& environment, const std::string& secret)
-    : rank_(rank) {
-  const bool remote = !place.host.empty();
+    : rank_(rank), remote_(!place.host.empty()) {
   std::vector<std::string> command = options.command;
-  if (remote) {
+  if (remote_) {
     command = {"ssh", "-o", "BatchMode=yes", place.host, remote_command(options, environment)};
   }
-  const auto cores = remote ? std::nullopt : cores_for(place, options.bind);
+  const auto cores = remote_ ? std::nullopt : cores_for(place, options.bind);
   const Pipe in = make_pipe(), out = make_pipe(), err = make_pipe();
   const pid_t launcher = getpid();
   pid_ = fork();
@@ -90,11 +89,11 @@ Child::Child(std::uint32_t rank, const Place& place, const Options& options,
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    dup2(remote || rank == 0 ? in.read : open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+    dup2(remote_ || rank == 0 ? in.read : open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
     dup2(out.write, STDOUT_FILENO);
     dup2(err.write, STDERR_FILENO);
     if (cores) sched_setaffinity(0, sizeof *cores, &*cores);
-    if (!remote) {
+    if (!remote_) {
       for (const std::string& each : environment) putenv(const_cast<char*>(each.c_str()));
       setenv(dsfabric::rendezvous::kSecretVariable, secret.c_str(), 1);
     }
@@ -109,8 +108,9 @@ Child::Child(std::uint32_t rank, const Place& place, const Options& options,
   outputs_.emplace_back(out.read, STDOUT_FILENO, prefix);
   outputs_.emplace_back(err.read, STDERR_FILENO, prefix);
   fcntl(input_, F_SETFL, fcntl(input_, F_GETFL) | O_NONBLOCK);
-  if (remote) {
-    feed(secret + "\n");
+  if (remote_) {
+    pending_input_ = secret + "\n";
+    flush_input();
   } else if (rank != 0) {
     close(std::exchange(input_, -1));
   }
@@ -141,6 +141,7 @@ bool Child::reap() {
 }
 
 void Child::feed(const std::string& text) {
+  if (remote_) return;
   pending_input_ += text;
   input_ends_ = input_ends_ || text.empty();
   flush_input();

@@ -44,7 +44,8 @@ class Child {
   void kill_with(int signal) noexcept;
   /// After SIGCHLD: true when it has just ended.
   bool reap();
-  /// What the launcher read on its own input, for rank 0. Empty text: the end of it. Never waits.
+  /// What the launcher read on its own input, for rank 0. Empty text: the end of it. Never waits. A
+  /// process on another host gets none of it: its input says only that the launcher lives.
   void feed(const std::string& text);
   /// Passes on more of it; call when `input_fd` can be written to.
   void flush_input();
@@ -54,6 +55,7 @@ class Child {
 
  private:
   std::uint32_t rank_;
+  bool remote_;
   pid_t pid_ = -1;
   int input_ = -1;
   std::string pending_input_;
