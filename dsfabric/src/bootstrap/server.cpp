@@ -226,6 +226,8 @@ void Server::lose(Guest& guest) {
 
 void Server::process_ended(std::uint32_t rank, bool in_order) {
   Member& member = members_[rank];
+  // Its goodbye may have arrived since the last look.
+  if (member.guest != nullptr) serve(*member.guest);
   if (member.left || (in_order && !member.joined)) {
     member.left = true;
     if (gather_by_) finish_gather();
