@@ -22,7 +22,8 @@ Explanation explain(ibv_wc_status status) noexcept {
               "post larger receive buffers, or keep a request under the device's largest message"};
     case IBV_WC_LOC_QP_OP_ERR:
       return {"local queue pair operation error: the request does not fit this queue pair",
-              "look at its opcode, flags and number of scatter/gather elements"};
+              "look at its opcode, flags, inline bytes and number of scatter/gather elements, and "
+              "whether the queue pair is connected"};
     case IBV_WC_LOC_EEC_OP_ERR:
       return {"local end-to-end context operation error",
               "reliable datagrams are not supported; look at the device's driver"};

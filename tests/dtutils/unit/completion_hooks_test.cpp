@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Slots that find a Synchronizer: delivered once, held when asked, never lost.
+#include "dtutils/completion_hooks.hpp"
+
+#include <deque>
+#include <set>
+
+#include "support/catch.hpp"
+
+using dtutils::CompletionHooks;
+using dtutils::Synchronizer;
+using After = CompletionHooks::After;
+using Outcome = Synchronizer::Outcome;
+
+TEST_CASE("hook_is_delivered_once") {
+  CompletionHooks hooks(4);
+  Synchronizer synchronizer(2);
+  const std::uint32_t slot = hooks.claim(synchronizer, 0, After::kRelease);
+  REQUIRE(slot != CompletionHooks::kNone);
+  hooks.deliver(slot, true);
+  hooks.deliver(slot, true);
+  CHECK(synchronizer.pending() == 1);
+  CHECK(synchronizer.failures() == 0);
+}
+
+TEST_CASE("failed_hook_fails_its_synchronizer") {
+  CompletionHooks hooks(4);
+  Synchronizer synchronizer(1);
+  hooks.deliver(hooks.claim(synchronizer, 3, After::kRelease), false);
+  CHECK(synchronizer.outcome() == Outcome::kFailed);
+}
+
+TEST_CASE("slots_are_distinct_and_more_than_twice_the_outstanding") {
+  CompletionHooks hooks(5);
+  REQUIRE(hooks.slots() >= 10);
+  std::deque<Synchronizer> synchronizers;
+  std::set<std::uint32_t> slots;
+  for (std::uint32_t i = 0; i < hooks.slots(); ++i) {
+    slots.insert(hooks.claim(synchronizers.emplace_back(1u), 7, After::kRelease));
+  }
+  CHECK(slots.size() == hooks.slots());
+  CHECK(*slots.begin() == 1);
+  CHECK(*slots.rbegin() == hooks.slots());
+  Synchronizer late(1);
+  CHECK(hooks.claim(late, 0, After::kRelease) == CompletionHooks::kNone);
+  hooks.deliver(6, true);
+  CHECK(hooks.claim(late, 0, After::kRelease) == 6);
+}
+
+TEST_CASE("held_slot_is_nobody_elses_until_released") {
+  CompletionHooks hooks(1);
+  Synchronizer held(1);
+  const std::uint32_t slot = hooks.claim(held, 0, After::kHold);
+  hooks.deliver(slot, true);
+  CHECK(held.outcome() == Outcome::kDone);
+  Synchronizer other(1);
+  const std::uint32_t next = hooks.claim(other, slot - 1, After::kRelease);
+  CHECK(next != slot);
+  hooks.deliver(next, true);
+  hooks.release(slot);
+  Synchronizer again(1);
+  CHECK(hooks.claim(again, slot - 1, After::kRelease) == slot);
+}
+
+TEST_CASE("end_of_the_table_fails_what_still_waits") {
+  Synchronizer waiting(1);
+  Synchronizer delivered(1);
+  Synchronizer held(1);
+  {
+    CompletionHooks hooks(8);
+    hooks.claim(waiting, 0, After::kRelease);
+    hooks.deliver(hooks.claim(delivered, 0, After::kRelease), true);
+    hooks.deliver(hooks.claim(held, 0, After::kHold), true);
+  }
+  CHECK(waiting.outcome() == Outcome::kFailed);
+  CHECK(delivered.outcome() == Outcome::kDone);
+  CHECK(held.outcome() == Outcome::kDone);
+}
