@@ -171,8 +171,8 @@ TEST_CASE("missing_rank_is_named") {
   Rendezvous rendezvous(4);
   const auto a = rendezvous.join(0);
   const auto c = rendezvous.join(2);
-  auto other = std::async(std::launch::async,
-                          [&] { return error_text([&] { c->all_gather({}, 300ms); }); });
+  auto other =
+      std::async(std::launch::async, [&] { return error_text([&] { c->all_gather({}, 300ms); }); });
   CHECK_THAT(error_text([&] { a->all_gather({}, 300ms); }), contains("did not come in time: 1, 3"));
   CHECK_THAT(other.get(), contains("1, 3"));
 }
@@ -191,8 +191,7 @@ TEST_CASE("garbage_of_any_kind_is_dropped_and_the_job_goes_on") {
       std::memcpy(garbage.data(), &length, 4);
       garbage[4] = static_cast<std::uint8_t>(i % 4 == 0 ? 1 : random());
     }
-    [[maybe_unused]] const ssize_t put =
-        send(fd, garbage.data(), garbage.size(), MSG_NOSIGNAL);
+    [[maybe_unused]] const ssize_t put = send(fd, garbage.data(), garbage.size(), MSG_NOSIGNAL);
     shutdown(fd, SHUT_WR);
     CHECK(closed_within(fd, 2s));
     close(fd);
@@ -245,8 +244,8 @@ TEST_CASE("goodbye_just_before_the_end_is_no_failure") {
 TEST_CASE("process_that_dies_before_it_joins_fails_the_gather_at_once") {
   Rendezvous rendezvous(2);
   const auto a = rendezvous.join(0);
-  auto gather = std::async(std::launch::async,
-                           [&] { return error_text([&] { a->all_gather({}, 20s); }); });
+  auto gather =
+      std::async(std::launch::async, [&] { return error_text([&] { a->all_gather({}, 20s); }); });
   std::this_thread::sleep_for(50ms);
   rendezvous.end(1, false);
   REQUIRE(gather.wait_for(5s) == std::future_status::ready);
