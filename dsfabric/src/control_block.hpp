@@ -2,8 +2,11 @@
 // Wire format: the registered block of each process that its peers write into by themselves.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "dsfabric/ids.hpp"
@@ -20,7 +23,13 @@ struct alignas(dtutils::kCacheLine) EndNotice {
   static constexpr std::uint64_t kFailed = 2;
 
   std::uint64_t state;
+  /// Cut off where it is too long; ends with a zero, or with the field.
   char reason[120];
+
+  void set(std::uint64_t its_state, std::string_view why) noexcept {
+    std::memcpy(reason, why.data(), std::min(why.size(), sizeof reason));
+    state = its_state;
+  }
 };
 static_assert(sizeof(EndNotice) == 128 && offsetof(EndNotice, reason) == 8);
 

@@ -22,6 +22,8 @@ namespace {
 
 /// Time that a dying connection gets to finish what was posted on it.
 constexpr std::chrono::milliseconds kDrainTimeout{1000};
+/// The same when the peer is likely to be dead.
+constexpr std::chrono::milliseconds kPartTimeout{20};
 
 std::string host_name() {
   char name[256] = "unknown host";
@@ -220,12 +222,12 @@ void Core::set_dispatcher(MessageKind kind, Dispatcher dispatcher) {
   dispatchers_.at(static_cast<std::size_t>(kind)) = dispatcher;
 }
 
-bool Core::write_control(Lane& lane, ProcessId to, std::size_t offset,
-                         std::uint32_t length) noexcept {
+bool Core::write_control(Lane& lane, ProcessId to, std::size_t offset, std::size_t source,
+                         std::size_t length) noexcept {
   dtutils::Transmitter& out = transmitter(lane, to);
   const unsigned flags =
       length <= out.queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
-  return out.write(control_->source_buffer(offset, length),
+  return out.write(control_->source_buffer(source, static_cast<std::uint32_t>(length)),
                    peers_[to.value].control.part(offset, length), flags);
 }
 
@@ -260,26 +262,41 @@ void Core::check(ProcessId process) noexcept {
   failures_->declare(process, why);
 }
 
-void Core::tell_end(std::uint64_t state, std::string_view reason) noexcept {
-  Lane& lane = lanes_->home();
+bool Core::write_notice(Lane& lane, ProcessId to, ProcessId kept_at) noexcept {
   const std::size_t offset = control_->layout().end_notice(self_);
-  auto* notice = control_->source<EndNotice>(offset);
-  std::memcpy(notice->reason, reason.data(), std::min(reason.size(), sizeof notice->reason));
-  notice->state = state;
-  for (const Peer& peer : peers_) {
-    if (peer.info.id == self_ || !peer.active()) {
-      continue;
+  const std::size_t source = control_->layout().end_notice(kept_at);
+  // Two writes, because the bytes of one may arrive in any order.
+  constexpr std::size_t kReason = offsetof(EndNotice, reason);
+  return write_control(lane, to, offset + kReason, source + kReason, sizeof(EndNotice::reason)) &&
+         write_control(lane, to, offset, source, sizeof(EndNotice::state));
+}
+
+void Core::tell_end(std::uint64_t state, std::string_view reason) noexcept {
+  control_->source<EndNotice>(control_->layout().end_notice(self_))->set(state, reason);
+  const auto others = [&](auto visit) {
+    for (const Peer& peer : peers_) {
+      // Also those that have left: they wait for the others, and must not take this end for a
+      // crash.
+      if (peer.info.id != self_ && peer.state.load() != PeerState::kFailed) {
+        visit(peer.info.id);
+      }
     }
-    // Two writes, because the bytes of one may arrive in any order.
-    if (write_control(lane, peer.info.id, offset + offsetof(EndNotice, reason),
-                      sizeof notice->reason)) {
-      (void)write_control(lane, peer.info.id, offset, sizeof notice->state);
-    }
+  };
+  Lane& lane = lanes_->home();
+  others([&](ProcessId to) { (void)write_notice(lane, to, self_); });
+  others([&](ProcessId to) { (void)transmitter(lane, to).flush(kDrainTimeout); });
+}
+
+void Core::part_from(ProcessId process, const std::string& reason) noexcept {
+  // The private half's place for the peer has no other use than this.
+  control_->source<EndNotice>(control_->layout().end_notice(process))
+      ->set(EndNotice::kFailed, "it takes this process for failed: " + reason);
+  Lane& lane = lanes_->watch();
+  if (write_notice(lane, process, process)) {
+    (void)transmitter(lane, process).flush(kPartTimeout);
   }
-  for (const Peer& peer : peers_) {
-    if (peer.info.id != self_ && peer.active()) {
-      (void)transmitter(lane, peer.info.id).flush(kDrainTimeout);
-    }
+  for (const auto& transmitter : peers_[process.value].transmitters) {
+    break_connection(*transmitter);
   }
 }
 

@@ -61,12 +61,16 @@ class Core {
     return service_waiting_.load(std::memory_order_seq_cst) == 0;
   }
 
-  /// Writes `length` bytes to the block of a peer, from the same offset of the private half.
-  bool write_control(Lane& lane, ProcessId to, std::size_t offset, std::uint32_t length) noexcept;
+  /// Writes `length` bytes to the block of a peer, at `offset`, from `source` of the private half.
+  bool write_control(Lane& lane, ProcessId to, std::size_t offset, std::size_t source,
+                     std::size_t length) noexcept;
   /// Looks at what the peer has told about its own end, and at its connections.
   void check(ProcessId process) noexcept;
   /// Tells all peers that this process will do no more.
   void tell_end(std::uint64_t state, std::string_view reason) noexcept;
+  /// Breaks the connections to a peer that was declared failed; where it lives, it learns that. The
+  /// watch thread only.
+  void part_from(ProcessId process, const std::string& reason) noexcept;
 
   dtutils::Transmitter& transmitter(const Lane& lane, ProcessId to) noexcept {
     Peer& peer = peers_[to.value];
@@ -113,6 +117,8 @@ class Core {
   void open_device();
   void make_memory();
   void make_connections();
+  /// Of this process' end, as it stands in the private half's place of `kept_at`.
+  bool write_notice(Lane& lane, ProcessId to, ProcessId kept_at) noexcept;
   void connect();
 
   bool take_in(Lane& lane);

@@ -50,7 +50,9 @@ void Failures::mark_left(ProcessId process) noexcept {
   wake_.wake();
 }
 
-void Failures::handle(PendingTable& pending) noexcept {
+void Failures::handle(
+    PendingTable& pending,
+    const std::function<void(ProcessId, const std::string& reason)>& part) noexcept {
   for (;;) {
     std::unique_lock lock(mutex_);
     if (left_handled_ < left_.size()) {
@@ -65,9 +67,7 @@ void Failures::handle(PendingTable& pending) noexcept {
     const Failed failed = failed_[handled_];
     lock.unlock();
     if (failed.process != self_) {
-      for (const auto& transmitter : peers_[failed.process.value].transmitters) {
-        break_connection(*transmitter);
-      }
+      part(failed.process, failed.reason);
       pending.fail_all(failed.process);
     }
     lock.lock();

@@ -36,8 +36,9 @@ class Failures {
   void mark_left(ProcessId process) noexcept;
   /// Asks the watch thread to look at the peers now. Any thread.
   void look() noexcept { wake_.wake(); }
-  /// Second step for everyone declared. The watch thread only.
-  void handle(PendingTable& pending) noexcept;
+  /// Second step for everyone declared; `part` breaks the queue pairs. The watch thread only.
+  void handle(PendingTable& pending,
+              const std::function<void(ProcessId, const std::string& reason)>& part) noexcept;
 
   /// Failed peers, this process itself included. Any thread, wait-free. Acquire: pairs with
   /// declare.

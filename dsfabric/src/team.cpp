@@ -83,7 +83,7 @@ void Team::together(Lane& lane, Act act) {
 }
 
 void Team::write(Lane& lane, ProcessId to, std::size_t offset, std::size_t length) {
-  if (!core_.write_control(lane, to, offset, static_cast<std::uint32_t>(length))) [[unlikely]] {
+  if (!core_.write_control(lane, to, offset, offset, length)) [[unlikely]] {
     // The watch thread knows, or finds out, why.
     core_.failures().look();
     wait(lane, to, [] { return false; });

@@ -38,7 +38,9 @@ void Watch::run() {
     if (ready == 0) {
       touch_peers();
     }
-    core_.failures().handle(core_.pending());
+    core_.failures().handle(core_.pending(), [this](ProcessId process, const std::string& reason) {
+      core_.part_from(process, reason);
+    });
   }
 }
 

@@ -98,6 +98,7 @@ struct Member {
   dsfabric::Fabric join(dsfabric::Config config = {}) const {
     config.device = "shm";
     config.pin = false;
+    config.leave_timeout = std::chrono::seconds(10);
     return dsfabric::make_fabric(std::make_unique<dsfabric::Core>(
         config, std::make_unique<SharedBootstrap>(memory, rank, size)));
   }
