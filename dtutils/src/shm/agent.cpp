@@ -4,13 +4,15 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <system_error>
+#include <utility>
 
+#include "dtutils/error.hpp"
 #include "shm/chaos.hpp"
-#include "shm/receive.hpp"
 #include "shm/send_lock.hpp"
 
 namespace dtutils::shm {
@@ -29,15 +31,23 @@ Agent::Agent(OwnSegment& own, std::optional<Adversary> adversary)
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
+  int code = 0;
+  try {
+    thread_ = std::make_unique<std::thread>([this] { run(); });
+  } catch (const std::system_error& error) {
+    code = error.code().value();
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (code != 0) {
+    throw Error("shm", "the device's thread cannot be started", "raise `ulimit -u`", code);
+  }
 }
 
 Agent::~Agent() {
-  if (!thread_.joinable()) return;
+  if (thread_ == nullptr) return;
   stop_.store(true);
-  ring_own({own_.doorbell_write_fd(), 0}, 0);
-  thread_.join();
+  ring_own(own_.doorbell().name(), 0);
+  thread_->join();
 }
 
 void Agent::add(QueuePair& qp) {
@@ -57,14 +67,14 @@ std::shared_ptr<Peer> Agent::peer(const Address& address) {
   }
   auto made = std::make_shared<Peer>(address, own_);
   peers_.push_back(made);
-  ring_own({own_.doorbell_write_fd(), 0}, 0);
+  ring_own(own_.doorbell().name(), 0);
   return made;
 }
 
 void Agent::has_work() noexcept {
   // seq_cst, both: either the agent sees the work, or we see that it is asleep.
   work_.fetch_add(1);
-  if (asleep_.load()) ring_own({own_.doorbell_write_fd(), 0}, 0);
+  if (asleep_.load()) ring_own(own_.doorbell().name(), 0);
 }
 
 void Agent::ring_own(const PipeName& pipe, std::uint32_t message) noexcept {
@@ -75,7 +85,14 @@ void Agent::ring_own(const PipeName& pipe, std::uint32_t message) noexcept {
 
 void Agent::abandon_in_child() noexcept {
   for (QueuePair* qp : queue_pairs_) qp->send_state.store(SendState::kForked);
-  thread_.detach();
+  // Not joined, not detached: the thread that it names exists in the parent only.
+  [[maybe_unused]] const std::thread* left_behind = thread_.release();
+}
+
+void Agent::ring_all() noexcept {
+  const std::scoped_lock lock(mutex_);
+  for (const auto& peer : peers_) peer->ring(peer->shared().header.doorbell, 0);
+  ring_own(own_.doorbell().name(), 0);
 }
 
 void Agent::run() {
@@ -86,7 +103,7 @@ void Agent::run() {
 }
 
 void Agent::sleep() {
-  std::vector<pollfd> watched{{own_.doorbell_read_fd(), POLLIN, 0}};
+  std::vector<pollfd> watched{{own_.doorbell().read_fd(), POLLIN, 0}};
   std::vector<std::shared_ptr<Peer>> peers;
   {
     const std::scoped_lock lock(mutex_);
@@ -95,7 +112,8 @@ void Agent::sleep() {
     for (const auto& peer : peers_) {
       if (peer->is_self() || peer->dead()) continue;
       peers.push_back(peer);
-      watched.push_back({peer->pid_fd(), POLLIN, 0});
+      watched.push_back({peer->process_fd(), POLLIN, 0});
+      watched.push_back({peer->life_fd(), 0, 0});
     }
   }
   timespec pause{0, idle_rounds_ < kQuickRetries ? kRetryNanoseconds : kSlowRetryNanoseconds};
@@ -108,27 +126,38 @@ void Agent::sleep() {
   asleep_.store(false);
   work_seen_ = work_.load();
   if (ready <= 0) return;
-  if (watched[0].revents != 0) {
-    char drained[256];
-    while (read(own_.doorbell_read_fd(), drained, sizeof drained) > 0) {
-    }
-  }
+  if (watched[0].revents != 0) answer();
   for (std::size_t i = 1; i < watched.size(); ++i) {
-    if (watched[i].revents != 0) peers[i - 1]->mark_dead();
+    if (watched[i].revents != 0) peers[(i - 1) / 2]->mark_dead();
   }
+}
+
+void Agent::answer() {
+  char drained[256];
+  while (read(own_.doorbell().read_fd(), drained, sizeof drained) > 0) {
+  }
+  rung_ = true;
 }
 
 void Agent::visit_all() {
   const std::scoped_lock lock(mutex_);
   idle_rounds_ = something_waits_ ? idle_rounds_ + 1 : 0;
   something_waits_ = false;
+  const bool sweeps = std::exchange(rung_, false);
+  if (sweeps) {
+    for (const auto& peer : peers_) peer->regions().set_dead_aside();
+  }
   std::vector<QueuePair*> order = queue_pairs_;
   if (adversary_) std::shuffle(order.begin(), order.end(), random_);
   for (QueuePair* qp : order) visit(*qp);
+  if (sweeps) {
+    for (const auto& peer : peers_) peer->regions().release_dead();
+  }
 }
 
 void Agent::visit(QueuePair& qp) {
   const SendLock lock(qp.entry->send_lock);
+  qp.forget_dead_regions();
   if (qp.peer != nullptr && qp.peer->dead()) bury(qp);
   const bool error = qp.entry->state.load(std::memory_order_acquire) == IBV_QPS_ERR;
   if (error && qp.send_state.load() != SendState::kBroken) break_pair(qp, IBV_WC_WR_FLUSH_ERR);
@@ -141,11 +170,11 @@ void Agent::visit(QueuePair& qp) {
 }
 
 void Agent::bury(QueuePair& qp) {
-  std::uint64_t wr_id;
-  ControlSegment& segment = own_.shared();
-  if (recover_receive(segment, segment.receive_queues[qp.entry->receive_queue],
-                      segment.completion_queues[qp.entry->receive_cq], *qp.entry, wr_id)) {
-    flush_receive(qp, wr_id);
+  if (!qp.recovered) {
+    std::uint64_t wr_id;
+    if (recover_from_death(qp, wr_id)) flush_receive(qp, wr_id);
+    // It may have disarmed the queue and died before it woke the sleeper.
+    ring_own(own_.shared().completion_queues[qp.entry->receive_cq].channel, qp.entry->receive_cq);
   }
   if (qp.send_state.load() == SendState::kBroken) return;
   qp.vendor_error = kPeerDied;
@@ -155,7 +184,12 @@ void Agent::bury(QueuePair& qp) {
 bool Agent::disturb(QueuePair& qp) {
   Chaos& chaos = *qp.chaos;
   for (auto steps = chaos.random() % 8; steps != 0 && !qp.deferred.empty(); --steps) {
-    if (qp.send_state.load() == SendState::kReady) strike(qp);
+    // Once a request, however often it has to be tried.
+    if (qp.send_state.load() == SendState::kReady &&
+        qp.deferred.front_position() >= chaos.counted) {
+      chaos.counted = qp.deferred.front_position() + 1;
+      strike(qp);
+    }
     run_deferred(qp);
   }
   release_held(qp);
@@ -164,9 +198,7 @@ bool Agent::disturb(QueuePair& qp) {
 
 void Agent::strike(QueuePair& qp) {
   ++executed_;
-  if (adversary_->kill_after != 0 && executed_ == adversary_->kill_after && !qp.peer->is_self()) {
-    kill(static_cast<pid_t>(qp.peer->address().pid), SIGKILL);
-  }
+  if (adversary_->kill_after != 0 && executed_ == adversary_->kill_after) qp.peer->kill_process();
   if (adversary_->break_after != 0 && executed_ == adversary_->break_after) {
     qp.vendor_error = kInjected;
     break_pair(qp, IBV_WC_RETRY_EXC_ERR);

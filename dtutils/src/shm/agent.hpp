@@ -34,11 +34,21 @@ class Agent {
   void remove(QueuePair& qp);
   /// The peer at `address`, shared by all queue pairs connected to it.
   std::shared_ptr<Peer> peer(const Address& address);
+  /// Lets go of peers that no queue pair is connected to any more.
+  void forget_peers() noexcept { ring_own(own_.doorbell().name(), 0); }
+  /// Lets the agents of all peers, and our own, look at regions and queue pairs.
+  void ring_all() noexcept;
   /// Calls `visit(qp)` for every queue pair of the device.
   template <class Visit>
   void for_each(Visit visit) {
     const std::scoped_lock lock(mutex_);
     for (QueuePair* qp : queue_pairs_) visit(*qp);
+  }
+  /// Calls `change` while nobody else looks at any queue pair's peer.
+  template <class Change>
+  void exclusively(Change change) {
+    const std::scoped_lock lock(mutex_);
+    change();
   }
 
   /// A queue pair has deferred work that nobody but the agent will look at. Any thread.
@@ -49,12 +59,17 @@ class Agent {
     return static_cast<std::uint32_t>(&cq - own_.shared().completion_queues);
   }
 
-  /// In a forked child: forget the thread and lock every queue pair out.
+  // Around fork(2), see device.cpp: the child must find the list of queue pairs whole.
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+  /// In a forked child, before unlocking: forget the thread and lock every queue pair out.
   void abandon_in_child() noexcept;
 
  private:
   void run();
   void sleep();
+  /// Empties the doorbell.
+  void answer();
   void visit_all();
   void visit(QueuePair& qp);
   void bury(QueuePair& qp);
@@ -68,6 +83,7 @@ class Agent {
   std::mt19937_64 random_;
   std::uint64_t executed_ = 0;
 
+  /// Guards the two lists, and `peer` and `remote` of every queue pair. Taken before send locks.
   std::mutex mutex_;
   std::vector<QueuePair*> queue_pairs_;
   std::vector<std::shared_ptr<Peer>> peers_;
@@ -78,7 +94,10 @@ class Agent {
   std::uint64_t work_seen_ = 0;
   bool something_waits_ = false;
   std::uint32_t idle_rounds_ = 0;
-  std::thread thread_;
+  /// Somebody rang since the last visit, so regions of peers may have ended.
+  bool rung_ = false;
+  /// Released in a forked child, where there is no thread that could be joined.
+  std::unique_ptr<std::thread> thread_;
 };
 
 }  // namespace dtutils::shm

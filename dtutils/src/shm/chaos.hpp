@@ -33,6 +33,8 @@ struct Chaos {
   const Adversary adversary;
   std::mt19937_64 engine;
   bool rnr_injected = false;
+  /// Requests at send queue positions below this were counted by the engine.
+  std::uint64_t counted = 0;
   /// Completions of executed work that the engine still holds back, oldest first.
   std::deque<Completion> held;
 };

@@ -37,17 +37,23 @@ class ShmDevice final : public Device {
   ibv_qp_state qp_state(ibv_qp* qp) noexcept override;
   bool data_in_order(ibv_qp* qp, ibv_wr_opcode opcode) noexcept override;
 
-  /// Called in a forked child: everything here belongs to the parent.
+  // Around fork(2). `abandon_in_child` is called in the child: everything here belongs to the
+  // parent.
+  void lock_for_fork();
+  void unlock_after_fork();
   void abandon_in_child() noexcept;
 
  private:
   /// True in a child of the process that opened the device.
   bool in_child() const noexcept;
-  /// Waits until no peer is inside an operation that saw what the caller just closed.
-  void wait_for_peers() noexcept;
+  /// Waits until no sender, of a peer or of our own, is inside an operation that saw what the
+  /// caller just closed.
+  void wait_for_senders() noexcept;
   static void wait_for_peer(QueuePair& qp) noexcept;
   void reset(QueuePair& qp);
   void connect(QueuePair& qp, const ibv_qp_attr& attributes);
+  static void get_ready_to_send(QueuePair& qp, const ibv_qp_attr& attributes);
+  static void disconnect(QueuePair& qp);
   void forget_completions(QueuePair& qp) noexcept;
 
   const pid_t pid_;
@@ -57,10 +63,10 @@ class ShmDevice final : public Device {
   Agent agent_;
   std::mutex mutex_;
   std::vector<CompletionQueue*> completion_queues_;
+  std::vector<SharedReceiveQueue*> shared_receive_queues_;
   std::vector<std::uint32_t> region_generations_;
   std::vector<std::uint32_t> queue_pair_generations_;
   std::uint32_t next_pd_ = 0;
-  std::uint32_t next_channel_ = 0;
 };
 
 }  // namespace dtutils::shm

@@ -20,6 +20,13 @@ namespace {
   throw Error(fmt::format("shm memory region [{}, +{})", address, length), happened, remedy, code);
 }
 
+/// A memory registration of this process.
+struct Region {
+  explicit Region(OwnSegment& own) : index(own.take_region()) {}
+  ibv_mr verbs{};
+  const IndexLease index;
+};
+
 /// True when every page of the range is mapped in this process.
 bool is_mapped(void* address, std::size_t length) {
   constexpr std::size_t kStride = kPage * 4096;
@@ -37,6 +44,12 @@ bool is_mapped(void* address, std::size_t length) {
 
 ibv_mr* ShmDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
   const auto begin = reinterpret_cast<std::uint64_t>(address);
+  constexpr int kOffered = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                           IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+  if ((access & ~kOffered) != 0) {
+    refuse(address, length, "an access flag was given that is not offered",
+           "use IBV_ACCESS_LOCAL_WRITE, _REMOTE_WRITE, _REMOTE_READ and _REMOTE_ATOMIC", EINVAL);
+  }
   if (length == 0 || begin + length < begin) {
     refuse(address, length, "the range is empty or wraps around", "register at least one byte",
            EINVAL);
@@ -56,8 +69,8 @@ ibv_mr* ShmDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int acc
     refuse(address, length, "a part of the range is not mapped in this process",
            "check the length; register memory that has been allocated", EFAULT);
   }
-  auto mr = std::make_unique<ibv_mr>();
-  const std::uint32_t index = own_.take_region();
+  auto region = std::make_unique<Region>(own_);
+  const std::uint32_t index = region->index.get();
   RegionEntry& entry = own_.shared().regions[index];
   entry.access = static_cast<std::uint32_t>(access);
   entry.pd = pd->handle;
@@ -74,35 +87,41 @@ ibv_mr* ShmDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int acc
   std::uint32_t& generation = region_generations_[index];
   generation = generation % 0x7fff + 1;
   const std::uint32_t key = (generation << 16) | index;
-  mr->context = &context_;
-  mr->pd = pd;
-  mr->addr = address;
-  mr->length = length;
-  mr->handle = index;
-  mr->lkey = key | kLocalKeyBit;
-  mr->rkey = key;
-  // Release: pairs with the acquire loads in Peer::translate_slowly.
+  region->verbs = {.context = &context_,
+                   .pd = pd,
+                   .addr = address,
+                   .length = length,
+                   .handle = index,
+                   .lkey = key | kLocalKeyBit,
+                   .rkey = key};
+  // Release: pairs with the loads in execute.cpp and RegionCache::find_slowly.
   entry.key.store(key, std::memory_order_release);
-  return mr.release();
+  return &region.release()->verbs;
 }
 
 void ShmDevice::dereg_mr(ibv_mr* mr) noexcept {
   if (!in_child()) {
-    // seq_cst: pairs with the load in find_region (execute.cpp); see send_lock.hpp.
-    own_.shared().regions[mr->handle].key.store(0, std::memory_order_seq_cst);
-    wait_for_peers();
-    own_.give_region(mr->handle);
+    RegionEntry& entry = own_.shared().regions[mr->handle];
+    // seq_cst: pairs with the loads in execute.cpp; see send_lock.hpp.
+    entry.key.store(0, std::memory_order_seq_cst);
+    wait_for_senders();
+    // Relaxed: written by peers that we just waited for.
+    if (entry.in_use.exchange(0, std::memory_order_relaxed) != 0) agent_.ring_all();
   }
-  delete mr;
+  delete reinterpret_cast<Region*>(mr);
 }
 
-void ShmDevice::wait_for_peers() noexcept {
-  agent_.for_each([](QueuePair& qp) { wait_for_peer(qp); });
+void ShmDevice::wait_for_senders() noexcept {
+  agent_.for_each([](QueuePair& qp) {
+    wait_until_passed(qp.entry->send_lock, [] { return false; });
+    wait_for_peer(qp);
+  });
 }
 
 void ShmDevice::wait_for_peer(QueuePair& qp) noexcept {
   if (qp.remote == nullptr) return;
-  wait_until_passed(qp.remote->send_lock, [&] { return qp.peer->dead(); });
+  // Our agent may be waiting for a lock that we hold, so we look ourselves.
+  wait_until_passed(qp.remote->send_lock, [&] { return qp.peer->look_whether_dead(); });
 }
 
 }  // namespace dtutils::shm

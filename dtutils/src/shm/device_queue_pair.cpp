@@ -47,44 +47,31 @@ void check_limits(const ibv_qp_init_attr& attributes) {
 
 ibv_qp* ShmDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   check_limits(attributes);
-  ControlSegment& segment = own_.shared();
-  const std::uint32_t index = own_.take_queue_pair();
-  QueuePairEntry& entry = segment.queue_pairs[index];
-  if (attributes.srq == nullptr) {
-    ReceiveQueueEntry& queue = segment.receive_queues[index];
-    queue.max_sge = std::max(attributes.cap.max_recv_sge, 1u);
-    queue.pd = pd->handle;
-    try {
-      queue.ring = own_.allocate_ring(
-          std::max(attributes.cap.max_recv_wr, 1u),
-          static_cast<std::uint32_t>(sizeof(ReceiveSlot) +
-                                     queue.max_sge * sizeof(ReceiveSlot::Element)));
-    } catch (...) {
-      own_.give_queue_pair(index);
-      throw;
-    }
-    queue.tail_hint.store(0);
-    queue.head_hint.store(0);
-    attributes.cap.max_recv_wr = static_cast<std::uint32_t>(queue.ring.capacity());
-  }
-  auto qp = std::make_unique<QueuePair>(own_, agent_, attributes, index);
+  auto qp = std::make_unique<QueuePair>(own_, agent_, attributes);
+  const std::uint32_t index = qp->index.get();
   {
     const std::scoped_lock lock(mutex_);
     std::uint32_t& generation = queue_pair_generations_[index];
     generation = generation % ((1u << (24 - kIndexBits)) - 1) + 1;
     qp->verbs.qp_num = (generation << kIndexBits) | index;
   }
-  qp->entry = &entry;
+  QueuePairEntry& entry = *qp->entry;
+  entry.receive_queue = index;
+  if (qp->receives) {
+    const std::uint32_t max_sge = std::max(attributes.cap.max_recv_sge, 1u);
+    set_up(own_.shared().receive_queues[index], *qp->receives, max_sge, pd->handle);
+    attributes.cap.max_recv_wr = static_cast<std::uint32_t>(qp->receives->place().capacity());
+  } else {
+    entry.receive_queue = attributes.srq->handle;
+  }
   qp->send_cq = reinterpret_cast<CompletionQueue*>(attributes.send_cq)->entry;
   qp->pd = pd->handle;
-  entry.pd = pd->handle;
-  entry.access = 0;
-  entry.receive_queue = attributes.srq == nullptr ? index : attributes.srq->handle;
-  entry.receive_cq =
-      agent_.index_of(*reinterpret_cast<CompletionQueue*>(attributes.recv_cq)->entry);
-  entry.in_flight.store(0);
   // Where the pair before on this entry stopped, see QueuePair::posted.
   qp->posted = entry.sq_retired.load();
+  entry.pd = pd->handle;
+  entry.access = 0;
+  entry.receive_cq = reinterpret_cast<CompletionQueue*>(attributes.recv_cq)->index.get();
+  entry.in_flight.store(0);
   entry.gate.store(0);
   entry.state.store(IBV_QPS_RESET);
   entry.qp_num.store(qp->verbs.qp_num, std::memory_order_release);
@@ -106,8 +93,6 @@ void ShmDevice::destroy_qp(ibv_qp* raw) noexcept {
     agent_.remove(*qp);
     reset(*qp);
     qp->entry->qp_num.store(0, std::memory_order_seq_cst);
-    if (raw->srq == nullptr) own_.free_ring(own_.shared().receive_queues[raw->handle].ring);
-    own_.give_queue_pair(raw->handle);
   }
   delete qp;
 }
@@ -116,22 +101,27 @@ void ShmDevice::reset(QueuePair& qp) {
   // seq_cst: pairs with the load at the head of execute(); see send_lock.hpp.
   qp.entry->gate.store(0, std::memory_order_seq_cst);
   wait_for_peer(qp);
-  const SendLock lock(qp.entry->send_lock);
-  qp.send_state.store(SendState::kNotReady);
-  qp.entry->state.store(IBV_QPS_RESET);
-  qp.deferred.clear();
-  if (qp.chaos != nullptr) qp.chaos->held.clear();
-  qp.waits_for = 0;
-  qp.vendor_error = kNoVendorError;
-  qp.next_failure = IBV_WC_WR_FLUSH_ERR;
-  if (qp.verbs.srq == nullptr) discard_receives(qp);
-  forget_completions(qp);
-  qp.entry->sq_retired.store(qp.posted);
-  qp.entry->in_flight.store(0);
-  qp.region = nullptr;
-  qp.window = {};
-  qp.remote = nullptr;
-  qp.peer.reset();
+  agent_.exclusively([&] {
+    const SendLock lock(qp.entry->send_lock);
+    if (std::uint64_t lost; qp.peer != nullptr && qp.peer->dead()) recover_from_death(qp, lost);
+    qp.recovered = false;
+    qp.send_state.store(SendState::kNotReady);
+    qp.entry->state.store(IBV_QPS_RESET);
+    qp.deferred.clear();
+    if (qp.chaos != nullptr) qp.chaos->held.clear();
+    qp.waits_for = 0;
+    qp.vendor_error = kNoVendorError;
+    qp.next_failure = IBV_WC_WR_FLUSH_ERR;
+    if (qp.verbs.srq == nullptr) discard_receives(qp);
+    forget_completions(qp);
+    qp.entry->sq_retired.store(qp.posted);
+    qp.entry->in_flight.store(0);
+    qp.region = nullptr;
+    qp.window = {};
+    qp.remote = nullptr;
+    qp.peer.reset();
+  });
+  agent_.forget_peers();
 }
 
 void ShmDevice::forget_completions(QueuePair& qp) noexcept {
@@ -154,17 +144,43 @@ void ShmDevice::connect(QueuePair& qp, const ibv_qp_attr& attributes) {
     throw Error(name_of(qp), fmt::format("process {} has no queue pair {:#x}", address.pid, number),
                 "it was destroyed, or the endpoint is stale; exchange endpoints anew", ENOENT);
   }
+  peer->prepare_to_ring(remote.header.doorbell);
+  peer->prepare_to_ring(remote.completion_queues[remote_entry.receive_cq].channel);
+  agent_.exclusively([&] {
+    const SendLock lock(qp.entry->send_lock);
+    qp.peer = std::move(peer);
+    qp.remote_segment = &remote;
+    qp.remote = &remote_entry;
+    qp.remote_number = number;
+    qp.remote_gate = gate_value(own_.address().nonce, qp.verbs.qp_num, number);
+    qp.entry->rnr_timer_us = rnr_timer_microseconds(attributes.min_rnr_timer);
+    qp.entry->state.store(IBV_QPS_RTR);
+    // Release: the peer may act on this pair from now on.
+    qp.entry->gate.store(gate_value(address.nonce, number, qp.verbs.qp_num),
+                         std::memory_order_release);
+  });
+}
+
+void ShmDevice::get_ready_to_send(QueuePair& qp, const ibv_qp_attr& attributes) {
   const SendLock lock(qp.entry->send_lock);
-  qp.peer = std::move(peer);
-  qp.remote_segment = &remote;
-  qp.remote = &remote_entry;
-  qp.remote_number = number;
-  qp.remote_gate = gate_value(own_.address().nonce, qp.verbs.qp_num, number);
-  qp.entry->rnr_timer_us = rnr_timer_microseconds(attributes.min_rnr_timer);
-  qp.entry->state.store(IBV_QPS_RTR);
-  // Release: the peer may act on this pair from now on.
-  qp.entry->gate.store(gate_value(address.nonce, number, qp.verbs.qp_num),
-                       std::memory_order_release);
+  qp.rnr_retry = attributes.rnr_retry;
+  qp.connect_timeout = retry_time(attributes.timeout, attributes.retry_cnt);
+  // The peer may have broken the pair since it was connected.
+  std::uint32_t from = IBV_QPS_RTR;
+  if (!qp.entry->state.compare_exchange_strong(from, IBV_QPS_RTS)) {
+    throw Error(name_of(qp), "the peer broke the connection before this side was ready",
+                "look at the completions of the peer", ECONNRESET);
+  }
+  qp.send_state.store(SendState::kReady);
+}
+
+void ShmDevice::disconnect(QueuePair& qp) {
+  // As in reset(). Receives that the peer holds are completed before the others are flushed, and no
+  // byte arrives any more when this returns.
+  qp.entry->gate.store(0, std::memory_order_seq_cst);
+  wait_for_peer(qp);
+  const SendLock lock(qp.entry->send_lock);
+  if (qp.send_state.load() != SendState::kBroken) break_pair(qp, IBV_WC_WR_FLUSH_ERR);
 }
 
 void ShmDevice::modify_qp(ibv_qp* raw, ibv_qp_attr& attributes, int mask) {
@@ -176,18 +192,13 @@ void ShmDevice::modify_qp(ibv_qp* raw, ibv_qp_attr& attributes, int mask) {
   if (to == IBV_QPS_RESET) {
     reset(qp);
   } else if (to == IBV_QPS_ERR) {
-    const SendLock lock(qp.entry->send_lock);
-    if (qp.send_state.load() != SendState::kBroken) break_pair(qp, IBV_WC_WR_FLUSH_ERR);
+    disconnect(qp);
   } else if (from == IBV_QPS_RESET && to == IBV_QPS_INIT) {
     qp.entry->state.store(IBV_QPS_INIT);
   } else if (from == IBV_QPS_INIT && to == IBV_QPS_RTR) {
     connect(qp, attributes);
   } else if (from == IBV_QPS_RTR && to == IBV_QPS_RTS) {
-    const SendLock lock(qp.entry->send_lock);
-    qp.rnr_retry = attributes.rnr_retry;
-    qp.connect_timeout = retry_time(attributes.timeout, attributes.retry_cnt);
-    qp.entry->state.store(IBV_QPS_RTS);
-    qp.send_state.store(SendState::kReady);
+    get_ready_to_send(qp, attributes);
   } else if (from != static_cast<std::uint32_t>(to)) {
     throw Error(name_of(qp), fmt::format("no step leads from {} to {}", name_of(from), name_of(to)),
                 "go RESET, INIT, RTR, RTS; from ERR only to RESET", EINVAL);

@@ -38,8 +38,9 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 struct PipeName {
   /// In the owner's descriptor table; -1: none.
   std::int32_t fd;
-  /// Tells it from a later pipe with the same descriptor.
-  std::uint32_t id;
+  /// Low bits of its inode number: who opens it checks that the descriptor still means this pipe,
+  /// and not, say, a file of the user.
+  std::uint32_t inode;
 };
 
 struct alignas(kCacheLine) Header {
@@ -49,6 +50,8 @@ struct alignas(kCacheLine) Header {
   std::uint64_t nonce;
   /// Wakes the owner's agent thread.
   PipeName doorbell;
+  /// Has no reader once the owner ended, closed the device or went on to another program (exec).
+  PipeName life;
   /// Where the owner has this segment mapped: target of the process_vm probe.
   std::uint64_t owner_address;
 };
@@ -67,6 +70,8 @@ struct alignas(kCacheLine) RegionEntry {
   std::uint64_t inode;
   std::uint64_t segment_size;
   std::uint64_t segment_offset;
+  /// Set by a peer that mapped the region: somebody must be told when it ends.
+  std::atomic<std::uint32_t> in_use;
 };
 
 /// A queue pair. Line 0 is written by the owner in set-up (and `gate`, `state` by whoever breaks
@@ -79,7 +84,8 @@ struct alignas(kCacheLine) QueuePairEntry {
   /// An ibv_qp_state.
   std::atomic<std::uint32_t> state;
   std::uint32_t pd;
-  std::uint32_t access;
+  /// Rights of the peer; the owner may change them at any time.
+  std::atomic<std::uint32_t> access;
   std::uint32_t receive_queue;
   std::uint32_t receive_cq;
   /// Time between two tries when no receive is posted here, in microseconds.

@@ -119,6 +119,8 @@ int post_recv(ibv_qp* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {
 
 int post_srq_recv(ibv_srq* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {
   auto& queue = *reinterpret_cast<SharedReceiveQueue*>(raw);
+  *bad = request;
+  if (queue.forked.load(std::memory_order_relaxed)) return EOWNERDEAD;
   for (; request != nullptr; request = request->next) {
     *bad = request;
     if (request->num_sge < 0 ||
@@ -138,6 +140,7 @@ int poll_cq(ibv_cq* raw, int count, ibv_wc* into) noexcept {
 
 int req_notify_cq(ibv_cq* raw, int solicited_only) noexcept {
   auto& queue = *reinterpret_cast<CompletionQueue*>(raw);
+  if (queue.forked.load(std::memory_order_relaxed)) return EOWNERDEAD;
   if (queue.entry->channel.fd < 0) return EINVAL;
   // seq_cst: before the caller's next poll; pairs with push_completion.
   queue.entry->armed.store(solicited_only != 0 ? 2 : 1, std::memory_order_seq_cst);

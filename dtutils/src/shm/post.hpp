@@ -6,31 +6,50 @@
 
 #include <atomic>
 
+#include "shm/descriptor.hpp"
 #include "shm/layout.hpp"
+#include "shm/segment.hpp"
 
 namespace dtutils::shm {
 
 /// A completion channel of this process: a pipe, whose read end is the channel's fd.
 struct Channel {
   ibv_comp_channel verbs{};
-  PipeName pipe{-1, 0};
+  Pipe pipe{"no pipe for a completion channel"};
 };
 
 /// A completion queue of this process.
 struct CompletionQueue {
+  CompletionQueue(OwnSegment& own, std::uint32_t depth, ibv_comp_channel* channel);
+
   ibv_cq verbs{};
-  ControlSegment* segment = nullptr;
-  CompletionQueueEntry* entry = nullptr;
+  ControlSegment* const segment;
+  const IndexLease index;
+  const RingLease ring;
+  CompletionQueueEntry* const entry;
   /// Set in a forked child: the queue belongs to the parent.
   std::atomic<bool> forked{false};
 };
 
 /// A shared receive queue of this process.
 struct SharedReceiveQueue {
+  SharedReceiveQueue(OwnSegment& own, std::uint32_t pd, std::uint32_t depth, std::uint32_t max_sge);
+
   ibv_srq verbs{};
-  ControlSegment* segment = nullptr;
-  ReceiveQueueEntry* entry = nullptr;
+  ControlSegment* const segment;
+  const IndexLease index;
+  const RingLease ring;
+  ReceiveQueueEntry* const entry;
+  /// Set in a forked child: the queue belongs to the parent.
+  std::atomic<bool> forked{false};
 };
+
+/// Prepares an entry for receives of at most `max_sge` (at least 1) elements.
+void set_up(ReceiveQueueEntry& entry, const RingLease& ring, std::uint32_t max_sge,
+            std::uint32_t pd) noexcept;
+constexpr std::uint32_t receive_slot_size(std::uint32_t max_sge) noexcept {
+  return static_cast<std::uint32_t>(sizeof(ReceiveSlot) + max_sge * sizeof(ReceiveSlot::Element));
+}
 
 /// Fills in `ops` so that the inline functions of <infiniband/verbs.h> arrive here.
 void set_operations(ibv_context& context) noexcept;

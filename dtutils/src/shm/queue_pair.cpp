@@ -9,6 +9,7 @@
 #include "dtutils/limits.hpp"
 #include "shm/agent.hpp"
 #include "shm/chaos.hpp"
+#include "shm/post.hpp"
 #include "shm/receive.hpp"
 
 namespace dtutils::shm {
@@ -62,15 +63,22 @@ bool may_wait(QueuePair& qp, int outcome) noexcept {
 }  // namespace
 
 QueuePair::QueuePair(OwnSegment& own_segment, Agent& device_agent,
-                     const ibv_qp_init_attr& attributes, std::uint32_t index)
+                     const ibv_qp_init_attr& attributes)
     : own(own_segment),
       agent(device_agent),
+      index(own.take_queue_pair()),
+      entry(&own.shared().queue_pairs[index.get()]),
       send_depth(attributes.cap.max_send_wr),
       max_sge(std::max(attributes.cap.max_send_sge, 1u)),
       max_inline(attributes.cap.max_inline_data),
       signal_all(attributes.sq_sig_all != 0),
       deferred(send_depth, max_sge, max_inline) {
-  if (agent.adversary()) chaos = std::make_unique<Chaos>(*agent.adversary(), index);
+  if (attributes.srq == nullptr) {
+    const std::uint32_t max_receive_sge = std::max(attributes.cap.max_recv_sge, 1u);
+    receives.emplace(own, std::max(attributes.cap.max_recv_wr, 1u),
+                     receive_slot_size(max_receive_sge));
+  }
+  if (agent.adversary()) chaos = std::make_unique<Chaos>(*agent.adversary(), index.get());
 }
 
 QueuePair::~QueuePair() = default;
@@ -167,6 +175,13 @@ void run_deferred(QueuePair& qp) noexcept {
     complete(qp, finished, position, static_cast<ibv_wc_status>(outcome));
     if (qp.chaos != nullptr && qp.send_state.load() == SendState::kReady) return;
   }
+}
+
+bool recover_from_death(QueuePair& qp, std::uint64_t& wr_id) noexcept {
+  if (std::exchange(qp.recovered, true)) return false;
+  ControlSegment& segment = qp.own.shared();
+  return recover_receive(segment, segment.receive_queues[qp.entry->receive_queue],
+                         segment.completion_queues[qp.entry->receive_cq], *qp.entry, wr_id);
 }
 
 void flush_receive(QueuePair& qp, std::uint64_t wr_id) noexcept {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "shm/completion.hpp"
@@ -43,7 +44,7 @@ enum VendorError : std::uint32_t {
   kCannotMap = 0x101,
   /// The kernel forbids process_vm_readv/writev on the peer; register memory of a SharedSegment.
   kCannotCopy = 0x102,
-  /// The peer's process has ended.
+  /// The peer's process has ended, or closed its device.
   kPeerDied = 0x103,
   /// The peer destroyed or reset its queue pair, or never connected it.
   kPeerClosed = 0x104,
@@ -81,15 +82,23 @@ class DeferredQueue {
 };
 
 struct QueuePair {
-  QueuePair(OwnSegment& own_segment, Agent& device_agent, const ibv_qp_init_attr& attributes,
-            std::uint32_t index);
+  QueuePair(OwnSegment& own_segment, Agent& device_agent, const ibv_qp_init_attr& attributes);
   ~QueuePair();
+
+  /// Lets go of regions that the peer deregistered. Under the send lock.
+  void forget_dead_regions() noexcept {
+    if (region != nullptr && !region->is_live()) region = nullptr;
+    if (window.remote != nullptr && !window.remote->is_live()) window = {};
+  }
 
   /// First member, so that the device finds itself again from the ibv_qp that it handed out.
   ibv_qp verbs{};
   OwnSegment& own;
   Agent& agent;
-  QueuePairEntry* entry = nullptr;
+  const IndexLease index;
+  /// Empty with a shared receive queue.
+  std::optional<RingLease> receives;
+  QueuePairEntry* const entry;
   CompletionQueueEntry* send_cq = nullptr;
 
   // Set by the connection.
@@ -114,6 +123,8 @@ struct QueuePair {
   std::uint64_t posted = 0;
   const Translation* region = nullptr;
   WriteWindow window;
+  /// What the dead peer held of this pair was recovered.
+  bool recovered = false;
   std::uint32_t vendor_error = 0;
   /// Status of the next request that fails because the pair is broken.
   ibv_wc_status next_failure = IBV_WC_WR_FLUSH_ERR;
@@ -148,6 +159,10 @@ void deliver(QueuePair& qp, const Completion& completion) noexcept;
 void break_pair(QueuePair& qp, ibv_wc_status first) noexcept;
 /// Executes deferred work until it is empty or has to wait. Under the send lock.
 void run_deferred(QueuePair& qp) noexcept;
+
+/// Frees, once, what a peer that died held of the pair's queues. True when it had taken a receive
+/// out and not completed it; `wr_id` names it. Under the send lock.
+bool recover_from_death(QueuePair& qp, std::uint64_t& wr_id) noexcept;
 
 /// Completes all receives of the pair's own queue as flushed. Any thread of the owner.
 void flush_receives(QueuePair& qp) noexcept;

@@ -2,79 +2,87 @@
 // The owner's side of a control segment: its memory file, its indices, and space for rings.
 #pragma once
 
-#include <deque>
-#include <map>
 #include <mutex>
-#include <vector>
 
 #include "shm/address.hpp"
+#include "shm/arena.hpp"
+#include "shm/descriptor.hpp"
+#include "shm/index_pool.hpp"
 #include "shm/layout.hpp"
 
 namespace dtutils::shm {
 
-/// Hands out indices below a bound, the longest unused one first, so that an index (and with its
-/// generation, a key) comes back as late as possible. Setup only; the caller locks.
-class IndexPool {
+class OwnSegment;
+
+/// An index of one of the tables, given back at the end. Setup only.
+class IndexLease {
  public:
-  explicit IndexPool(std::uint32_t bound) : bound_(bound) {}
-  /// Throws Error when all are in use; `what` names them.
-  std::uint32_t take(const char* what);
-  void give(std::uint32_t index) { free_.push_back(index); }
+  IndexLease(OwnSegment& own, IndexPool& pool);
+  IndexLease(const IndexLease&) = delete;
+  IndexLease& operator=(const IndexLease&) = delete;
+  ~IndexLease();
+  std::uint32_t get() const noexcept { return index_; }
 
  private:
-  std::uint32_t bound_;
-  std::uint32_t used_ = 0;
-  std::deque<std::uint32_t> free_;
+  OwnSegment& own_;
+  IndexPool& pool_;
+  const std::uint32_t index_;
 };
 
-/// Owns the memory file, the doorbell pipe and the mapping. Setup only, any thread.
+/// Zeroed space for at least `slots` slots (rounded up to a power of two), given back at the end.
+/// Throws Error when the arena is full. Setup only.
+class RingLease {
+ public:
+  RingLease(OwnSegment& own, std::uint32_t slots, std::uint32_t slot_size);
+  RingLease(const RingLease&) = delete;
+  RingLease& operator=(const RingLease&) = delete;
+  ~RingLease();
+  const RingPlace& place() const noexcept { return place_; }
+
+ private:
+  std::uint64_t bytes() const noexcept;
+
+  OwnSegment& own_;
+  RingPlace place_{};
+};
+
+/// Owns the memory file, its pipes and the mapping. Setup only, any thread.
 class OwnSegment {
  public:
   OwnSegment();
   OwnSegment(const OwnSegment&) = delete;
   OwnSegment& operator=(const OwnSegment&) = delete;
-  ~OwnSegment();
 
   ControlSegment& shared() const noexcept { return *segment_; }
   const Address& address() const noexcept { return address_; }
-  int doorbell_read_fd() const noexcept { return doorbell_[0]; }
-  int doorbell_write_fd() const noexcept { return doorbell_[1]; }
+  const Pipe& doorbell() const noexcept { return doorbell_; }
 
-  /// Zeroed space for at least `slots` slots (a power of two); throws Error when the arena is full.
-  RingPlace allocate_ring(std::uint32_t slots, std::uint32_t slot_size);
-  void free_ring(const RingPlace& ring);
+  IndexLease take_region() { return {*this, regions_}; }
+  IndexLease take_queue_pair() { return {*this, queue_pairs_}; }
+  IndexLease take_completion_queue() { return {*this, completion_queues_}; }
+  IndexLease take_shared_receive_queue() { return {*this, shared_receive_queues_}; }
 
-  std::uint32_t take_region() { return locked_take(regions_, "memory regions"); }
-  std::uint32_t take_queue_pair() { return locked_take(queue_pairs_, "queue pairs"); }
-  std::uint32_t take_completion_queue() {
-    return locked_take(completion_queues_, "completion queues");
-  }
-  std::uint32_t take_shared_receive_queue() {
-    return locked_take(shared_receive_queues_, "shared receive queues");
-  }
-  void give_region(std::uint32_t index) { locked_give(regions_, index); }
-  void give_queue_pair(std::uint32_t index) { locked_give(queue_pairs_, index); }
-  void give_completion_queue(std::uint32_t index) { locked_give(completion_queues_, index); }
-  void give_shared_receive_queue(std::uint32_t index) {
-    locked_give(shared_receive_queues_, index);
-  }
+  // Around fork(2), see device.cpp.
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
 
  private:
-  std::uint32_t locked_take(IndexPool& pool, const char* what);
-  void locked_give(IndexPool& pool, std::uint32_t index);
+  friend class IndexLease;
+  friend class RingLease;
 
-  std::mutex mutex_;
-  int fd_ = -1;
-  int doorbell_[2] = {-1, -1};
+  Pipe doorbell_{"no pipe for the doorbell"};
+  Pipe life_{"no pipe for the sign of life"};
+  Descriptor file_;
+  Mapping mapping_;
   Address address_{};
   ControlSegment* segment_ = nullptr;
-  std::uint64_t arena_used_ = 0;
-  /// Rings given back, by size in bytes.
-  std::map<std::uint64_t, std::vector<std::uint64_t>> free_rings_;
-  IndexPool regions_{kMaxRegions};
-  IndexPool queue_pairs_{kMaxQueuePairs};
-  IndexPool completion_queues_{kMaxCompletionQueues};
-  IndexPool shared_receive_queues_{kMaxSharedReceiveQueues};
+
+  std::mutex mutex_;
+  Arena arena_{kArenaSize};
+  IndexPool regions_{kMaxRegions, "memory regions"};
+  IndexPool queue_pairs_{kMaxQueuePairs, "queue pairs"};
+  IndexPool completion_queues_{kMaxCompletionQueues, "completion queues"};
+  IndexPool shared_receive_queues_{kMaxSharedReceiveQueues, "shared receive queues"};
 };
 
 }  // namespace dtutils::shm

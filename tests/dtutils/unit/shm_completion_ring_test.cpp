@@ -18,8 +18,8 @@ constexpr std::uint64_t kLaps = std::uint64_t{1} << (64 - kLapShift);
 
 /// A ring in a segment of its own, which begins at lap `first_lap`.
 struct Ring {
-  Ring(std::uint32_t slots, std::uint64_t first_lap) {
-    queue.ring = own.allocate_ring(slots, sizeof(CompletionSlot));
+  Ring(std::uint32_t slots, std::uint64_t first_lap) : lease(own, slots, sizeof(CompletionSlot)) {
+    queue.ring = lease.place();
     queue.channel = {-1, 0};
     first = first_lap << queue.ring.shift;
     for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
@@ -34,6 +34,7 @@ struct Ring {
   std::uint64_t lap(std::uint64_t position) const { return position >> queue.ring.shift; }
 
   OwnSegment own;
+  RingLease lease;
   CompletionQueueEntry& queue = own.shared().completion_queues[0];
   std::uint64_t first = 0;
 };

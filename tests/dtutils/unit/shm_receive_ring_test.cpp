@@ -19,16 +19,18 @@ constexpr std::uint64_t kLaps = std::uint64_t{1} << (64 - kLapShift);
 constexpr std::uint32_t kSenders = 3;
 
 struct Rings {
-  Rings(std::uint32_t slots, std::uint64_t first_lap) {
+  Rings(std::uint32_t slots, std::uint64_t first_lap)
+      : receive_lease(own, slots, sizeof(ReceiveSlot) + 2 * sizeof(ReceiveSlot::Element)),
+        completion_lease(own, 64, sizeof(CompletionSlot)) {
     queue.max_sge = 2;
-    queue.ring = own.allocate_ring(slots, sizeof(ReceiveSlot) + 2 * sizeof(ReceiveSlot::Element));
+    queue.ring = receive_lease.place();
     first = first_lap << queue.ring.shift;
     for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
       segment.slot<ReceiveSlot>(queue.ring, i)->word.store(slot_word(first_lap, SlotState::kEmpty));
     }
     queue.tail_hint.store(first);
     queue.head_hint.store(first);
-    completions.ring = own.allocate_ring(64, sizeof(CompletionSlot));
+    completions.ring = completion_lease.place();
     completions.channel = {-1, 0};
     for (std::uint32_t i = 0; i < kSenders; ++i) {
       segment.queue_pairs[i].qp_num.store((1u << kIndexBits) | i);
@@ -51,6 +53,8 @@ struct Rings {
   }
 
   OwnSegment own;
+  RingLease receive_lease;
+  RingLease completion_lease;
   ControlSegment& segment = own.shared();
   ReceiveQueueEntry& queue = segment.receive_queues[0];
   CompletionQueueEntry& completions = segment.completion_queues[0];

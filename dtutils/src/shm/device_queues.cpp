@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// The shm device's completion channels, completion queues and shared receive queues.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include "dtutils/error.hpp"
+#include "shm/device.hpp"
+
+namespace dtutils::shm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+Clock::time_point after(milliseconds timeout) {
+  const auto now = Clock::now();
+  const auto most = std::chrono::floor<milliseconds>(Clock::time_point::max() - now);
+  return now + std::min(timeout, most);
+}
+
+/// For poll(2), which takes an int.
+int milliseconds_until(Clock::time_point end) {
+  const auto left = std::chrono::ceil<milliseconds>(end - Clock::now()).count();
+  return static_cast<int>(std::clamp<long>(left, 0, std::numeric_limits<int>::max()));
+}
+
+}  // namespace
+
+ibv_comp_channel* ShmDevice::create_comp_channel() {
+  auto channel = std::make_unique<Channel>();
+  channel->verbs.context = &context_;
+  channel->verbs.fd = channel->pipe.read_fd();
+  return &channel.release()->verbs;
+}
+
+void ShmDevice::destroy_comp_channel(ibv_comp_channel* channel) noexcept {
+  delete reinterpret_cast<Channel*>(channel);
+}
+
+ibv_cq* ShmDevice::wait_event(ibv_comp_channel* channel, milliseconds timeout) {
+  if (in_child()) {
+    throw Error("shm completion channel", "it belongs to the process that forked this one",
+                "open a device in the child", EOWNERDEAD);
+  }
+  const Clock::time_point end = after(timeout);
+  for (;;) {
+    pollfd waiting{channel->fd, POLLIN, 0};
+    const int ready = poll(&waiting, 1, milliseconds_until(end));
+    if (ready < 0 && errno != EINTR) {
+      throw Error("shm completion channel", "poll failed", "check that it is still open", errno);
+    }
+    std::uint32_t index;
+    if (ready > 0 && read(channel->fd, &index, sizeof index) == sizeof index) {
+      const std::scoped_lock lock(mutex_);
+      for (CompletionQueue* queue : completion_queues_) {
+        if (queue->index.get() == index) return &queue->verbs;
+      }
+    }
+    if (Clock::now() >= end) return nullptr;
+  }
+}
+
+CompletionQueue::CompletionQueue(OwnSegment& own, std::uint32_t depth, ibv_comp_channel* channel)
+    : segment(&own.shared()),
+      index(own.take_completion_queue()),
+      ring(own, depth, sizeof(CompletionSlot)),
+      entry(&segment->completion_queues[index.get()]) {
+  entry->ring = ring.place();
+  entry->channel = {-1, 0};
+  if (channel != nullptr) entry->channel = reinterpret_cast<Channel*>(channel)->pipe.name();
+  entry->overrun.store(0);
+  entry->tail_hint.store(0);
+  entry->head_hint.store(0);
+  entry->armed.store(0);
+  verbs.channel = channel;
+  verbs.cqe = static_cast<int>(ring.place().capacity());
+  verbs.handle = index.get();
+}
+
+ibv_cq* ShmDevice::create_cq(int depth, ibv_comp_channel* channel) {
+  if (depth < 1 || static_cast<std::uint32_t>(depth) > info_.max_completions) {
+    throw Error("shm completion queue", fmt::format("a depth of {} was asked for", depth),
+                fmt::format("ask for 1 to {}", info_.max_completions), EINVAL);
+  }
+  auto queue = std::make_unique<CompletionQueue>(own_, static_cast<std::uint32_t>(depth), channel);
+  queue->verbs.context = &context_;
+  const std::scoped_lock lock(mutex_);
+  completion_queues_.push_back(queue.get());
+  return &queue.release()->verbs;
+}
+
+void ShmDevice::destroy_cq(ibv_cq* raw) noexcept {
+  auto* queue = reinterpret_cast<CompletionQueue*>(raw);
+  {
+    const std::scoped_lock lock(mutex_);
+    std::erase(completion_queues_, queue);
+  }
+  delete queue;
+}
+
+void set_up(ReceiveQueueEntry& entry, const RingLease& ring, std::uint32_t max_sge,
+            std::uint32_t pd) noexcept {
+  entry.ring = ring.place();
+  entry.max_sge = max_sge;
+  entry.pd = pd;
+  entry.tail_hint.store(0);
+  entry.head_hint.store(0);
+}
+
+SharedReceiveQueue::SharedReceiveQueue(OwnSegment& own, std::uint32_t pd, std::uint32_t depth,
+                                       std::uint32_t max_sge)
+    : segment(&own.shared()),
+      index(own.take_shared_receive_queue()),
+      ring(own, depth, receive_slot_size(max_sge)),
+      entry(&segment->receive_queues[kMaxQueuePairs + index.get()]) {
+  set_up(*entry, ring, max_sge, pd);
+  verbs.handle = kMaxQueuePairs + index.get();
+}
+
+ibv_srq* ShmDevice::create_srq(ibv_pd* pd, ibv_srq_init_attr& attributes) {
+  const auto& asked = attributes.attr;
+  if (asked.max_wr < 1 || asked.max_wr > kMaxDepth || asked.max_sge > kMaxScatterGather) {
+    throw Error(
+        "shm shared receive queue",
+        fmt::format("{} receives of {} elements were asked for", asked.max_wr, asked.max_sge),
+        fmt::format("ask for 1 to {} receives of at most {} elements", kMaxDepth,
+                    kMaxScatterGather),
+        EINVAL);
+  }
+  auto queue = std::make_unique<SharedReceiveQueue>(own_, pd->handle, asked.max_wr,
+                                                    std::max(asked.max_sge, 1u));
+  queue->verbs.context = &context_;
+  queue->verbs.pd = pd;
+  attributes.attr.max_wr = static_cast<std::uint32_t>(queue->ring.place().capacity());
+  const std::scoped_lock lock(mutex_);
+  shared_receive_queues_.push_back(queue.get());
+  return &queue.release()->verbs;
+}
+
+void ShmDevice::destroy_srq(ibv_srq* raw) noexcept {
+  auto* queue = reinterpret_cast<SharedReceiveQueue*>(raw);
+  {
+    const std::scoped_lock lock(mutex_);
+    std::erase(shared_receive_queues_, queue);
+  }
+  delete queue;
+}
+
+}  // namespace dtutils::shm
