@@ -77,6 +77,11 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
   Team& team = core_->team();
   std::mutex mutex;
   std::exception_ptr first;
+  // Before the others are told, whose exceptions follow from this one.
+  const auto keep_first = [&](std::exception_ptr thrown) {
+    const std::scoped_lock lock(mutex);
+    first = first ? first : std::move(thrown);
+  };
   const auto worker = [&](std::uint32_t index) {
     Thread self(*this, core_->lanes().worker(index));
     try {
@@ -88,13 +93,11 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
       work(self);
       team.quiet_barrier(core_->lanes().worker(index));
     } catch (const std::exception& error) {
+      keep_first(std::current_exception());
       team.abort(std::string("a worker threw: ") + error.what());
-      const std::scoped_lock lock(mutex);
-      first = first ? first : std::current_exception();
     } catch (...) {
+      keep_first(std::current_exception());
       team.abort("a worker threw something that is no std::exception");
-      const std::scoped_lock lock(mutex);
-      first = first ? first : std::current_exception();
     }
   };
   std::vector<std::thread> threads;
