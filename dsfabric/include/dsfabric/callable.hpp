@@ -2,6 +2,8 @@
 // What may be called remotely: plain bytes that mean the same in another process.
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -32,7 +34,33 @@ concept NamedCallable = requires {
   { F::kCallName } -> std::convertible_to<std::string_view>;
 };
 
+/// How a callable may be called: f(), f(CallContext&), or f(CallContext&, std::byte* buffer,
+/// std::uint32_t bytes).
+template <class F>
+concept CallableRemotely = std::is_invocable_v<F&> || std::is_invocable_v<F&, CallContext&> ||
+    std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>;
+
 namespace detail {
+
+/// Gives a callable that wraps a named one a name too: "name/r".
+template <class F, char kWhat>
+struct WrapperName {};
+template <NamedCallable F, char kWhat>
+struct WrapperName<F, kWhat> {
+ private:
+  static constexpr auto text() {
+    constexpr std::string_view name = F::kCallName;
+    std::array<char, name.size() + 2> joined{};
+    for (std::size_t i = 0; i < name.size(); ++i) joined[i] = name[i];
+    joined[name.size()] = '/';
+    joined[name.size() + 1] = kWhat;
+    return joined;
+  }
+  static constexpr auto kText = text();
+
+ public:
+  static constexpr std::string_view kCallName{kText.data(), kText.size()};
+};
 
 /// One assertion a reason, so that the compiler's first line says what to change.
 template <class F>
@@ -47,6 +75,10 @@ constexpr void check_callable() {
   static_assert(sizeof(F) <= kMaxCallable,
                 "cariama: the captures of a remote call are too large (kMaxCallable). Pass the "
                 "data with call_buffer.");
+  static_assert(
+      CallableRemotely<F>,
+      "cariama: a remote callable is called with nothing, or with (CallContext&), or with "
+      "(CallContext&, std::byte* buffer, std::uint32_t bytes). Capture other values.");
   static_assert(alignof(F) <= 8, "cariama: captures aligned to more than 8 bytes cannot travel.");
 }
 
@@ -78,7 +110,8 @@ struct Registration {
 
 }  // namespace detail
 
-/// The index of a callable's type; using it anywhere in the program is what registers the type.
+/// The index of a callable's type; using it anywhere in the program is what registers the type. Ask
+/// after FunctionTable::instance().
 template <RemoteCallable F>
 std::uint32_t function_index() noexcept {
   return detail::Registration<F>::slot.index();

@@ -2,17 +2,17 @@
 // The family of remote calls (Seriema, Table 1), written once over any channel.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <span>
 #include <type_traits>
-#include <utility>
 
+#include "dsfabric/broadcast.hpp"
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/call_record.hpp"
+#include "dsfabric/call_wrappers.hpp"
 #include "dsfabric/callable.hpp"
 #include "dsfabric/return_slot.hpp"
 
@@ -28,67 +28,36 @@ concept CallChannel = requires(C& channel, ThreadId to, std::uint32_t bytes,
   /// Makes the record of the last reserve known to the peer. With `sent`, that Synchronizer is
   /// decremented when the peer's device has it.
   { channel.commit(sent) } -> std::same_as<bool>;
-  /// The index that `function` of this program has at the peer.
+  /// The index that `function` of this program has at the peer. Asked before each reserve; throws
+  /// Error when there is no such thread, or no such function in its program.
   { channel.index_at(to, function) } -> std::same_as<std::uint32_t>;
+  /// What was posted here before a commit, the peer has before the record.
+  { channel.transmitter(to) } -> std::same_as<dtutils::Transmitter&>;
   { channel.fabric() } -> std::same_as<Fabric&>;
 };
 
-namespace detail {
-
-/// Gives the peer's waiting thread its result, from inside a handler. Any thread.
-void send_return(CallContext& call, const ReturnAddress& to, const void* value,
-                 std::uint32_t bytes) noexcept;
-void send_exception(CallContext& call, const ReturnAddress& to, const char* text) noexcept;
-
-template <class F>
-decltype(auto) run_callable(F& function, CallContext& call) {
-  if constexpr (std::is_invocable_v<F&, CallContext&>) {
-    return function(call);
-  } else {
-    return function();
-  }
-}
-
-/// call_return: runs the callable and sends its value home.
-template <class F>
-struct Returning {
-  F function;
-  ReturnAddress home;
-
-  void operator()(CallContext& call) {
-    using Result = decltype(run_callable(function, call));
-    try {
-      if constexpr (std::is_void_v<Result>) {
-        run_callable(function, call);
-        send_return(call, home, nullptr, 0);
-      } else {
-        const Result value = run_callable(function, call);
-        send_return(call, home, &value, sizeof value);
-      }
-    } catch (const std::exception& error) {
-      send_exception(call, home, error.what());
-    } catch (...) {
-      send_exception(call, home, "an exception that is no std::exception");
-    }
-  }
+/// Which thread of the destination's process fetches the buffer of a call.
+enum class ReadOn : std::uint8_t {
+  /// The destination itself, which waits for it.
+  kDestination,
+  /// A service thread; the destination goes on meanwhile, and runs the call afterwards.
+  kServiceThread,
 };
 
-template <class F>
-using CallResult = decltype(run_callable(std::declval<F&>(), std::declval<CallContext&>()));
-
-}  // namespace detail
-
 /// Mixed into a channel: `class Channel : public Calls<Channel>`. Every method answers false when
-/// the call was not made; then its Synchronizer has heard of it as failed. The callable is copied
-/// once, into registered memory. Owner thread of the channel only.
+/// the call was not made; then its Synchronizer or slot has heard of it as failed. The callable is
+/// copied once, into the memory that is sent. `sent` is decremented when the peer has the call,
+/// which says nothing about its execution; a ReturnSlot or ExecutionSlots tells of that.
+///
+/// A callable that throws where nobody waits for its result (call, call_buffer without a slot,
+/// broadcast without slots) throws out of progress() there. Owner thread of the channel only.
 template <class Channel>
 class Calls {
  public:
-  /// Thread `to` runs `function()`, or `function(CallContext&)`. `sent` is decremented when the
-  /// peer has the call, which says nothing about its execution.
+  /// Thread `to` runs `function()`, or `function(CallContext&)`.
   template <class F>
   [[nodiscard]] bool call(ThreadId to, const F& function, dtutils::Synchronizer* sent = nullptr) {
-    return call_buffer(to, function, {}, sent);
+    return call_buffer(to, function, std::span<const std::byte>(), sent);
   }
 
   /// Thread `to` runs `function(CallContext&, std::byte* buffer, std::uint32_t bytes)`; the buffer
@@ -96,34 +65,150 @@ class Calls {
   template <class F>
   [[nodiscard]] bool call_buffer(ThreadId to, const F& function, std::span<const std::byte> buffer,
                                  dtutils::Synchronizer* sent = nullptr) {
-    detail::check_callable<F>();
-    static_assert(CallChannel<Channel>);
-    const auto bytes = static_cast<std::uint32_t>(sizeof(F) + buffer.size());
-    std::byte* space = channel().reserve(to, record_size(bytes));
-    if (space == nullptr) return refused(sent);
-    const RecordHeader header{channel().index_at(to, function_index<F>()), bytes};
-    std::memcpy(space, &header, sizeof header);
-    std::memcpy(space + sizeof header, static_cast<const void*>(&function), sizeof(F));
-    if (!buffer.empty()) {
-      std::memcpy(space + sizeof header + sizeof(F), buffer.data(), buffer.size());
-    }
-    return channel().commit(sent);
+    return put(to, function, buffer) ? channel().commit(sent) : refused(sent);
   }
 
-  /// Thread `to` runs `function()` and its value arrives in `slot`, whose get() waits for it.
+  /// The same; `from` is first written (RDMA write) to the beginning of `into`, memory of `to`'s
+  /// process, and `buffer` points there. `from` must stay as it is until `sent` is decremented.
+  template <class F>
+  [[nodiscard]] bool call_buffer(ThreadId to, const F& function, dtutils::LocalBuffer from,
+                                 const dtutils::RemoteMemoryLocator& into,
+                                 dtutils::Synchronizer* sent = nullptr) {
+    const detail::AtDestination<F> wrapped(function, into.address, from.length);
+    if (!put(to, wrapped, {})) return refused(sent);
+    // One queue pair carries both, so the bytes are there before the call. When the write is
+    // refused the Transmitter is broken, and the commit says so.
+    return channel().transmitter(to).write(from, into.part(0, from.length)) ? channel().commit(sent)
+                                                                            : abandon(sent);
+  }
+
+  /// The same; `buffer`, registered memory of this process, is read (RDMA read) by the peer into
+  /// memory of its own. It must stay as it is until `executed` has been told.
+  template <class F>
+  [[nodiscard]] bool call_buffer(ThreadId to, const F& function, const dtutils::RDMAMemory& buffer,
+                                 ReturnSlot<void>& executed, ReadOn where = ReadOn::kDestination) {
+    detail::check_callable<F>();
+    dtutils::RemoteMemoryLocator from = buffer.remote();
+    from.process = channel().fabric().process().value;
+    if (where == ReadOn::kDestination || to.is_service()) {
+      return tied(to, executed, detail::ReadBuffer<F>(function, from, executed.address()));
+    }
+    return tied(ThreadId::service_of(to.process), executed,
+                detail::ReadAside<F>(function, to, from, executed.address()));
+  }
+
+  /// Thread `to` runs `function()` and its value arrives in `slot`, whose get() waits for it. With
+  /// a ReturnSlot<void>: only the news that it was executed.
   template <class F>
   [[nodiscard]] bool call_return(ThreadId to, const F& function,
                                  ReturnSlot<detail::CallResult<F>>& slot) {
-    slot.expect(to.process);
-    if (call(to, detail::Returning<F>{function, slot.address()})) return true;
-    slot.synchronizer().fail();
-    return false;
+    detail::check_callable<F>();
+    return tied(to, slot, detail::Returning<F>(function, slot.address()));
+  }
+
+  /// All workers of the job, this one too, run `function()` or `function(CallContext&)`. The calls
+  /// travel along a binomial tree of workers, as messages; a process that is gone is left out. With
+  /// `executed`, each worker tells when it has run it.
+  template <class F>
+  [[nodiscard]] bool broadcast(const F& function, ExecutionSlots* executed = nullptr) {
+    return broadcast_buffer(function, std::span<const std::byte>(), executed);
+  }
+
+  /// The same for `function(CallContext&, std::byte* buffer, std::uint32_t bytes)`, with the buffer
+  /// in the call.
+  template <class F>
+  [[nodiscard]] bool broadcast_buffer(const F& function, std::span<const std::byte> buffer,
+                                      ExecutionSlots* executed = nullptr) {
+    detail::check_callable<F>();
+    Fabric& fabric = channel().fabric();
+    return start(executed, detail::Broadcast<F>(function, detail::tree_of(fabric, executed)),
+                 buffer);
+  }
+
+  /// The same; `from` is written into the `into` of each worker, by its parent in the tree, before
+  /// the callable runs there. `from` may be the own `into`. It must stay as it is until `executed`
+  /// has been told by all.
+  template <class F>
+  [[nodiscard]] bool broadcast_buffer(const F& function, const dtutils::RDMAMemory& from,
+                                      SymmetricBuffer& into, std::uint32_t bytes,
+                                      ExecutionSlots& executed) {
+    detail::check_callable<F>();
+    Fabric& fabric = channel().fabric();
+    const detail::Tree tree = detail::tree_of(fabric, &executed);
+    const ThreadId root = fabric.thread_of_rank(tree.root);
+    if (!detail::write_to(fabric, from.local(0, bytes), into, root)) return refused(executed);
+    return start(&executed, detail::BroadcastWritten<F>(function, tree, into.there(root), bytes),
+                 {});
+  }
+
+  /// The same; each worker reads `buffer` from this process into memory of its own. It must stay as
+  /// it is until `executed` has been told by all.
+  template <class F>
+  [[nodiscard]] bool broadcast_buffer(const F& function, const dtutils::RDMAMemory& buffer,
+                                      ExecutionSlots& executed) {
+    detail::check_callable<F>();
+    Fabric& fabric = channel().fabric();
+    dtutils::RemoteMemoryLocator from = buffer.remote();
+    from.process = fabric.process().value;
+    return start(&executed,
+                 detail::BroadcastRead<F>(function, detail::tree_of(fabric, &executed), from), {});
   }
 
  private:
   Channel& channel() noexcept { return static_cast<Channel&>(*this); }
+
+  /// Reserves and fills in a record; false: it cannot be sent.
+  template <class F>
+  bool put(ThreadId to, const F& function, std::span<const std::byte> extra) {
+    detail::check_callable<F>();
+    static_assert(CallChannel<Channel>);
+    const std::uint32_t index = channel().index_at(to, function_index<F>());
+    const auto bytes = static_cast<std::uint32_t>(sizeof(F) + extra.size());
+    std::byte* const space = channel().reserve(to, record_size(bytes));
+    if (space == nullptr) return false;
+    const RecordHeader header{index, bytes};
+    std::memcpy(space, &header, sizeof header);
+    std::memcpy(space + sizeof header, static_cast<const void*>(&function), sizeof(F));
+    if (!extra.empty()) {
+      std::memcpy(space + sizeof header + sizeof(F), extra.data(), extra.size());
+    }
+    return true;
+  }
+  /// Sends a call whose end `slot` is told of.
+  template <class T, class F>
+  bool tied(ThreadId to, ReturnSlot<T>& slot, const F& wrapped) {
+    if (!slot.expect(to.process)) return false;
+    bool sent = false;
+    // Also when call() throws: nothing may stay tied then.
+    const struct Refusal {
+      ReturnSlot<T>& slot;
+      const bool& sent;
+      ~Refusal() {
+        if (!sent) slot.refuse();
+      }
+    } refusal{slot, sent};
+    sent = call(to, wrapped);
+    return sent;
+  }
+  template <class F>
+  bool start(ExecutionSlots* executed, const F& wrapped, std::span<const std::byte> extra) {
+    const ThreadId root = channel().fabric().thread_of_rank(wrapped.tree.root);
+    if (executed != nullptr) executed->expect();
+    if (call_buffer(root, wrapped, extra)) return true;
+    if (executed != nullptr) executed->refuse();
+    return false;
+  }
+  bool abandon(dtutils::Synchronizer* sent) noexcept {
+    (void)channel().commit(sent);
+    return false;
+  }
   static bool refused(dtutils::Synchronizer* sent) noexcept {
     if (sent != nullptr) sent->fail();
+    return false;
+  }
+  static bool refused(ExecutionSlots& executed) noexcept {
+    executed.expect();
+    executed.refuse();
     return false;
   }
 };

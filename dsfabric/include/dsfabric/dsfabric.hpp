@@ -2,13 +2,17 @@
 // The whole layer: what an application includes.
 #pragma once
 
+#include "dsfabric/broadcast.hpp"
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/call_record.hpp"
+#include "dsfabric/call_wrappers.hpp"
 #include "dsfabric/callable.hpp"
 #include "dsfabric/calls.hpp"
 #include "dsfabric/config.hpp"
+#include "dsfabric/execution_slots.hpp"
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/function_table.hpp"
+#include "dsfabric/global_ptr.hpp"
 #include "dsfabric/ids.hpp"
 #include "dsfabric/message.hpp"
 #include "dsfabric/peer_failed.hpp"
@@ -17,4 +21,5 @@
 #include "dsfabric/return_slot.hpp"
 #include "dsfabric/send_channel.hpp"
 #include "dsfabric/send_space.hpp"
+#include "dsfabric/symmetric_buffer.hpp"
 #include "dsfabric/thread.hpp"

@@ -25,7 +25,7 @@ class FunctionSlot {
   FunctionSlot(const FunctionSlot&) = delete;
   FunctionSlot& operator=(const FunctionSlot&) = delete;
 
-  /// What travels. Fixed at the first use of the table; valid in main and later.
+  /// What travels. Given at the first FunctionTable::instance(), which join() asks for.
   std::uint32_t index() const noexcept { return index_; }
   std::string_view name() const noexcept { return name_; }
   bool named_by_user() const noexcept { return named_by_user_; }

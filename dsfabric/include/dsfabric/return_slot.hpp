@@ -44,7 +44,10 @@ struct ReturnAddress {
 /// Made once and used for many calls, one after the other. Owner thread only; the fabric outlives
 /// it. It must not be destroyed while a call is pending.
 template <class T>
-requires(std::is_void_v<T> || std::is_trivially_copyable_v<T>) class ReturnSlot {
+class ReturnSlot {
+  static_assert(std::is_void_v<T> || std::is_trivially_copyable_v<T>,
+                "cariama: the result of a remote call must be plain data (trivially copyable): no "
+                "std::string or std::vector. Return the values, or answer by call_buffer.");
   using Word = dtutils::Synchronizer;
   static constexpr std::uint32_t word_offset() {
     if constexpr (std::is_void_v<T>) {
@@ -66,11 +69,20 @@ requires(std::is_void_v<T> || std::is_trivially_copyable_v<T>) class ReturnSlot 
   ReturnSlot(const ReturnSlot&) = delete;
   ReturnSlot& operator=(const ReturnSlot&) = delete;
 
-  /// Prepares for one more call; `tied` keeps it tied to the life of the peer until get() returns.
-  void expect(ProcessId peer) {
+  /// Prepares for one more call, which is tied to the life of the peer until get() returns. False:
+  /// the peer is gone, the call must not be made, and get() will say so.
+  bool expect(ProcessId peer) noexcept {
+    tied_.reset();
     *failure_ = {};
-    word_->expect(1);
+    word_ = new (word_) Word(1);
     tied_.emplace(fabric_, peer, *word_);
+    return static_cast<bool>(*tied_);
+  }
+  /// The call was not made after all.
+  void refuse() noexcept {
+    // Untied first: only one of the two may fail what is pending.
+    tied_.reset();
+    if (!word_->done()) word_->fail();
   }
   detail::ReturnAddress address() const {
     return {memory_.remote(), word_offset(), kFailureOffset};
@@ -91,11 +103,8 @@ requires(std::is_void_v<T> || std::is_trivially_copyable_v<T>) class ReturnSlot 
 
  private:
   [[noreturn]] void throw_failure() {
-    // A failed Synchronizer stays failed, so the next call begins with a new one.
-    const CallFailure failure = *failure_;
-    word_ = new (word_) Word(0);
-    if (failure.thrown) {
-      throw dtutils::Error("remote call", failure.text.data(),
+    if (failure_->thrown) {
+      throw dtutils::Error("remote call", failure_->text.data(),
                            "the callable threw; see its own code");
     }
     throw dtutils::Error("remote call", "its process is gone, or refused it",

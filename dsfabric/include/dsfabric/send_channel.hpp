@@ -27,6 +27,7 @@ class SendChannel : public Calls<SendChannel> {
   std::byte* reserve(ThreadId to, std::uint32_t bytes);
   bool commit(dtutils::Synchronizer* sent) noexcept;
   std::uint32_t index_at(ThreadId to, std::uint32_t function) const;
+  dtutils::Transmitter& transmitter(ThreadId to);
   Fabric& fabric() const noexcept { return fabric_; }
 
  private:

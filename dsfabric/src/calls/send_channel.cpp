@@ -23,10 +23,6 @@ bool run_message(void*, const Incoming& message) {
 }  // namespace
 
 std::byte* SendChannel::reserve(ThreadId to, std::uint32_t bytes) {
-  if (!to.is_service() && !fabric_.exists(to)) {
-    throw dtutils::Error(fmt::format("call to thread {}", to), "this job has no such thread",
-                         "ask Fabric::thread_of_rank or Thread::neighbour for one");
-  }
   to_ = to;
   space_.emplace(fabric_, to.process, bytes);
   return *space_ ? space_->payload() : nullptr;
@@ -38,8 +34,37 @@ bool SendChannel::commit(dtutils::Synchronizer* sent) noexcept {
   return done;
 }
 
+dtutils::Transmitter& SendChannel::transmitter(ThreadId to) {
+  return fabric_.transmitter(to.process);
+}
+
 std::uint32_t SendChannel::index_at(ThreadId to, std::uint32_t function) const {
-  const std::uint32_t index = fabric_.core().call_tables().index_at(to.process.value, function);
+  const bool known = to.is_service() ? to.process.value < fabric_.processes() : fabric_.exists(to);
+  if (!known) {
+    throw dtutils::Error(fmt::format("call to thread {}", to), "this job has no such thread",
+                         "ask Fabric::thread_of_rank or Thread::neighbour for one");
+  }
+  return detail::index_at(fabric_, to, function);
+}
+
+namespace detail {
+
+bool send_record(Fabric& fabric, ThreadId to, std::uint32_t function, const void* callable,
+                 std::uint32_t size, std::span<const std::byte> extra) {
+  const auto bytes = static_cast<std::uint32_t>(size + extra.size());
+  SendSpace space(fabric, to.process, record_size(bytes));
+  if (!space) return false;
+  const RecordHeader header{index_at(fabric, to, function), bytes};
+  std::memcpy(space.payload(), &header, sizeof header);
+  std::memcpy(space.payload() + sizeof header, callable, size);
+  if (!extra.empty()) {
+    std::memcpy(space.payload() + sizeof header + size, extra.data(), extra.size());
+  }
+  return space.commit(MessageKind::kCall, to);
+}
+
+std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function) {
+  const std::uint32_t index = fabric.core().call_tables().index_at(to.process.value, function);
   if (index == FunctionTable::kAbsent) {
     const FunctionSlot& slot = FunctionTable::instance().slot(function);
     throw dtutils::Error(fmt::format("call to thread {}", to),
@@ -48,6 +73,8 @@ std::uint32_t SendChannel::index_at(ThreadId to, std::uint32_t function) const {
   }
   return index;
 }
+
+}  // namespace detail
 
 void install_calls(Fabric& fabric) {
   const FunctionTable& table = FunctionTable::instance();

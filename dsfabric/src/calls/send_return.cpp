@@ -1,87 +1,108 @@
 // SPDX-License-Identifier: MIT
-// The way home of a result: one inline write where it fits, a message where it does not.
+// The way home of a result: RDMA writes into the slot, inline where it fits.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "dsfabric/calls.hpp"
-#include "dsfabric/send_channel.hpp"
+#include "dsfabric/call_wrappers.hpp"
+#include "dsfabric/send_space.hpp"
 
 namespace dsfabric::detail {
 namespace {
 
 using dtutils::LocalBuffer;
 using dtutils::Synchronizer;
+using dtutils::Transmitter;
 
-/// Value and word in one write; the device says whether that is in order.
-bool write_together(dtutils::Transmitter& peer, const ReturnAddress& to, const void* value,
-                    std::uint32_t bytes) noexcept {
-  std::array<std::byte, 1024> joined;
-  const std::uint32_t total = to.word_offset + sizeof(Synchronizer::kDoneWord);
-  if (total > std::min<std::size_t>(peer.queue_pair().max_inline(), joined.size())) return false;
-  if (bytes != 0) std::memcpy(joined.data(), value, bytes);
-  std::memcpy(joined.data() + to.word_offset, &Synchronizer::kDoneWord, 8);
-  if (bytes == 0 ||
-      peer.queue_pair().device().data_in_order(peer.queue_pair().raw(), IBV_WR_RDMA_WRITE)) {
-    return peer.write(LocalBuffer{joined.data(), total, 0}, to.slot.part(0, total),
-                      dtutils::kInlined);
-  }
-  // Two writes of one queue pair arrive in the order of their posts.
-  return peer.write(LocalBuffer{joined.data(), bytes, 0}, to.slot.part(0, bytes),
-                    dtutils::kInlined) &&
-         peer.write(LocalBuffer{joined.data() + to.word_offset, 8, 0},
-                    to.slot.part(to.word_offset, 8), dtutils::kInlined);
+/// One operation, which failed.
+constexpr std::uint64_t kFailedWord = std::uint64_t{1} << 32;
+
+bool write_inline(Transmitter& peer, void* bytes, std::uint32_t length,
+                  const dtutils::RemoteMemoryLocator& to) noexcept {
+  return peer.write(LocalBuffer{bytes, length, 0}, to, dtutils::kInlined);
 }
 
-/// Runs at home: puts the bytes where they belong, then tells the waiter.
-struct Arrival {
-  std::uint64_t target;
-  std::uint64_t word;
-  std::uint32_t failed;
+bool write_word(Transmitter& peer, std::uint64_t value,
+                const dtutils::RemoteMemoryLocator& to) noexcept {
+  return write_inline(peer, &value, sizeof value, to);
+}
 
-  void operator()(CallContext&, const std::byte* value, std::uint32_t bytes) const noexcept {
-    std::memcpy(reinterpret_cast<void*>(target), value, bytes);
-    auto* synchronizer = std::launder(reinterpret_cast<Synchronizer*>(word));
-    failed != 0 ? synchronizer->fail() : synchronizer->decrement();
+/// Value and word in one write, where the device keeps the order of its bytes. False: not done.
+bool write_together(Transmitter& peer, const ReturnAddress& to, const void* value,
+                    std::uint32_t bytes) noexcept {
+  std::array<std::byte, kInlineMessage> joined;
+  const std::uint32_t total = to.word_offset + sizeof(Synchronizer::kDoneWord);
+  if (total > std::min<std::size_t>(peer.queue_pair().max_inline(), joined.size()) ||
+      !peer.queue_pair().device().data_in_order(peer.queue_pair().raw(), IBV_WR_RDMA_WRITE)) {
+    return false;
   }
-};
+  std::memcpy(joined.data(), value, bytes);
+  std::memset(joined.data() + bytes, 0, to.word_offset - bytes);
+  std::memcpy(joined.data() + to.word_offset, &Synchronizer::kDoneWord, 8);
+  return write_inline(peer, joined.data(), total, to.slot.part(0, total));
+}
 
-bool send_arrival(CallContext& call, const Arrival& arrival, const void* value,
-                  std::uint32_t bytes) {
-  SendChannel channel(call.fabric);
-  return channel.call_buffer(ThreadId::service_of(call.source.process), arrival,
-                             std::span(static_cast<const std::byte*>(value), bytes));
+bool write_value(Fabric& fabric, Transmitter& peer, const dtutils::RemoteMemoryLocator& to,
+                 const void* value, std::uint32_t bytes) {
+  if (bytes <= peer.queue_pair().max_inline()) {
+    return write_inline(peer, const_cast<void*>(value), bytes, to.part(0, bytes));
+  }
+  dtutils::RDMAMemory memory = fabric.general_allocator().allocate(bytes);
+  std::memcpy(memory.data(), value, bytes);
+  const bool posted = peer.write(memory.local(0, bytes), to.part(0, bytes));
+  return peer.recycle(memory) && posted;
 }
 
 }  // namespace
 
-void send_return(CallContext& call, const ReturnAddress& to, const void* value,
+void send_word(Fabric& fabric, ProcessId home, const dtutils::RemoteMemoryLocator& word,
+               bool failed) noexcept {
+  // When the peer is gone, nobody is left to tell.
+  (void)write_word(fabric.transmitter(home), failed ? kFailedWord : Synchronizer::kDoneWord, word);
+}
+
+void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, const void* value,
                  std::uint32_t bytes) noexcept {
-  const ProcessId home{call.source.process};
   try {
-    dtutils::Transmitter& peer = call.fabric.transmitter(home);
-    call.fabric.make_room(peer);
-    if (write_together(peer, to, value, bytes) || peer.broken()) return;
-    const std::uint64_t at = to.slot.address;
-    // When the caller is gone, nobody is left to tell.
-    [[maybe_unused]] const bool sent =
-        send_arrival(call, {at, at + to.word_offset, 0}, value, bytes);
+    Transmitter& peer = fabric.transmitter(home);
+    fabric.make_room(peer);
+    // Two writes of one queue pair arrive in the order of their posts.
+    if (bytes != 0 && (write_together(peer, to, value, bytes) ||
+                       !write_value(fabric, peer, to.slot, value, bytes))) {
+      return;
+    }
+    (void)write_word(peer, Synchronizer::kDoneWord, to.slot.part(to.word_offset, 8));
   } catch (const std::exception& error) {
-    send_exception(call, to, error.what());
+    send_exception(fabric, home, to, error.what());
   }
 }
 
-void send_exception(CallContext& call, const ReturnAddress& to, const char* text) noexcept {
+void send_exception(Fabric& fabric, ProcessId home, const ReturnAddress& to,
+                    const char* text) noexcept {
   CallFailure failure;
   failure.thrown = true;
   std::strncpy(failure.text.data(), text, failure.text.size() - 1);
-  const std::uint64_t at = to.slot.address;
-  try {
-    [[maybe_unused]] const bool sent = send_arrival(
-        call, {at + to.failure_offset, at + to.word_offset, 1}, &failure, sizeof failure);
-  } catch (const std::exception&) {
-    // The peer is gone, or this process has no memory left: the caller learns it by failure.
+  Transmitter& peer = fabric.transmitter(home);
+  const auto place = to.slot.part(to.failure_offset, sizeof failure);
+  if (write_inline(peer, &failure, sizeof failure, place)) {
+    (void)write_word(peer, kFailedWord, to.slot.part(to.word_offset, 8));
   }
+}
+
+dtutils::RDMAMemory read_buffer(Fabric& fabric, const dtutils::RemoteMemoryLocator& from) {
+  const ProcessId owner{from.process};
+  if (owner.value >= fabric.processes() || from.length >> 32 != 0) {
+    throw dtutils::Error("call_buffer", "the locator of its buffer makes no sense",
+                         "pass registered memory of less than 4 GiB");
+  }
+  const auto bytes = static_cast<std::uint32_t>(from.length);
+  dtutils::RDMAMemory memory = fabric.general_allocator().allocate(bytes);
+  if (!fabric.transmitter(owner).blocking_read(memory.local(0, bytes), from)) {
+    throw PeerFailed(owner, "reading the buffer of a call", fabric.failure_reason(owner));
+  }
+  return memory;
 }
 
 }  // namespace dsfabric::detail

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// How a call reaches all workers: along a binomial tree, each passing it on before it runs it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "dsfabric/call_wrappers.hpp"
+#include "dsfabric/execution_slots.hpp"
+#include "dsfabric/symmetric_buffer.hpp"
+
+namespace dsfabric::detail {
+
+/// A node's part of the tree: itself (`first`) and `count` - 1 workers after it, numbered from the
+/// root in the order of workers, which closes to a ring. It hands the upper half of what is left to
+/// its first worker, again and again: n workers are reached in log2(n) steps.
+struct Tree {
+  /// Where each worker tells that it has run the call; length 0: nowhere.
+  dtutils::RemoteMemoryLocator words;
+  /// Who broadcasts, as CallContext::source of every execution.
+  ThreadId origin;
+  std::uint32_t root;
+  std::uint32_t first;
+  std::uint32_t count;
+};
+
+/// The whole tree, from the calling worker, or for another thread from the first worker of its
+/// process.
+Tree tree_of(Fabric& fabric, const ExecutionSlots* executed) noexcept;
+ThreadId first_of(Fabric& fabric, const Tree& tree) noexcept;
+/// Writes to the piece of `to`; false when its process is gone.
+bool write_to(Fabric& fabric, dtutils::LocalBuffer from, const SymmetricBuffer& into, ThreadId to);
+/// Waits until what the calling thread wrote to the process has left its memory.
+void wait_for_writes(Fabric& fabric, ProcessId to) noexcept;
+void tell_executed(CallContext& call, const Tree& tree, bool failed) noexcept;
+
+/// Calls `send(part)` for each part that this node hands on. Whoever is gone is passed over.
+template <class Send>
+void hand_on(Tree tree, Send&& send) {
+  while (tree.count > 1) {
+    Tree part = tree;
+    const std::uint32_t kept = (tree.count + 1) / 2;
+    part.first = tree.first + kept;
+    part.count = tree.count - kept;
+    while (part.count != 0 && !send(part)) {
+      ++part.first;
+      --part.count;
+    }
+    tree.count = kept;
+  }
+}
+
+template <class Work>
+void run_and_tell(CallContext& call, const Tree& tree, Work&& work) {
+  CallContext original{call.fabric, tree.origin, call.worker};
+  if (tree.words.length == 0) return work(original);
+  bool failed = false;
+  try {
+    work(original);
+  } catch (...) {
+    failed = true;
+  }
+  tell_executed(call, tree, failed);
+}
+
+/// broadcast, and broadcast_buffer with the buffer in the call.
+template <class F>
+struct Broadcast : WrapperName<F, 'b'> {
+  Broadcast(const F& f, const Tree& whole) noexcept : function(f), tree(whole) {}
+  F function;
+  Tree tree;
+
+  void operator()(CallContext& call, std::byte* buffer, std::uint32_t bytes) {
+    hand_on(tree, [&](const Tree& part) {
+      const Broadcast next(function, part);
+      return send_record(call.fabric, first_of(call.fabric, part), function_index<Broadcast>(),
+                         &next, sizeof next, {buffer, bytes});
+    });
+    run_and_tell(call, tree, [&](CallContext& context) {
+      if constexpr (std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>) {
+        function(context, buffer, bytes);
+      } else {
+        run_callable(function, context);
+      }
+    });
+  }
+};
+
+/// broadcast_buffer by RDMA write; `there` is the receiving worker's SymmetricBuffer.
+template <class F>
+struct BroadcastWritten : WrapperName<F, 'd'> {
+  BroadcastWritten(const F& f, const Tree& whole, std::uint64_t object,
+                   std::uint32_t length) noexcept
+      : function(f), bytes(length), there(object), tree(whole) {}
+  F function;
+  std::uint32_t bytes;
+  std::uint64_t there;
+  Tree tree;
+
+  void operator()(CallContext& call) {
+    const auto& buffer = *reinterpret_cast<const SymmetricBuffer*>(there);
+    const dtutils::LocalBuffer mine = buffer.memory().local(0, bytes);
+    hand_on(tree, [&](const Tree& part) {
+      const ThreadId to = first_of(call.fabric, part);
+      const BroadcastWritten next(function, part, buffer.there(to), bytes);
+      const bool sent =
+          write_to(call.fabric, mine, buffer, to) &&
+          send_record(call.fabric, to, function_index<BroadcastWritten>(), &next, sizeof next);
+      // The callable may change the bytes.
+      if (sent) wait_for_writes(call.fabric, to.process);
+      return sent;
+    });
+    run_and_tell(call, tree,
+                 [&](CallContext& context) { function(context, buffer.data(), bytes); });
+  }
+};
+
+/// broadcast_buffer by RDMA read from the origin.
+template <class F>
+struct BroadcastRead : WrapperName<F, 'e'> {
+  BroadcastRead(const F& f, const Tree& whole, const dtutils::RemoteMemoryLocator& buffer) noexcept
+      : function(f), tree(whole), from(buffer) {}
+  F function;
+  Tree tree;
+  dtutils::RemoteMemoryLocator from;
+
+  void operator()(CallContext& call) {
+    hand_on(tree, [&](const Tree& part) {
+      const BroadcastRead next(function, part, from);
+      return send_record(call.fabric, first_of(call.fabric, part), function_index<BroadcastRead>(),
+                         &next, sizeof next);
+    });
+    run_and_tell(call, tree, [&](CallContext& context) {
+      const dtutils::RDMAMemory memory = read_buffer(call.fabric, from);
+      function(context, memory.data(), static_cast<std::uint32_t>(from.length));
+    });
+  }
+};
+
+}  // namespace dsfabric::detail

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// What travels around a user's callable: the way home of its result, where its buffer lies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "dsfabric/call_context.hpp"
+#include "dsfabric/callable.hpp"
+#include "dsfabric/return_slot.hpp"
+#include "dtutils/rdma_memory.hpp"
+
+namespace dsfabric::detail {
+
+/// Gives the waiting thread of `home` its result, by RDMA writes: inline where the value fits. What
+/// cannot be sent, the caller learns by the failure of this process. Any thread.
+void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, const void* value,
+                 std::uint32_t bytes) noexcept;
+void send_exception(Fabric& fabric, ProcessId home, const ReturnAddress& to,
+                    const char* text) noexcept;
+/// Ends the one operation that a Synchronizer of `home` waits for, by an inline RDMA write.
+void send_word(Fabric& fabric, ProcessId home, const dtutils::RemoteMemoryLocator& word,
+               bool failed) noexcept;
+/// Sends one record as a message, from inside a handler too. Throws as SendSpace. Any thread.
+bool send_record(Fabric& fabric, ThreadId to, std::uint32_t function, const void* callable,
+                 std::uint32_t size, std::span<const std::byte> extra = {});
+/// The index that a function of this program has at the peer. Throws Error when it has none. Any
+/// thread.
+std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function);
+/// Reads a buffer of the process that `from` names into registered memory of this one; polls, but
+/// serves nothing. Throws Error (no memory) or PeerFailed. Any thread.
+dtutils::RDMAMemory read_buffer(Fabric& fabric, const dtutils::RemoteMemoryLocator& from);
+
+template <class F>
+decltype(auto) run_callable(F& function, CallContext& call) {
+  if constexpr (std::is_invocable_v<F&, CallContext&>) {
+    return function(call);
+  } else {
+    return function();
+  }
+}
+
+template <class F>
+using CallResult = decltype(run_callable(std::declval<F&>(), std::declval<CallContext&>()));
+
+/// Runs `work()` and sends its value, or the text of its exception, to `home`.
+template <class Work>
+void run_and_return(CallContext& call, const ReturnAddress& to, Work&& work) {
+  const ProcessId home = call.source.process;
+  try {
+    if constexpr (std::is_void_v<decltype(work())>) {
+      work();
+      send_return(call.fabric, home, to, nullptr, 0);
+    } else {
+      const auto value = work();
+      send_return(call.fabric, home, to, &value, sizeof value);
+    }
+  } catch (const std::exception& error) {
+    send_exception(call.fabric, home, to, error.what());
+  } catch (...) {
+    send_exception(call.fabric, home, to, "an exception that is no std::exception");
+  }
+}
+
+/// call_return.
+template <class F>
+struct Returning : WrapperName<F, 'r'> {
+  Returning(const F& f, const ReturnAddress& to) noexcept : function(f), home(to) {}
+  F function;
+  ReturnAddress home;
+
+  void operator()(CallContext& call) {
+    run_and_return(call, home, [&]() -> decltype(auto) { return run_callable(function, call); });
+  }
+};
+
+/// call_buffer with a destination: the bytes were written there before this record was sent.
+template <class F>
+struct AtDestination : WrapperName<F, 'w'> {
+  AtDestination(const F& f, std::uint64_t at, std::uint32_t length) noexcept
+      : function(f), bytes(length), address(at) {}
+  F function;
+  std::uint32_t bytes;
+  std::uint64_t address;
+
+  void operator()(CallContext& call) {
+    function(call, reinterpret_cast<std::byte*>(address), bytes);
+  }
+};
+
+/// call_buffer by RDMA read, by the thread that runs the callable.
+template <class F>
+struct ReadBuffer : WrapperName<F, 's'> {
+  ReadBuffer(const F& f, const dtutils::RemoteMemoryLocator& buffer,
+             const ReturnAddress& to) noexcept
+      : function(f), from(buffer), home(to) {}
+  F function;
+  dtutils::RemoteMemoryLocator from;
+  ReturnAddress home;
+
+  void operator()(CallContext& call) {
+    run_and_return(call, home, [&] {
+      const dtutils::RDMAMemory memory = read_buffer(call.fabric, from);
+      function(call, memory.data(), static_cast<std::uint32_t>(from.length));
+    });
+  }
+};
+
+/// What a service thread has read for a worker of its own process.
+template <class F>
+struct HandOver : WrapperName<F, 'h'> {
+  HandOver(const F& f, dtutils::RDMAMemory* read, std::uint32_t length, ThreadId caller,
+           const ReturnAddress& to) noexcept
+      : function(f), bytes(length), source(caller), memory(read), home(to) {}
+  F function;
+  std::uint32_t bytes;
+  ThreadId source;
+  dtutils::RDMAMemory* memory;
+  ReturnAddress home;
+
+  void operator()(CallContext& call) {
+    // A pointer means something only when it comes from this process.
+    if (call.source.process != call.fabric.process()) return;
+    const std::unique_ptr<dtutils::RDMAMemory> owned(memory);
+    CallContext original{call.fabric, source, call.worker};
+    run_and_return(original, home, [&] { function(original, owned->data(), bytes); });
+  }
+};
+
+/// call_buffer by RDMA read in a service thread, which then hands the call to the worker.
+template <class F>
+struct ReadAside : WrapperName<F, 'a'> {
+  ReadAside(const F& f, ThreadId worker, const dtutils::RemoteMemoryLocator& buffer,
+            const ReturnAddress& address) noexcept
+      : function(f), to(worker), from(buffer), home(address) {}
+  F function;
+  ThreadId to;
+  dtutils::RemoteMemoryLocator from;
+  ReturnAddress home;
+
+  void operator()(CallContext& call) {
+    try {
+      const auto bytes = static_cast<std::uint32_t>(from.length);
+      auto memory = std::make_unique<dtutils::RDMAMemory>(read_buffer(call.fabric, from));
+      const HandOver<F> next(function, memory.get(), bytes, call.source, home);
+      if (!send_record(call.fabric, to, function_index<HandOver<F>>(), &next, sizeof next)) {
+        return send_exception(call.fabric, call.source.process, home, "its process is ending");
+      }
+      memory.release();
+    } catch (const std::exception& error) {
+      send_exception(call.fabric, call.source.process, home, error.what());
+    }
+  }
+};
+
+}  // namespace dsfabric::detail

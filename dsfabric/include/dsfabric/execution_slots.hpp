@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Where all workers tell that they have executed a broadcast.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "dsfabric/fabric.hpp"
+#include "dsfabric/pending_reply.hpp"
+#include "dtutils/rdma_memory.hpp"
+#include "dtutils/synchronizer.hpp"
+
+namespace dsfabric {
+
+/// One Synchronizer for each worker of the job, in registered memory, where that worker decrements
+/// it by an RDMA write. For one broadcast at a time. Owner thread only; the fabric outlives it.
+class ExecutionSlots {
+ public:
+  /// Throws Error when there is no registered memory left. Setup only.
+  explicit ExecutionSlots(Fabric& fabric);
+  ExecutionSlots(const ExecutionSlots&) = delete;
+  ExecutionSlots& operator=(const ExecutionSlots&) = delete;
+  ~ExecutionSlots();
+
+  /// Waits, serving incoming calls, until every worker has told, or its process has failed. Returns
+  /// the workers that have not executed it, as far as known: their process is gone, or the callable
+  /// threw there. When a process dies, calls that it should have passed on may be lost: a second
+  /// later, the workers that have not told by then are returned too.
+  std::vector<ThreadId> wait();
+
+  // What Calls needs: prepares for a broadcast; ends all because none was sent; the words.
+  void expect() noexcept;
+  void refuse() noexcept;
+  dtutils::RemoteMemoryLocator words() const noexcept { return memory_.remote(); }
+
+ private:
+  void renew();
+  dtutils::Synchronizer* word(std::uint32_t rank) const noexcept;
+
+  Fabric& fabric_;
+  dtutils::RDMAMemory memory_;
+  std::unique_ptr<std::optional<PendingReply>[]> tied_;
+  std::uint32_t failures_ = 0;
+};
+
+}  // namespace dsfabric

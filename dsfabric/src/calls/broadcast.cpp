@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// What broadcasts need beside their templates.
+#include "dsfabric/broadcast.hpp"
+
+#include "dsfabric/thread.hpp"
+
+namespace dsfabric {
+
+SymmetricBuffer::SymmetricBuffer(Thread& self, std::size_t bytes)
+    : fabric_(self.fabric()),
+      size_(bytes),
+      memory_(fabric_.general_allocator(self.zone()).allocate(bytes)) {
+  dtutils::RemoteMemoryLocator mine = memory_.remote();
+  mine.process = self.id().process.value;
+  all_ = self.all_gather(Place{mine, reinterpret_cast<std::uint64_t>(this)});
+}
+
+namespace detail {
+
+Tree tree_of(Fabric& fabric, const ExecutionSlots* executed) noexcept {
+  const Thread* const self = fabric.current_thread();
+  const ThreadId root = self != nullptr ? self->id() : ThreadId{fabric.process(), 0};
+  return {executed != nullptr ? executed->words() : dtutils::RemoteMemoryLocator{},
+          self != nullptr ? root : ThreadId::service_of(fabric.process()), fabric.rank_of(root), 0,
+          fabric.total_threads()};
+}
+
+ThreadId first_of(Fabric& fabric, const Tree& tree) noexcept {
+  return fabric.thread_of_rank((tree.root + tree.first) % fabric.total_threads());
+}
+
+bool write_to(Fabric& fabric, dtutils::LocalBuffer from, const SymmetricBuffer& into, ThreadId to) {
+  const dtutils::RemoteMemoryLocator& there = into.at(to);
+  if (to.process == fabric.process() &&
+      there.address == reinterpret_cast<std::uint64_t>(from.address)) {
+    return true;
+  }
+  dtutils::Transmitter& transmitter = fabric.transmitter(to.process);
+  fabric.make_room(transmitter);
+  return transmitter.write(from, there.part(0, from.length));
+}
+
+void wait_for_writes(Fabric& fabric, ProcessId to) noexcept {
+  dtutils::Transmitter& transmitter = fabric.transmitter(to);
+  // When it breaks, the device is done with the memory too.
+  (void)transmitter.wait(transmitter.tag());
+}
+
+void tell_executed(CallContext& call, const Tree& tree, bool failed) noexcept {
+  const std::uint32_t rank = call.fabric.rank_of(call.worker->id());
+  send_word(call.fabric, tree.origin.process, tree.words.part(rank * sizeof(std::uint64_t), 8),
+            failed);
+}
+
+}  // namespace detail
+}  // namespace dsfabric

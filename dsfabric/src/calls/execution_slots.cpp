@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// ExecutionSlots: words, their ties, and what becomes of them when a process dies.
+#include "dsfabric/execution_slots.hpp"
+
+#include <chrono>
+#include <new>
+#include <optional>
+
+namespace dsfabric {
+
+using dtutils::Synchronizer;
+
+ExecutionSlots::ExecutionSlots(Fabric& fabric)
+    : fabric_(fabric),
+      tied_(std::make_unique<std::optional<PendingReply>[]>(fabric.total_threads())) {
+  renew();
+}
+
+ExecutionSlots::~ExecutionSlots() = default;
+
+void ExecutionSlots::renew() {
+  memory_ = fabric_.general_allocator().allocate(fabric_.total_threads() * sizeof(Synchronizer));
+  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+    new (memory_.data() + rank * sizeof(Synchronizer)) Synchronizer(0);
+  }
+}
+
+Synchronizer* ExecutionSlots::word(std::uint32_t rank) const noexcept {
+  return std::launder(
+      reinterpret_cast<Synchronizer*>(memory_.data() + rank * sizeof(Synchronizer)));
+}
+
+void ExecutionSlots::expect() noexcept {
+  failures_ = fabric_.failures();
+  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+    tied_[rank].reset();
+    auto* const fresh = new (word(rank)) Synchronizer(1);
+    tied_[rank].emplace(fabric_, fabric_.thread_of_rank(rank).process, *fresh);
+  }
+}
+
+void ExecutionSlots::refuse() noexcept {
+  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+    // Untied first: only one of the two may fail what is pending.
+    tied_[rank].reset();
+    if (!word(rank)->done()) word(rank)->fail();
+  }
+}
+
+std::vector<ThreadId> ExecutionSlots::wait() {
+  constexpr std::chrono::seconds kPatience{1};
+  constexpr std::chrono::milliseconds kLook{20};
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> give_up;
+  std::vector<ThreadId> missing;
+  bool lost = false;
+  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+    auto outcome = Synchronizer::Outcome::kTimeout;
+    while ((outcome = word(rank)->wait_for(kLook)) == Synchronizer::Outcome::kTimeout) {
+      if (!give_up && fabric_.failures() != failures_) give_up = Clock::now() + kPatience;
+      if (give_up && Clock::now() >= *give_up) break;
+    }
+    tied_[rank].reset();
+    if (outcome != Synchronizer::Outcome::kDone) missing.push_back(fabric_.thread_of_rank(rank));
+    lost = lost || outcome == Synchronizer::Outcome::kTimeout;
+  }
+  if (lost) {
+    // Late news may still be written there: this memory serves nobody else any more.
+    alignas(dtutils::RDMAMemory) std::byte kept[sizeof(dtutils::RDMAMemory)];
+    new (kept) dtutils::RDMAMemory(memory_.part(0, memory_.size()));
+    renew();
+  }
+  return missing;
+}
+
+}  // namespace dsfabric

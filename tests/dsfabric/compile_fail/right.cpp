@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// Right: what the wrong ones should have been. It compiles, so the others fail for their own reason.
+#include "dsfabric/dsfabric.hpp"
+
+bool send(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
+  int number = 0;
+  dsfabric::ReturnSlot<int> slot(calls.fabric());
+  return calls.call(to, [number] { (void)number; }) &&
+         calls.call(to, [](dsfabric::CallContext& call) { (void)call; }) &&
+         calls.call_return(to, [number] { return number; }, slot);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+// Broadcasts: everybody once, with every kind of buffer, and what a dead process costs.
+#include <cstdlib>
+#include <set>
+
+#include "dsfabric/support/fork_job.hpp"
+#include "dtutils/wait.hpp"
+#include "support/catch.hpp"
+#include "support/random.hpp"
+#include "support/require.hpp"
+
+using namespace dsfabric;
+using support::ForkJob;
+using support::Member;
+using support::require;
+using support::require_equal;
+
+namespace {
+
+struct Ledger {
+  /// By worker.
+  std::atomic<std::uint64_t> calls[8];
+  std::atomic<std::uint64_t> wrong{0};
+};
+Ledger& ledger() {
+  static Ledger one;
+  return one;
+}
+std::uint64_t calls_of(Thread& self) { return ledger().calls[self.id().index].load(); }
+void count(CallContext& call) { ++ledger().calls[call.worker->id().index]; }
+
+void in_every_mode(std::uint32_t processes, std::uint32_t threads,
+                   const std::function<void(Thread&)>& work) {
+  const auto seed = support::test_seed() | 1;
+  for (const bool adversary : {false, true}) {
+    INFO((adversary ? "adversary, seed " : "no adversary, seed ") << seed);
+    ForkJob job(processes, [&](Member& member) {
+      if (adversary) {
+        setenv("CARIAMA_SHM_ADVERSARY", std::to_string(seed).c_str(), 1);
+      } else {
+        unsetenv("CARIAMA_SHM_ADVERSARY");
+      }
+      Config config;
+      config.threads = threads;
+      Fabric fabric = member.join(config);
+      fabric.run(work);
+    });
+    CHECK(job.wait() == "");
+  }
+}
+
+/// Each worker broadcasts in its turn; `send` is called by that worker, `check` by all afterwards.
+void take_turns(Thread& self, const std::function<void(std::uint32_t)>& send) {
+  for (std::uint32_t turn = 0; turn < self.fabric().total_threads(); ++turn) {
+    if (self.fabric().thread_of_rank(turn) == self.id()) send(turn);
+    self.barrier();
+    require_equal(calls_of(self), std::uint64_t{turn} + 1, "calls here");
+    self.barrier();  // the next one begins when all have looked
+  }
+  require_equal(ledger().wrong.load(), 0u, "wrong calls");
+}
+
+void fill(std::byte* data, std::uint32_t bytes, std::uint32_t turn) {
+  for (std::uint32_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(turn + i * 3);
+}
+bool is_filled(const std::byte* data, std::uint32_t bytes, std::uint32_t turn) {
+  for (std::uint32_t i = 0; i < bytes; ++i) {
+    if (data[i] != static_cast<std::byte>(turn + i * 3)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("broadcast_tree_reaches_everybody_once_in_few_steps") {
+  for (std::uint32_t count = 1; count < 70; ++count) {
+    std::multiset<std::uint32_t> reached;
+    std::uint32_t deepest = 0;
+    const std::function<void(detail::Tree, std::uint32_t)> visit = [&](detail::Tree tree,
+                                                                       std::uint32_t depth) {
+      reached.insert(tree.first);
+      deepest = std::max(deepest, depth);
+      detail::hand_on(tree, [&](const detail::Tree& part) {
+        visit(part, depth + 1);
+        return true;
+      });
+    };
+    visit({{}, {}, 0, 0, count}, 0);
+    CHECK(reached.size() == count);
+    for (std::uint32_t i = 0; i < count; ++i) CHECK(reached.count(i) == 1);
+    CHECK((1u << deepest) < 2 * count);
+  }
+}
+
+TEST_CASE("broadcast_tree_passes_over_who_is_gone") {
+  std::set<std::uint32_t> reached;
+  const std::set<std::uint32_t> gone{1, 4, 5, 9};
+  const std::function<void(detail::Tree)> visit = [&](detail::Tree tree) {
+    reached.insert(tree.first);
+    detail::hand_on(tree, [&](const detail::Tree& part) {
+      if (gone.count(part.first) != 0) return false;
+      visit(part);
+      return true;
+    });
+  };
+  visit({{}, {}, 0, 0, 10});
+  CHECK(reached == std::set<std::uint32_t>{0, 2, 3, 6, 7, 8});
+}
+
+TEST_CASE("broadcast_runs_at_every_worker_once") {
+  in_every_mode(3, 2, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    ExecutionSlots executed(self.fabric());
+    take_turns(self, [&](std::uint32_t) {
+      require(calls.broadcast(
+                  [from = self.id()](CallContext& call) {
+                    ledger().wrong += call.source != from;
+                    count(call);
+                  },
+                  &executed),
+              "sent");
+      require(executed.wait().empty(), "all have run it");
+    });
+  });
+}
+
+TEST_CASE("broadcast_buffer_carries_the_buffer_in_the_call") {
+  in_every_mode(4, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    ExecutionSlots executed(self.fabric());
+    take_turns(self, [&](std::uint32_t turn) {
+      std::vector<std::byte> bytes(2000);
+      fill(bytes.data(), 2000, turn);
+      require(calls.broadcast_buffer(
+                  [turn](CallContext& call, const std::byte* data, std::uint32_t size) {
+                    ledger().wrong += size != 2000 || !is_filled(data, size, turn);
+                    count(call);
+                  },
+                  bytes, &executed),
+              "sent");
+      require(executed.wait().empty(), "all have run it");
+    });
+  });
+}
+
+TEST_CASE("broadcast_buffer_by_write_fills_every_destination_first") {
+  in_every_mode(4, 1, [](Thread& self) {
+    static constexpr std::uint32_t kBytes = 50'000;
+    SymmetricBuffer buffer(self, kBytes);
+    SendChannel calls(self.fabric());
+    ExecutionSlots executed(self.fabric());
+    take_turns(self, [&](std::uint32_t turn) {
+      // Once from memory of its own, once from the buffer itself.
+      auto source = self.fabric().general_allocator().allocate(kBytes);
+      const bool own = turn % 2 == 0;
+      fill(own ? source.data() : buffer.data(), kBytes, turn);
+      require(calls.broadcast_buffer(
+                  [turn](CallContext& call, std::byte* data, std::uint32_t size) {
+                    ledger().wrong += size != kBytes || !is_filled(data, size, turn);
+                    std::memset(data, 0, size);  // the others have theirs already
+                    count(call);
+                  },
+                  own ? source : buffer.memory(), buffer, kBytes, executed),
+              "sent");
+      require(executed.wait().empty(), "all have run it");
+    });
+  });
+}
+
+TEST_CASE("broadcast_buffer_by_read_fetches_from_the_caller") {
+  in_every_mode(4, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    ExecutionSlots executed(self.fabric());
+    take_turns(self, [&](std::uint32_t turn) {
+      auto source = self.fabric().general_allocator().allocate(30'000);
+      fill(source.data(), 30'000, turn);
+      require(calls.broadcast_buffer(
+                  [turn](CallContext& call, const std::byte* data, std::uint32_t size) {
+                    ledger().wrong += size < 30'000 || !is_filled(data, 30'000, turn);
+                    count(call);
+                  },
+                  source, executed),
+              "sent");
+      require(executed.wait().empty(), "all have run it");
+    });
+  });
+}
+
+TEST_CASE("worker_where_the_callable_throws_is_returned") {
+  in_every_mode(3, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    ExecutionSlots executed(self.fabric());
+    if (self.id().process.value == 0) {
+      require(calls.broadcast(
+                  [](CallContext& call) {
+                    if (call.worker->id().process.value == 1) throw std::runtime_error("no");
+                  },
+                  &executed),
+              "sent");
+      require(executed.wait() == std::vector{ThreadId{{1}, 0}}, "the one that threw");
+    }
+    self.barrier();
+  });
+}
+
+TEST_CASE("broadcast_ends_when_a_process_dies_in_the_middle") {
+  ForkJob job(4, [](Member& member) {
+    Config config;
+    config.threads = 1;
+    Fabric fabric = member.join(config);
+    try {
+      fabric.run([&](Thread& self) {
+        const auto serve_until = [&](const std::function<bool()>& done) {
+          dtutils::Deadline deadline(std::chrono::seconds(20));
+          while (!done() && !deadline.passed()) self.progress();
+        };
+        if (member.rank == 2) {
+          member.memory.words[0] = 1;
+          for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));  // passes nothing on
+        }
+        if (member.rank == 0) {
+          serve_until([&] { return member.memory.words[0] == 1; });
+          SendChannel calls(fabric);
+          ExecutionSlots executed(fabric);
+          require(calls.broadcast([](CallContext& call) { count(call); }, &executed), "sent");
+          member.memory.words[1] = 1;
+          const auto missing = executed.wait();
+          // 3 was to hear of it from 2.
+          require(missing == std::vector{ThreadId{{2}, 0}, ThreadId{{3}, 0}}, "who is missing");
+          require(calls.broadcast([](CallContext& call) { count(call); }, &executed), "sent");
+          require(executed.wait() == std::vector{ThreadId{{2}, 0}}, "3 hears it now");
+          member.memory.words[2] = 1;
+        }
+        serve_until([&] { return member.memory.words[2] == 1; });
+      });
+    } catch (const PeerFailed&) {
+    }
+  });
+  dtutils::Deadline deadline(std::chrono::seconds(20));
+  while (job.memory().words[1] != 1 && !deadline.passed()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  job.kill(2);
+  const std::string ends = job.wait();
+  CHECK(job.memory().words[2] == 1);
+  CHECK(ends == "2: signal 9\n");
+}
