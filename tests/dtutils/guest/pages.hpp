@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// The kernel's own word on pages, asked without the code under test.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+namespace guest {
+
+/// The NUMA nodes that the 4 KB pages of [address, address + size) lie on (move_pages(2)); -1
+/// stands for a page that was never touched.
+std::set<int> nodes_of(const void* address, std::size_t size);
+
+/// A value in KiB from the mapping of `address` in /proc/self/smaps; 0 when there is none.
+std::size_t mapping_value(const void* address, const std::string& field);
+
+/// Free 2 MB pages in the pool of a node.
+std::size_t free_huge_pages(int node);
+/// HugePages_Free in /proc/meminfo.
+std::size_t free_huge_pages();
+
+/// True when `core` is one of the node's, by /sys.
+bool core_is_on(int core, int node);
+
+}  // namespace guest
