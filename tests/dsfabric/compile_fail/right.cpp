@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Right: what the wrong ones should have been. It compiles, so the others fail for their own reason.
+// Right: what the wrong ones should have been; it compiles, so those fail for their own reasons.
 #include "dsfabric/dsfabric.hpp"
 
 bool send(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
@@ -7,5 +7,6 @@ bool send(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
   dsfabric::ReturnSlot<int> slot(calls.fabric());
   return calls.call(to, [number] { (void)number; }) &&
          calls.call(to, [](dsfabric::CallContext& call) { (void)call; }) &&
-         calls.call_return(to, [number] { return number; }, slot);
+         calls.call_return(
+             to, [number] { return number; }, slot);
 }

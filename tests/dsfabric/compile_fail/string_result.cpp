@@ -6,6 +6,7 @@
 
 bool ask(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
   dsfabric::ReturnSlot<std::string> slot(calls.fabric());
-  return calls.call_return(to, [] { return std::string("answer"); }, slot);
+  return calls.call_return(
+      to, [] { return std::string("answer"); }, slot);
 }
 // expected: the result of a remote call must be plain data
