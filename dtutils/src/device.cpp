@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <span>
 
 #include "dtutils/error.hpp"
 #include "verbs/explanations.hpp"
@@ -17,7 +18,7 @@ namespace {
 constexpr std::string_view kShmName = "shm";
 
 /// "rxe0 (port 1 active, RoCE v2), shm (always works ...)".
-std::string in_words(const std::vector<DeviceEntry>& devices) {
+std::string in_words(std::span<const DeviceEntry> devices) {
   std::string text;
   for (const DeviceEntry& device : devices) {
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", device.name, device.note);
@@ -71,7 +72,7 @@ std::unique_ptr<Device> open_device(std::string_view name, const DeviceOptions& 
     if (usable->kind == DeviceKind::kVerbs) {
       why = "the first usable verbs device";
     } else if (devices.size() > 1) {
-      why = fmt::format("no verbs device is usable: {}", in_words(devices));
+      why = fmt::format("no verbs device is usable: {}", in_words({devices.begin(), usable}));
     } else {
       why = "no verbs device: " + verbs::explain_absence(verbs::read_system_facts(), "");
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Finds, lists and opens libibverbs devices.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -37,9 +38,12 @@ class DeviceList {
 Context open(ibv_device* device) {
   Context context(::ibv_open_device(device));
   if (!context) {
-    const int code = errno;
-    throw Error(::ibv_get_device_name(device), "cannot be opened",
-                remedy_for_open(code, fmt::format("/dev/infiniband/{}", device->dev_name)), code);
+    int code = errno;
+    const std::string node = fmt::format("/dev/infiniband/{}", device->dev_name);
+    // libibverbs looks for the node elsewhere, too, and tells only how that ended.
+    if (::access(node.c_str(), R_OK | W_OK) != 0) code = errno;
+    throw Error(::ibv_get_device_name(device), "cannot be opened", remedy_for_open(code, node),
+                code);
   }
   return context;
 }
@@ -59,6 +63,7 @@ DeviceEntry examine(ibv_device* device) {
     }
   } catch (const Error& error) {
     entry.note = error.what();
+    entry.note.erase(0, error.object().size() + 2);
   }
   return entry;
 }
