@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The job that every level does: stream counters into the memory of another process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "dtutils/device.hpp"
+#include "wire.hpp"
+
+namespace levels {
+
+/// Counter i (from 1) goes to slot i % kSlots of the target, which waits for the last one and then
+/// checks that each slot holds the last counter that was meant for it.
+inline constexpr std::uint64_t kSlots = 1024;
+
+struct Job {
+  std::string device = "shm";
+  std::uint64_t count = 2'000'000;
+};
+
+/// What one level needed.
+struct Cost {
+  /// Lines of code that the job takes at this level, set-up and stream, as counted in its source.
+  int lines;
+  double nanoseconds_each;
+};
+
+struct Level {
+  const char* name;
+  const char* what_it_saves;
+  /// Runs in the first process; throws dtutils::Error.
+  Cost (*send)(const Job& job, Wire& wire);
+};
+
+// One file a level.
+Cost send_by_queue_pair(const Job& job, Wire& wire);
+Cost send_by_transmitter(const Job& job, Wire& wire);
+
+/// The second process, the same at all levels: registers memory, connects, watches counters arrive.
+/// False when a slot is wrong.
+bool receive(const Job& job, Wire& wire);
+
+}  // namespace levels

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Does the same small job at each level of the stack, and shows what each level saves.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "dtutils/error.hpp"
+#include "job.hpp"
+
+namespace {
+
+using levels::Cost;
+using levels::Job;
+using levels::Level;
+using levels::Wire;
+
+constexpr std::array kLevels{
+    Level{"QueuePair", "nothing: you signal, poll and count by hand", levels::send_by_queue_pair},
+    Level{"Transmitter", "signaling, polling, recycling of memory", levels::send_by_transmitter},
+};
+
+/// The target process: its exit status tells what it saw.
+[[noreturn]] void be_target(const Job& job, int socket) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int status = 2;
+  try {
+    Wire wire(socket);
+    status = levels::receive(job, wire) ? 0 : 1;
+    wire.exchange(status);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "levels, target process: {}\n", error.what());
+  }
+  _exit(status);
+}
+
+Cost run(const Level& level, const Job& job) {
+  int sockets[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
+    throw dtutils::Error("levels", "no socket pair", "raise `ulimit -n`", errno);
+  }
+  // Before any device is opened: a device belongs to the process that opened it.
+  const pid_t target = fork();
+  if (target < 0) throw dtutils::Error("levels", "fork failed", "raise `ulimit -u`", errno);
+  if (target == 0) {
+    close(sockets[0]);
+    be_target(job, sockets[1]);
+  }
+  close(sockets[1]);
+  Wire wire(sockets[0]);
+  const Cost cost = level.send(job, wire);
+  const int verdict = wire.exchange(0);
+  int status = 0;
+  waitpid(target, &status, 0);
+  if (verdict != 0 || status != 0) {
+    throw dtutils::Error("levels", "the target did not see all counters", "please report this");
+  }
+  return cost;
+}
+
+void print_table(const std::vector<Cost>& costs, const Job& job) {
+  fmt::print("\n{} counters of 8 bytes, written into the memory of another process ({})\n\n",
+             job.count, job.device);
+  fmt::print("{:<14}{:>8}{:>14}   {}\n", "level", "lines", "ns a write", "what it does for you");
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    fmt::print("{:<14}{:>8}{:>14.1f}   {}\n", kLevels[i].name, costs[i].lines,
+               costs[i].nanoseconds_each, kLevels[i].what_it_saves);
+  }
+  fmt::print("\nThe target checked every slot: all as they should be.\n");
+}
+
+nlohmann::json to_json(const std::vector<Cost>& costs) {
+  nlohmann::json all = nlohmann::json::array();
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    all.push_back({{"level", kLevels[i].name},
+                   {"lines", costs[i].lines},
+                   {"ns_each", costs[i].nanoseconds_each}});
+  }
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Job job;
+  bool json = false;
+  CLI::App app{"Streams counters into another process' memory, once at each level of the stack."};
+  app.add_option("--count", job.count, "counters to write")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
+      ->capture_default_str();
+  app.add_option("--device", job.device, "shm, auto, or a verbs device")->capture_default_str();
+  app.add_flag("--json", json, "print the figures for machines");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::vector<Cost> costs;
+    for (const Level& level : kLevels) {
+      fmt::print(stderr, "level {}: {} ...\n", costs.size() + 1, level.name);
+      costs.push_back(run(level, job));
+    }
+    if (json) {
+      fmt::print("{}\n", to_json(costs).dump(2));
+    } else {
+      print_table(costs, job);
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "levels: {}\n", error.what());
+    return 1;
+  }
+}

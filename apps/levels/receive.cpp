@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The target: its CPU only looks at its own memory; the counters arrive by themselves.
+#include <chrono>
+
+#include "dtutils/device_memory.hpp"
+#include "dtutils/queue_pair.hpp"
+#include "dtutils/shared_segment.hpp"
+#include "dtutils/wait.hpp"
+#include "job.hpp"
+
+namespace levels {
+namespace {
+
+/// The last counter that was meant for a slot.
+std::uint64_t expected(std::uint64_t slot, std::uint64_t count) {
+  const std::uint64_t back = (count - slot % kSlots) % kSlots;
+  return back < count ? count - back : 0;
+}
+
+}  // namespace
+
+bool receive(const Job& job, Wire& wire) {
+  const auto device = dtutils::open_device(job.device);
+  dtutils::ProtectionDomain pd(*device);
+  dtutils::CompletionQueue completions(*device, 16);
+  dtutils::QueuePair queue_pair(pd, completions, completions);
+  dtutils::SharedSegment memory(kSlots * 8, dtutils::PageKind::kSmall, -1);
+  dtutils::MemoryRegion region(pd, memory.data(), kSlots * 8);
+  queue_pair.connect(wire.exchange(queue_pair.endpoint()));
+  wire.exchange(region.remote());
+
+  const auto* slots = reinterpret_cast<const std::uint64_t*>(memory.data());
+  dtutils::Deadline deadline{std::chrono::seconds(60)};
+  dtutils::Backoff backoff;
+  while (dtutils::load_device_word(&slots[job.count % kSlots]) != job.count) {
+    if (deadline.passed() || queue_pair.state() == IBV_QPS_ERR) return false;
+    backoff.pause();
+  }
+  for (std::uint64_t slot = 0; slot < kSlots; ++slot) {
+    if (dtutils::load_device_word(&slots[slot]) != expected(slot, job.count)) return false;
+  }
+  return true;
+}
+
+}  // namespace levels
