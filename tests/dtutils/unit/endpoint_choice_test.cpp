@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Choice of port, GID and MTU of a verbs device, over made-up ports.
-#include "../../../dtutils/src/verbs/endpoint_choice.hpp"
+#include "verbs/endpoint_choice.hpp"
 
 #include <arpa/inet.h>
 

@@ -2,9 +2,9 @@
 // The sentences about a system that refuses RDMA name what is wrong and the command that mends it.
 #include <cerrno>
 
-#include "../../../dtutils/src/verbs/explanations.hpp"
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
+#include "verbs/explanations.hpp"
 
 using dtutils::verbs::explain_absence;
 using dtutils::verbs::remedy_for_open;
