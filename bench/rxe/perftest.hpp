@@ -10,8 +10,8 @@
 namespace link_bench {
 
 /// The figure of one run, server and client on this host and on the device, port, GID and MTU of
-/// `link`, with batch.iterations() iterations (see Stream for its own number). Throws bench::Skip
-/// when the program is not installed or fails.
+/// `link`, with as many iterations as our own side makes in that batch. Throws bench::Skip when the
+/// program is not installed or fails.
 
 /// t_typical of ib_write_lat or ib_send_lat, in ns.
 double perftest_latency(const Link& link, const bench::Batch& batch, const std::string& program,
