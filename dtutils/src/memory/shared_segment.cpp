@@ -89,6 +89,48 @@ void* map_aligned(int fd, std::size_t size, std::size_t align) noexcept {
   return mapped;
 }
 
+/// The nodes of a NUMA system call: only `node`; empty when there is no such node.
+class NodeMask {
+ public:
+  explicit NodeMask(int node) noexcept : nodes_(numa_allocate_nodemask(), numa_bitmask_free) {
+    has_ = static_cast<unsigned>(node) < nodes_->size;
+    if (has_) {
+      numa_bitmask_setbit(nodes_.get(), static_cast<unsigned>(node));
+    }
+  }
+  explicit operator bool() const noexcept { return has_; }
+  const unsigned long* bits() const noexcept { return nodes_->maskp; }
+  unsigned long size() const noexcept { return nodes_->size + 1; }
+
+ private:
+  std::unique_ptr<bitmask, decltype(&numa_bitmask_free)> nodes_;
+  bool has_;
+};
+
+/// Binds what the calling thread allocates to `node` for a scope. fallocate(2) on a file of huge
+/// pages follows the policy of the thread, not that of a mapping.
+class ThreadPolicy {
+ public:
+  explicit ThreadPolicy(int node) noexcept : before_(numa_allocate_nodemask(), numa_bitmask_free) {
+    const NodeMask nodes(node);
+    bound_ = node >= 0 && nodes && has_numa() &&
+             get_mempolicy(&mode_, before_->maskp, before_->size + 1, nullptr, 0) == 0 &&
+             set_mempolicy(MPOL_BIND, nodes.bits(), nodes.size()) == 0;
+  }
+  ThreadPolicy(const ThreadPolicy&) = delete;
+  ThreadPolicy& operator=(const ThreadPolicy&) = delete;
+  ~ThreadPolicy() {
+    if (bound_) {
+      set_mempolicy(mode_, before_->maskp, before_->size + 1);
+    }
+  }
+
+ private:
+  std::unique_ptr<bitmask, decltype(&numa_bitmask_free)> before_;
+  int mode_ = MPOL_DEFAULT;
+  bool bound_ = false;
+};
+
 }  // namespace
 
 SharedSegment::SharedSegment(std::size_t length, PageKind kind, int node) : SharedSegment(kind) {
@@ -177,13 +219,8 @@ void SharedSegment::bind(int node) {
   // A full node must fail the construction where pages are taken now, and must not kill the process
   // where they are taken later.
   const int policy = from_pool(kind_) ? MPOL_BIND : MPOL_PREFERRED;
-  const std::unique_ptr<bitmask, decltype(&numa_bitmask_free)> nodes(numa_allocate_nodemask(),
-                                                                     numa_bitmask_free);
-  if (static_cast<unsigned>(node) < nodes->size) {
-    numa_bitmask_setbit(nodes.get(), static_cast<unsigned>(node));
-  }
-  if (static_cast<unsigned>(node) >= nodes->size ||
-      mbind(data_, size_, policy, nodes->maskp, nodes->size + 1, 0) != 0) {
+  const NodeMask nodes(node);
+  if (!nodes || mbind(data_, size_, policy, nodes.bits(), nodes.size(), 0) != 0) {
     const int code = errno;
     throw Error(name(), fmt::format("it cannot be bound to NUMA node {}", node),
                 "use a zone that numa_zones() names", code);
@@ -195,9 +232,12 @@ void SharedSegment::take_pages(int node) {
     return;
   }
   int code = 0;
-  do {
-    code = fallocate(fd_, 0, 0, static_cast<off_t>(size_)) == 0 ? 0 : errno;
-  } while (code == EINTR);
+  {
+    const ThreadPolicy policy(node);
+    do {
+      code = fallocate(fd_, 0, 0, static_cast<off_t>(size_)) == 0 ? 0 : errno;
+    } while (code == EINTR);
+  }
   if (code != 0) {
     throw Error(name(), "the pool has too few free pages", pool_remedy(kind_, size_, node), code);
   }
