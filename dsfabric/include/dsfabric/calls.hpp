@@ -177,6 +177,8 @@ class Calls {
   /// Sends a call whose end `slot` is told of.
   template <class T, class F>
   bool tied(ThreadId to, ReturnSlot<T>& slot, const F& wrapped) {
+    // An unknown thread is refused here, before the slot is tied to a process that is not there.
+    (void)channel().index_at(to, function_index<F>());
     if (!slot.expect(to.process)) return false;
     bool sent = false;
     // Also when call() throws: nothing may stay tied then.
