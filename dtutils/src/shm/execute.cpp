@@ -164,36 +164,6 @@ int write_memory(QueuePair& qp, const ibv_send_wr& request, std::uint64_t length
   return IBV_WC_SUCCESS;
 }
 
-bool execute_plain_write(QueuePair& qp, const ibv_send_wr& request) noexcept {
-  const ibv_sge& sge = request.sg_list[0];
-  const WriteWindow& window = qp.window;
-  const Translation* remote = window.remote;
-  const std::uint32_t rkey = request.wr.rdma.rkey;
-  if (remote == nullptr || rkey != window.rkey ||
-      !within(request.wr.rdma.remote_addr, sge.length, remote->begin, remote->length)) {
-    return false;
-  }
-  if ((request.send_flags & IBV_SEND_INLINE) == 0) {
-    if (window.local == nullptr) return false;
-    const RegionEntry& local = *window.local;
-    if (sge.lkey != window.lkey || !within(sge.addr, sge.length, local.address, local.length) ||
-        local.key.load(std::memory_order_seq_cst) != (sge.lkey & ~kLocalKeyBit)) {
-      return false;
-    }
-  } else if (sge.length > qp.max_inline) {
-    return false;
-  }
-  // seq_cst, both: after the send lock; see send_lock.hpp.
-  if (qp.remote->gate.load(std::memory_order_seq_cst) != qp.remote_gate || !remote->is_live() ||
-      (qp.remote->access.load(std::memory_order_relaxed) & IBV_ACCESS_REMOTE_WRITE) == 0) {
-    return false;
-  }
-  void* to = remote->local + (request.wr.rdma.remote_addr - remote->begin);
-  const auto* from = reinterpret_cast<const void*>(sge.addr);
-  if (!place_word(to, from, sge.length)) place_bytes(to, from, sge.length);
-  return true;
-}
-
 int execute(QueuePair& qp, const ibv_send_wr& request) noexcept {
   // seq_cst: after the send lock; pairs with the owner that closes the gate, see send_lock.hpp.
   if (qp.remote->gate.load(std::memory_order_seq_cst) != qp.remote_gate) return kNotConnected;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "shm/agent.hpp"
+#include "shm/plain_write.hpp"
 #include "shm/receive.hpp"
 #include "shm/send_lock.hpp"
 
@@ -34,21 +35,20 @@ bool has_room(const QueuePair& qp) noexcept {
 }
 
 /// Executes the request at once if it is the usual one; false: it is a case for post_one.
-bool post_plain_write(QueuePair& qp, const ibv_send_wr& request) noexcept {
-  if (request.opcode != IBV_WR_RDMA_WRITE || request.num_sge != 1 ||
-      qp.send_state.load(std::memory_order_relaxed) != SendState::kReady || !qp.deferred.empty() ||
-      qp.chaos != nullptr || !has_room(qp) || !execute_plain_write(qp, request)) {
+bool post_plain_write(QueuePair& qp, const PlainWrite& write, const ibv_send_wr& request) noexcept {
+  if (!write.plain || qp.send_state.load(std::memory_order_relaxed) != SendState::kReady ||
+      !qp.deferred.empty() || qp.chaos != nullptr || !has_room(qp) ||
+      !execute_plain_write(qp, write)) {
     return false;
   }
   const std::uint64_t position = qp.posted++;
-  if (qp.signal_all || (request.send_flags & IBV_SEND_SIGNALED) != 0) {
+  if (qp.signal_all || (write.flags & IBV_SEND_SIGNALED) != 0) {
     complete(qp, request, position, IBV_WC_SUCCESS);
   }
   return true;
 }
 
 int post_one(QueuePair& qp, const ibv_send_wr& request) noexcept {
-  if (post_plain_write(qp, request)) return 0;
   const SendState state = qp.send_state.load(std::memory_order_relaxed);
   if (state == SendState::kNotReady) return EINVAL;
   if (!has_room(qp)) return ENOMEM;
@@ -79,15 +79,18 @@ int post_send(ibv_qp* raw, ibv_send_wr* request, ibv_send_wr** bad) noexcept {
     *bad = request;
     return EOWNERDEAD;
   }
+  PlainWrite write(*request);
   const SendLock lock(qp.entry->send_lock);
-  do {
-    if (const int code = post_one(qp, *request); code != 0) {
+  for (;;) {
+    const int code = post_plain_write(qp, write, *request) ? 0 : post_one(qp, *request);
+    if (code != 0) {
       *bad = request;
       return code;
     }
     request = request->next;
-  } while (request != nullptr);
-  return 0;
+    if (request == nullptr) return 0;
+    write = PlainWrite(*request);
+  }
 }
 
 int post_receives(QueuePair& qp, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {

@@ -144,10 +144,6 @@ inline constexpr int kReceiverNotReady = -1;
 inline constexpr int kNotConnected = -2;
 int execute(QueuePair& qp, const ibv_send_wr& request) noexcept;
 
-/// The fast path: executes a write of one element if the regions are in the window and everything
-/// is in order. False: nothing done, and execute() finds out why. Under the send lock.
-bool execute_plain_write(QueuePair& qp, const ibv_send_wr& request) noexcept;
-
 /// Reports the end of the request at `position`; breaks the pair on an error. Under the send lock.
 void complete(QueuePair& qp, const ibv_send_wr& request, std::uint64_t position,
               ibv_wc_status status) noexcept;
