@@ -13,8 +13,8 @@ using After = CompletionHooks::After;
 using Outcome = Synchronizer::Outcome;
 
 TEST_CASE("hook_is_delivered_once") {
-  CompletionHooks hooks(4);
   Synchronizer synchronizer(2);
+  CompletionHooks hooks(4);
   const std::uint32_t slot = hooks.claim(synchronizer, 0, After::kRelease);
   REQUIRE(slot != CompletionHooks::kNone);
   hooks.deliver(slot, true);
@@ -24,16 +24,17 @@ TEST_CASE("hook_is_delivered_once") {
 }
 
 TEST_CASE("failed_hook_fails_its_synchronizer") {
-  CompletionHooks hooks(4);
   Synchronizer synchronizer(1);
+  CompletionHooks hooks(4);
   hooks.deliver(hooks.claim(synchronizer, 3, After::kRelease), false);
   CHECK(synchronizer.outcome() == Outcome::kFailed);
 }
 
 TEST_CASE("slots_are_distinct_and_more_than_twice_the_outstanding") {
+  std::deque<Synchronizer> synchronizers;
+  Synchronizer late(1);
   CompletionHooks hooks(5);
   REQUIRE(hooks.slots() >= 10);
-  std::deque<Synchronizer> synchronizers;
   std::set<std::uint32_t> slots;
   for (std::uint32_t i = 0; i < hooks.slots(); ++i) {
     slots.insert(hooks.claim(synchronizers.emplace_back(1u), 7, After::kRelease));
@@ -41,24 +42,23 @@ TEST_CASE("slots_are_distinct_and_more_than_twice_the_outstanding") {
   CHECK(slots.size() == hooks.slots());
   CHECK(*slots.begin() == 1);
   CHECK(*slots.rbegin() == hooks.slots());
-  Synchronizer late(1);
   CHECK(hooks.claim(late, 0, After::kRelease) == CompletionHooks::kNone);
   hooks.deliver(6, true);
   CHECK(hooks.claim(late, 0, After::kRelease) == 6);
 }
 
 TEST_CASE("held_slot_is_nobody_elses_until_released") {
-  CompletionHooks hooks(1);
   Synchronizer held(1);
+  Synchronizer other(1);
+  Synchronizer again(1);
+  CompletionHooks hooks(1);
   const std::uint32_t slot = hooks.claim(held, 0, After::kHold);
   hooks.deliver(slot, true);
   CHECK(held.outcome() == Outcome::kDone);
-  Synchronizer other(1);
   const std::uint32_t next = hooks.claim(other, slot - 1, After::kRelease);
   CHECK(next != slot);
   hooks.deliver(next, true);
   hooks.release(slot);
-  Synchronizer again(1);
   CHECK(hooks.claim(again, slot - 1, After::kRelease) == slot);
 }
 
