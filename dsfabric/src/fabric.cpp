@@ -18,8 +18,8 @@
 namespace dsfabric {
 
 Fabric::Fabric(std::unique_ptr<Core> core) : core_(std::move(core)) {
+  install_calls(*this);  // before start: peers may call as soon as they have started
   core_->start(*this);
-  install_calls(*this);
 }
 
 Fabric::~Fabric() { core_->leave(); }
