@@ -100,6 +100,11 @@ void place_bytes(void* target, const void* source, std::size_t length) noexcept 
   auto* from = static_cast<const std::byte*>(source);
   if ((reinterpret_cast<std::uintptr_t>(to) & 7) != 0) move_head(to, from, length);
   if (length >= 64) {
+    // A store that crosses a cache line may arrive in two parts in either order. One that does not
+    // arrives whole: x86 promises it up to 16 bytes, and all that have 32-byte stores keep it.
+    while ((reinterpret_cast<std::uintptr_t>(to) & 31) != 0) {
+      move_one<std::uint64_t>(to, from, length);
+    }
     const std::size_t blocks = length / 64;
     move_blocks(to, from, blocks);
     to += blocks * 64;
