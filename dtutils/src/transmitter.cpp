@@ -74,23 +74,16 @@ Transmitter::~Transmitter() {
   }
 }
 
-bool Transmitter::admit(std::uint64_t ticket, bool& signaled) noexcept {
+SelectiveSignaling::Verdict Transmitter::admit(std::uint64_t ticket) noexcept {
   Backoff backoff;
   for (;;) {
     // One completion for one request keeps up with the device without a pile of them at once.
     const bool found = progress();
-    switch (signaling_.judge(ticket)) {
-      case SelectiveSignaling::Verdict::kBroken:
-        return false;
-      case SelectiveSignaling::Verdict::kSignaled:
-        signaled = true;
-        return true;
-      case SelectiveSignaling::Verdict::kUnsignaled:
-        signaled = false;
-        return true;
-      case SelectiveSignaling::Verdict::kWait:
-        found ? backoff.reset() : backoff.pause();
+    const Verdict verdict = signaling_.judge(ticket);
+    if (verdict != Verdict::kWait) {
+      return verdict;
     }
+    found ? backoff.reset() : backoff.pause();
   }
 }
 
@@ -116,11 +109,10 @@ bool Transmitter::transmit_tracked(WorkRequest& request, How how) noexcept {
 bool Transmitter::transmit_in_slot(WorkRequest& request, unsigned flags,
                                    std::uint32_t slot) noexcept {
   const std::uint64_t ticket = signaling_.take();
-  bool signaled = true;
   request.raw().wr_id = ticket << kSlotBits | slot;
   request.raw().send_flags = flags | IBV_SEND_SIGNALED;
   const bool posted =
-      (signaling_.below_band(ticket) || admit(ticket, signaled)) && hand_over(request);
+      (signaling_.below_band(ticket) || admit(ticket) != Verdict::kBroken) && hand_over(request);
   if (!posted) {
     hooks_.deliver(slot, false);
   }

@@ -176,6 +176,8 @@ class Transmitter {
   static constexpr std::uint32_t kDrainSlot = kSlotMask;
   static_assert(CompletionHooks::kMaxSlots < kDrainSlot);
 
+  using Verdict = SelectiveSignaling::Verdict;
+
   bool transmit(WorkRequest& request, How how) noexcept {
     if (how.sent != nullptr) {
       return transmit_tracked(request, how);
@@ -183,9 +185,11 @@ class Transmitter {
     const std::uint64_t ticket = signaling_.take();
     bool signaled = signaling_.signals_regularly(ticket);
     if (!signaling_.below_band(ticket)) [[unlikely]] {
-      if (!admit(ticket, signaled)) {
+      const Verdict verdict = admit(ticket);
+      if (verdict == Verdict::kBroken) {
         return false;
       }
+      signaled = verdict == Verdict::kSignaled;
     }
     request.raw().wr_id = ticket << kSlotBits;
     request.raw().send_flags = how.flags | (signaled ? IBV_SEND_SIGNALED : 0);
@@ -207,8 +211,8 @@ class Transmitter {
                                                const RemoteMemoryLocator& target,
                                                std::uint64_t compare_or_add,
                                                std::uint64_t swap) noexcept;
-  /// Waits until the ticket may be posted; false when broken.
-  bool admit(std::uint64_t ticket, bool& signaled) noexcept;
+  /// Waits until the ticket may be posted, or the Transmitter is broken.
+  Verdict admit(std::uint64_t ticket) noexcept;
   void refused(int code) noexcept;
   void fail(const ibv_wc& completion) noexcept;
   void drain() noexcept;
