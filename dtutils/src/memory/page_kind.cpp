@@ -64,8 +64,8 @@ std::string pool_remedy(PageKind kind, std::size_t size, int node) {
   const std::string where =
       node < 0 ? "/sys/kernel/mm" : fmt::format("/sys/devices/system/node/node{}", node);
   return fmt::format(
-      "have {} pages free there: echo N > {}/hugepages/hugepages-{}kB/nr_hugepages (or hugepagesz= "
-      "and hugepages= on the kernel's command line), or allow smaller pages",
+      "reserve so many that {} are free: echo N > {}/hugepages/hugepages-{}kB/nr_hugepages (or "
+      "hugepagesz= and hugepages= on the kernel's command line), or allow smaller pages",
       (size + page_size(kind) - 1) / page_size(kind), where, page_size(kind) / 1024);
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "dtutils/error.hpp"
@@ -113,7 +114,8 @@ std::unique_ptr<Superpage> RDMAAllocator::take_from_system(std::size_t bytes, st
       segment = std::make_unique<SharedSegment>(bytes, kind, zone_.node);
       break;
     } catch (const Error& error) {
-      refused += fmt::format("; no {}: {}", to_string(kind), error.what());
+      const std::string_view reason = std::string_view(error.what()).substr(error.object().size());
+      refused += fmt::format("; no {}{}", to_string(kind), reason);
     }
   }
   if (!segment) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Threads that allocate, tag, pass on and free at once never get the same bytes.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -154,6 +155,40 @@ TEST_CASE("threads_never_share_a_chunk") {
   CHECK(allocator.in_use() == 0);
   CHECK(allocator.invariant());
   CHECK(allocator.reserved() <= 140 * kChunk);
+}
+
+TEST_CASE("threads_that_do_nothing_else_never_share_a_chunk") {
+  const std::uint64_t seed = support::test_seed();
+  CAPTURE(seed);
+  constexpr std::size_t kChunks = 6;
+  support::FakeDevice device;
+  dtutils::ProtectionDomain pd(device);
+  RDMAAllocator allocator(pd, {},
+                          {.superpage = kChunks * kChunk,
+                           .limit = kChunks * kChunk,
+                           .page_kinds = {dtutils::PageKind::kSmall}});
+  const auto* const begin = static_cast<const std::byte*>(device.regions()[0].begin);
+  std::array<std::atomic<int>, kChunks> users{};
+  support::Threads threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.start([&, thread] {
+      support::Random random(seed + static_cast<std::uint64_t>(thread));
+      for (int step = 0; step < 20 * kSteps; ++step) {
+        const std::optional<RDMAMemory> memory =
+            allocator.try_allocate(kChunk * (1 + random.below(3)));
+        if (!memory) continue;
+        const auto first = static_cast<std::size_t>(memory->data() - begin) / kChunk;
+        const std::size_t end = first + memory->size() / kChunk;
+        for (std::size_t i = first; i < end; ++i) {
+          require(users[i].fetch_add(1) == 0, "nobody else has this chunk");
+        }
+        for (std::size_t i = first; i < end; ++i) users[i].fetch_sub(1);
+      }
+    });
+  }
+  threads.join();
+  CHECK(allocator.in_use() == 0);
+  CHECK(allocator.invariant());
 }
 
 TEST_CASE("threads_never_share_a_segment_of_their_own") {

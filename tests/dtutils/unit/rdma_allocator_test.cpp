@@ -187,6 +187,21 @@ TEST_CASE("chunk_that_is_not_retired_is_not_handed_out_again") {
   CHECK(again->retired());
 }
 
+TEST_CASE("chunk_that_came_back_no_longer_looks_at_its_queue_pair") {
+  Fixture f(small(1));
+  {
+    FakeQueuePair gone;
+    RDMAMemory memory = f.allocator.allocate();
+    REQUIRE(memory.retire_at(gone.post()));
+    gone.complete(1);
+  }
+  FakeQueuePair qp;
+  RDMAMemory memory = f.allocator.allocate();
+  CHECK(memory.retired());
+  CHECK(memory.retire_at(qp.post()));
+  CHECK_FALSE(memory.retired());
+}
+
 TEST_CASE("piece_used_by_more_queue_pairs_than_allowed_is_not_tagged_silently") {
   FakeQueuePair a;
   FakeQueuePair b;
