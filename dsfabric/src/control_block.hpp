@@ -27,7 +27,7 @@ struct alignas(dtutils::kCacheLine) EndNotice {
   char reason[120];
 
   void set(std::uint64_t its_state, std::string_view why) noexcept {
-    std::memcpy(reason, why.data(), std::min(why.size(), sizeof reason));
+    why.copy(reason, sizeof reason);
     state = its_state;
   }
 };

@@ -2,6 +2,7 @@
 // Records: run in order when they are right, refused when anything about them cannot be.
 #include "dsfabric/call_record.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -49,7 +50,7 @@ class Records {
     // In memory of exactly this size, so that a sanitizer sees reads beyond it.
     std::vector<std::uint64_t> exact((size + 7) / 8);
     auto* begin = reinterpret_cast<std::byte*>(exact.data());
-    std::memcpy(begin, bytes_.data(), size);
+    std::copy_n(bytes_.data(), size, begin);
     // No callable here looks at the fabric.
     alignas(8) static std::byte no_fabric[8];
     CallContext context{reinterpret_cast<Fabric&>(no_fabric), {}, nullptr};

@@ -54,7 +54,7 @@ TEST_CASE("success_is_short") {
 }
 
 TEST_CASE("unknown_status_and_opcode_are_described_too") {
-  CHECK_THAT(describe(completion(static_cast<ibv_wc_status>(99), static_cast<ibv_wc_opcode>(77))),
-             contains("unknown completion status") && contains("status 99") &&
+  CHECK_THAT(describe(completion(static_cast<ibv_wc_status>(31), static_cast<ibv_wc_opcode>(77))),
+             contains("unknown completion status") && contains("status 31") &&
                  contains("another operation"));
 }
