@@ -6,8 +6,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 namespace support {
 namespace {
@@ -24,20 +26,36 @@ std::size_t read_number(const std::string& path) {
   return std::strtoull(read_word(path).c_str(), nullptr, 10);
 }
 
+/// Tries for 20 s: whoever holds the lock may have been stopped.
+bool lock_in_time(int fd) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
 }  // namespace
 
 SystemSetting::SystemSetting(std::string path)
-    : path_(std::move(path)), lock_(::open("/sys/kernel/mm", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-  ::flock(lock_, LOCK_EX);
+    : path_(std::move(path)),
+      lock_(::open("/sys/kernel/mm", O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+      locked_(lock_in_time(lock_)) {
   before_ = get();
 }
 
 SystemSetting::~SystemSetting() {
-  if (get() != before_) set(before_);
+  if (locked_ && get() != before_) write(before_);
   ::close(lock_);
 }
 
-bool SystemSetting::set(const std::string& value) {
+std::string SystemSetting::set(const std::string& value) {
+  if (!locked_) return "another test holds this machine's memory settings";
+  return write(value) ? "" : "only root may write to " + path_;
+}
+
+bool SystemSetting::write(const std::string& value) {
   std::ofstream file(path_);
   file << value << std::flush;
   return file.good();
@@ -51,7 +69,7 @@ HugePagePool::HugePagePool(std::size_t page_size)
 
 std::string HugePagePool::add(std::size_t pages) {
   if (count_.get().empty()) return "this machine has no pages of that size";
-  if (!count_.set(std::to_string(total() + pages))) return "only root may reserve huge pages";
+  if (std::string why = count_.set(std::to_string(total() + pages)); !why.empty()) return why;
   return free() < pages ? "the kernel has no room for so many huge pages" : "";
 }
 

@@ -8,7 +8,8 @@
 namespace support {
 
 /// Writes a value into a file of /sys and writes back the old one in the end. Only one such object
-/// exists on the machine at a time; a second one waits, so make one a test.
+/// can write on the machine at a time; a second one waits some seconds for its turn, then it may
+/// not. So make one a test.
 class SystemSetting {
  public:
   explicit SystemSetting(std::string path);
@@ -16,14 +17,17 @@ class SystemSetting {
   SystemSetting& operator=(const SystemSetting&) = delete;
   ~SystemSetting();
 
-  /// False when it is not allowed.
-  bool set(const std::string& value);
+  /// Empty on success, else why the setting stays as it is (for a visible skip).
+  std::string set(const std::string& value);
   std::string get() const;
 
  private:
+  bool write(const std::string& value);
+
   std::string path_;
   std::string before_;
   int lock_;
+  bool locked_;
 };
 
 /// The pool of huge pages of one size.

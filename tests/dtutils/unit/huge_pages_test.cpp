@@ -101,8 +101,8 @@ TEST_CASE("segment_on_a_1_gb_page_is_aligned_to_it") {
 
 TEST_CASE("transparent_huge_pages_are_used_where_the_kernel_allows_them") {
   SystemSetting policy("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
-  if (!policy.set("advise")) {
-    WARN("SKIPPED: only root may allow transparent huge pages");
+  if (const std::string why = policy.set("advise"); !why.empty()) {
+    WARN("SKIPPED: " << why);
     return;
   }
   const SharedSegment segment(4 * kChunk, PageKind::kTransparentHuge, 0);
@@ -112,8 +112,8 @@ TEST_CASE("transparent_huge_pages_are_used_where_the_kernel_allows_them") {
 
 TEST_CASE("transparent_huge_pages_are_refused_where_the_kernel_forbids_them") {
   SystemSetting policy("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
-  if (!policy.set("never")) {
-    WARN("SKIPPED: only root may forbid transparent huge pages");
+  if (const std::string why = policy.set("never"); !why.empty()) {
+    WARN("SKIPPED: " << why);
     return;
   }
   CHECK_THAT(error_text([] { SharedSegment(kChunk, PageKind::kTransparentHuge, -1); }),
