@@ -170,12 +170,7 @@ void Agent::visit(QueuePair& qp) {
 }
 
 void Agent::bury(QueuePair& qp) {
-  if (!qp.recovered) {
-    std::uint64_t wr_id;
-    if (recover_from_death(qp, wr_id)) flush_receive(qp, wr_id);
-    // It may have disarmed the queue and died before it woke the sleeper.
-    ring_own(own_.shared().completion_queues[qp.entry->receive_cq].channel, qp.entry->receive_cq);
-  }
+  recover_from_death(qp);
   if (qp.send_state.load() == SendState::kBroken) return;
   qp.vendor_error = kPeerDied;
   break_pair(qp, IBV_WC_RETRY_EXC_ERR);

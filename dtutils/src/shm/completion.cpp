@@ -19,6 +19,23 @@ void fill(CompletionSlot& slot, const Completion& c) noexcept {
   slot.sq_position.store(c.sq_position, relaxed);
 }
 
+/// `full` is the word that publishes the slot.
+Push fill_and_publish(CompletionQueueEntry& queue, CompletionSlot& slot, std::uint64_t full,
+                      const Completion& completion) noexcept {
+  fill(slot, completion);
+  if (queue.channel.fd < 0) {
+    // Release: pairs with the load in poll_completions.
+    slot.word.store(full, std::memory_order_release);
+    return Push::kDone;
+  }
+  // seq_cst, both: either we see the queue armed, or its owner, who arms and then polls, sees this.
+  slot.word.store(full, std::memory_order_seq_cst);
+  std::uint32_t armed = queue.armed.load(std::memory_order_seq_cst);
+  const bool wanted =
+      armed == 1 || (armed == 2 && (completion.solicited || completion.status != IBV_WC_SUCCESS));
+  return wanted && queue.armed.compare_exchange_strong(armed, 0) ? Push::kDoneWake : Push::kDone;
+}
+
 std::uint64_t read(const CompletionSlot& slot, ibv_wc& wc) noexcept {
   constexpr auto relaxed = std::memory_order_relaxed;  // valid if the word is unchanged afterwards
   wc.wr_id = slot.wr_id.load(relaxed);
@@ -82,19 +99,14 @@ Push push_completion(ControlSegment& segment, CompletionQueueEntry& queue, SlotO
   }
   queue.tail_hint.store(position + 1, std::memory_order_relaxed);
   if (record != nullptr) record->store(position + 1, std::memory_order_relaxed);
-  fill(*slot, completion);
-  const std::uint64_t full = slot_word(lap, SlotState::kFull, owner.bits());
-  if (queue.channel.fd < 0) {
-    // Release: pairs with the acquire load in poll_completions.
-    slot->word.store(full, std::memory_order_release);
-    return Push::kDone;
-  }
-  // seq_cst, both: either we see the queue armed, or its owner, who arms and then polls, sees this.
-  slot->word.store(full, std::memory_order_seq_cst);
-  std::uint32_t armed = queue.armed.load(std::memory_order_seq_cst);
-  const bool wanted =
-      armed == 1 || (armed == 2 && (completion.solicited || completion.status != IBV_WC_SUCCESS));
-  return wanted && queue.armed.compare_exchange_strong(armed, 0) ? Push::kDoneWake : Push::kDone;
+  return fill_and_publish(queue, *slot, slot_word(lap, SlotState::kFull, owner.bits()), completion);
+}
+
+Push publish(CompletionQueueEntry& queue, CompletionSlot& slot,
+             const Completion& completion) noexcept {
+  // Relaxed: nobody else changes the word of a claimed slot.
+  const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
+  return fill_and_publish(queue, slot, with_state(word, SlotState::kFull), completion);
 }
 
 int poll_completions(ControlSegment& segment, CompletionQueueEntry& queue, int count,
@@ -129,17 +141,15 @@ int poll_completions(ControlSegment& segment, CompletionQueueEntry& queue, int c
   return taken;
 }
 
-int void_completions(ControlSegment& segment, CompletionQueueEntry& queue, SlotOwner owner,
-                     SlotState from) noexcept {
+int void_completions(ControlSegment& segment, CompletionQueueEntry& queue,
+                     SlotOwner owner) noexcept {
   int voided = 0;
-  for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
-    CompletionSlot* slot = segment.slot<CompletionSlot>(queue.ring, i);
-    std::uint64_t word = slot->word.load(std::memory_order_acquire);
-    if (slot_state(word) == from && slot_owner(word) == owner.bits() &&
-        slot->word.compare_exchange_strong(word, with_state(word, SlotState::kVoid))) {
-      ++voided;
-    }
-  }
+  for_each_slot(segment, queue, owner, SlotState::kFull,
+                [&](CompletionSlot& slot, std::uint64_t word) {
+                  // Fails when another thread polls it at this moment.
+                  voided += slot.word.compare_exchange_strong(
+                      word, with_state(word, SlotState::kVoid), std::memory_order_acq_rel);
+                });
   return voided;
 }
 

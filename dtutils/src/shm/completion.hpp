@@ -40,12 +40,28 @@ enum class Push : std::uint8_t {
 Push push_completion(ControlSegment& segment, CompletionQueueEntry& queue, SlotOwner owner,
                      const Completion& completion, std::atomic<std::uint64_t>* record) noexcept;
 
+/// The second half of a push: fills a slot that was claimed, by the caller or by a sender that
+/// died, and publishes it. Never kOverrun.
+Push publish(CompletionQueueEntry& queue, CompletionSlot& slot,
+             const Completion& completion) noexcept;
+
 /// Owner process, any thread; never waits. Negative after an overrun, once the queue is empty.
 int poll_completions(ControlSegment& segment, CompletionQueueEntry& queue, int count,
                      ibv_wc* into) noexcept;
 
-/// Turns the completions of `owner` that are in `from` state into void ones; their number.
-int void_completions(ControlSegment& segment, CompletionQueueEntry& queue, SlotOwner owner,
-                     SlotState from) noexcept;
+/// Calls `visit(slot, word)` for every slot that `owner` has in this state. Owner process.
+template <class Visit>
+void for_each_slot(ControlSegment& segment, CompletionQueueEntry& queue, SlotOwner owner,
+                   SlotState state, Visit visit) noexcept {
+  for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
+    auto& slot = *segment.slot<CompletionSlot>(queue.ring, i);
+    const std::uint64_t word = slot.word.load(std::memory_order_acquire);
+    if (slot_state(word) == state && slot_owner(word) == owner.bits()) visit(slot, word);
+  }
+}
+
+/// Turns the unpolled completions of `owner` into void ones; their number. Owner process.
+int void_completions(ControlSegment& segment, CompletionQueueEntry& queue,
+                     SlotOwner owner) noexcept;
 
 }  // namespace dtutils::shm

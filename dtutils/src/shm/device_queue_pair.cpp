@@ -103,7 +103,7 @@ void ShmDevice::reset(QueuePair& qp) {
   wait_for_peer(qp);
   agent_.exclusively([&] {
     const SendLock lock(qp.entry->send_lock);
-    if (std::uint64_t lost; qp.peer != nullptr && qp.peer->dead()) recover_from_death(qp, lost);
+    if (qp.peer != nullptr && qp.peer->dead()) recover_from_death(qp);
     qp.recovered = false;
     qp.send_state.store(SendState::kNotReady);
     qp.entry->state.store(IBV_QPS_RESET);
@@ -126,11 +126,11 @@ void ShmDevice::reset(QueuePair& qp) {
 
 void ShmDevice::forget_completions(QueuePair& qp) noexcept {
   ControlSegment& segment = own_.shared();
+  CompletionQueueEntry& receive_cq = segment.completion_queues[qp.entry->receive_cq];
   for (const bool remote : {false, true}) {
     const SlotOwner owner{qp.verbs.qp_num, remote};
-    void_completions(segment, *qp.send_cq, owner, SlotState::kFull);
-    void_completions(segment, segment.completion_queues[qp.entry->receive_cq], owner,
-                     SlotState::kFull);
+    void_completions(segment, *qp.send_cq, owner);
+    if (&receive_cq != qp.send_cq) void_completions(segment, receive_cq, owner);
   }
 }
 

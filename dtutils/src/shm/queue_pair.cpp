@@ -60,6 +60,22 @@ bool may_wait(QueuePair& qp, int outcome) noexcept {
   return !(outcome == kNotConnected && gone) && Clock::now() < qp.give_up_at;
 }
 
+/// Completes one receive as flushed, in the slot that was claimed for it, if one was.
+void flush_receive(QueuePair& qp, std::uint64_t wr_id, CompletionSlot* claimed) noexcept {
+  CompletionQueueEntry& cq = qp.own.shared().completion_queues[qp.entry->receive_cq];
+  Completion completion;
+  completion.wr_id = wr_id;
+  completion.status = IBV_WC_WR_FLUSH_ERR;
+  completion.opcode = IBV_WC_RECV;
+  completion.qp_num = qp.verbs.qp_num;
+  completion.vendor_error = qp.peer != nullptr && qp.peer->dead() ? kPeerDied : kNoVendorError;
+  const Push pushed =
+      claimed != nullptr
+          ? publish(cq, *claimed, completion)
+          : push_completion(qp.own.shared(), cq, {qp.verbs.qp_num, false}, completion, nullptr);
+  if (pushed != Push::kDone) qp.agent.ring_own(cq.channel, qp.entry->receive_cq);
+}
+
 }  // namespace
 
 QueuePair::QueuePair(OwnSegment& own_segment, Agent& device_agent,
@@ -177,25 +193,17 @@ void run_deferred(QueuePair& qp) noexcept {
   }
 }
 
-bool recover_from_death(QueuePair& qp, std::uint64_t& wr_id) noexcept {
-  if (std::exchange(qp.recovered, true)) return false;
+void recover_from_death(QueuePair& qp) noexcept {
+  if (std::exchange(qp.recovered, true)) return;
   ControlSegment& segment = qp.own.shared();
-  return recover_receive(segment, segment.receive_queues[qp.entry->receive_queue],
-                         segment.completion_queues[qp.entry->receive_cq], *qp.entry, wr_id);
-}
-
-void flush_receive(QueuePair& qp, std::uint64_t wr_id) noexcept {
-  ControlSegment& segment = qp.own.shared();
-  CompletionQueueEntry& cq = segment.completion_queues[qp.entry->receive_cq];
-  Completion completion;
-  completion.wr_id = wr_id;
-  completion.status = IBV_WC_WR_FLUSH_ERR;
-  completion.opcode = IBV_WC_RECV;
-  completion.qp_num = qp.verbs.qp_num;
-  completion.vendor_error = qp.peer != nullptr && qp.peer->dead() ? kPeerDied : kNoVendorError;
-  if (push_completion(segment, cq, {qp.verbs.qp_num, false}, completion, nullptr) != Push::kDone) {
-    qp.agent.ring_own(cq.channel, qp.entry->receive_cq);
+  CompletionQueueEntry& completions = segment.completion_queues[qp.entry->receive_cq];
+  LostReceive lost;
+  if (recover_receive(segment, segment.receive_queues[qp.entry->receive_queue], completions,
+                      *qp.entry, lost)) {
+    flush_receive(qp, lost.wr_id, lost.claimed);
   }
+  // It may have disarmed the queue and died before it woke the sleeper.
+  qp.agent.ring_own(completions.channel, qp.entry->receive_cq);
 }
 
 void flush_receives(QueuePair& qp) noexcept {
@@ -203,7 +211,7 @@ void flush_receives(QueuePair& qp) noexcept {
   ReceiveQueueEntry& queue = segment.receive_queues[qp.entry->receive_queue];
   Receive receive;
   while (withdraw_receive(segment, queue, qp.verbs.qp_num, receive)) {
-    flush_receive(qp, receive.wr_id);
+    flush_receive(qp, receive.wr_id, nullptr);
   }
 }
 

@@ -156,15 +156,12 @@ void break_pair(QueuePair& qp, ibv_wc_status first) noexcept;
 /// Executes deferred work until it is empty or has to wait. Under the send lock.
 void run_deferred(QueuePair& qp) noexcept;
 
-/// Frees, once, what a peer that died held of the pair's queues. True when it had taken a receive
-/// out and not completed it; `wr_id` names it. Under the send lock.
-bool recover_from_death(QueuePair& qp, std::uint64_t& wr_id) noexcept;
+/// Frees what a peer that died held of the pair's queues, and completes as flushed the receive that
+/// it had in its hands, if any. Does nothing when called again. Under the send lock.
+void recover_from_death(QueuePair& qp) noexcept;
 
 /// Completes all receives of the pair's own queue as flushed. Any thread of the owner.
 void flush_receives(QueuePair& qp) noexcept;
 /// Takes all receives of the pair's own queue back, without completions. Any thread of the owner.
 void discard_receives(QueuePair& qp) noexcept;
-/// Completes one receive of the pair as flushed. Any thread of the owner.
-void flush_receive(QueuePair& qp, std::uint64_t wr_id) noexcept;
-
 }  // namespace dtutils::shm

@@ -125,28 +125,31 @@ bool withdraw_receive(ControlSegment& segment, ReceiveQueueEntry& queue, std::ui
 
 bool recover_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
                      CompletionQueueEntry& completions, QueuePairEntry& receiver,
-                     std::uint64_t& wr_id) noexcept {
+                     LostReceive& lost) noexcept {
   const SlotOwner owner = sender_of(receiver);
-  const int voided = void_completions(segment, completions, owner, SlotState::kClaimed);
-  bool lost = false;
-  if (receiver.in_flight.load(std::memory_order_acquire) != 0) {
-    // Claimed and not voided: it was published, so the owner has its completion.
-    lost = voided > 0 || receiver.in_flight_completion.load(std::memory_order_relaxed) == 0;
-    wr_id = receiver.in_flight_wr_id.load(std::memory_order_relaxed);
+  for_each_slot(segment, completions, owner, SlotState::kClaimed,
+                [&](CompletionSlot& slot, std::uint64_t) { lost.claimed = &slot; });
+  const bool in_debt = receiver.in_flight.load(std::memory_order_acquire) != 0;
+  bool is_lost = false;
+  if (in_debt) {
+    // Noted and not claimed any more: it was published, so the owner has its completion.
+    is_lost = lost.claimed != nullptr ||
+              receiver.in_flight_completion.load(std::memory_order_relaxed) == 0;
+    lost.wr_id = receiver.in_flight_wr_id.load(std::memory_order_relaxed);
   }
   for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
     ReceiveSlot* slot = segment.slot<ReceiveSlot>(queue.ring, i);
     const std::uint64_t word = slot->word.load(std::memory_order_acquire);
     if (slot_state(word) != SlotState::kTaken || slot_owner(word) != owner.bits()) continue;
     // In both places when it died between the two stores at the end of take_receive: count once.
-    if (receiver.in_flight.load(std::memory_order_relaxed) == 0) {
-      lost = true;
-      wr_id = slot->wr_id.load(std::memory_order_relaxed);
+    if (!in_debt) {
+      is_lost = true;
+      lost.wr_id = slot->wr_id.load(std::memory_order_relaxed);
     }
     slot->word.store(freed(word), std::memory_order_release);
   }
   finish_receive(receiver);
-  return lost;
+  return is_lost;
 }
 
 }  // namespace dtutils::shm

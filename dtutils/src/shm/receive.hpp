@@ -49,11 +49,18 @@ inline void finish_receive(QueuePairEntry& receiver) noexcept {
   receiver.in_flight.store(0, std::memory_order_release);
 }
 
-/// The sender of `receiver` died: frees what it held in both queues. True when a receive was in its
-/// hands and not completed; `wr_id` names it. May be repeated. Owner process, under the send lock
+/// What a dead sender owed for a receive.
+struct LostReceive {
+  std::uint64_t wr_id = 0;
+  /// The completion that it had claimed, for whoever completes the receive; or nullptr.
+  CompletionSlot* claimed = nullptr;
+};
+
+/// The sender of `receiver` died: frees what it held in the receive queue. True when a receive was
+/// in its hands and not completed. May be repeated; then false. Owner process, under the send lock
 /// of `receiver`.
 bool recover_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
                      CompletionQueueEntry& completions, QueuePairEntry& receiver,
-                     std::uint64_t& wr_id) noexcept;
+                     LostReceive& lost) noexcept;
 
 }  // namespace dtutils::shm

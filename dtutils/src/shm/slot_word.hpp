@@ -17,7 +17,9 @@ namespace dtutils::shm {
 ///
 /// Between claim and publish the slot belongs to the claiming queue pair; kFull slots belong to
 /// whoever wins the next exchange. kTaken marks a receive that a sender is copying out, kVoid a
-/// completion that must be skipped (its claimer died, or its queue pair was destroyed).
+/// completion that must be skipped, since its queue pair was reset or destroyed. When a claimer
+/// dies the owner publishes in its place: one slot a completion, whoever makes it, so that nobody
+/// who keeps within the depths meets a full ring (tests/dtutils/model/shm_rings.pml).
 ///
 /// Positions are claimed strictly in order: a searcher passes only slots whose word says that
 /// their position is gone, so it stops at the first free one, whatever the hint was. A word of a

@@ -14,6 +14,7 @@ using namespace dtutils::shm;
 
 namespace {
 
+constexpr std::uint64_t kOfTheDead = 999'999'999;
 constexpr std::uint64_t kLaps = std::uint64_t{1} << (64 - kLapShift);
 
 /// A ring in a segment of its own, which begins at lap `first_lap`.
@@ -67,10 +68,10 @@ struct Model {
     }
     return ids;
   }
-  int make_void(SlotOwner owner, SlotState from) {
+  int make_void(SlotOwner owner) {
     int count = 0;
     for (Live& each : live) {
-      if (each.owner.bits() != owner.bits() || each.state != from) continue;
+      if (each.owner.bits() != owner.bits() || each.state != SlotState::kFull) continue;
       each.state = SlotState::kVoid;
       ++count;
     }
@@ -101,6 +102,25 @@ void claim_and_stop(Ring& ring, Model& model, SlotOwner owner) {
   model.push(0, owner, SlotState::kClaimed);
 }
 
+/// The owner completes what a dead producer had claimed.
+void publish_for_the_dead(Ring& ring, Model& model, SlotOwner owner) {
+  std::size_t published = 0;
+  for_each_slot(ring.own.shared(), ring.queue, owner, SlotState::kClaimed,
+                [&](CompletionSlot& slot, std::uint64_t) {
+                  Completion completion;
+                  completion.wr_id = kOfTheDead;
+                  REQUIRE(publish(ring.queue, slot, completion) == Push::kDone);
+                  ++published;
+                });
+  for (Live& each : model.live) {
+    if (each.owner.bits() != owner.bits() || each.state != SlotState::kClaimed) continue;
+    each.state = SlotState::kFull;
+    each.id = kOfTheDead;
+    --published;
+  }
+  REQUIRE(published == 0);
+}
+
 /// Hints may lag, as after a thread was preempted before it stored one.
 void age(std::atomic<std::uint64_t>& hint, std::uint64_t first, support::Random& random) {
   hint.store(std::max(first, hint.load() - std::min(hint.load() - first, random.below(2000))));
@@ -119,9 +139,11 @@ void run(Ring& ring, support::Random& random, int steps) {
         if (model.live.size() < capacity) claim_and_stop(ring, model, owner);
         break;
       case 1: {
-        const SlotState from = random.one_in(2) ? SlotState::kFull : SlotState::kClaimed;
-        REQUIRE(void_completions(ring.own.shared(), ring.queue, owner, from) ==
-                model.make_void(owner, from));
+        if (random.one_in(2)) {
+          REQUIRE(void_completions(ring.own.shared(), ring.queue, owner) == model.make_void(owner));
+        } else {
+          publish_for_the_dead(ring, model, owner);
+        }
         break;
       }
       case 2:

@@ -45,11 +45,16 @@ struct Rings {
     request.num_sge = static_cast<int>(id % 3);
     return push_receive(segment, queue, request);
   }
+  /// The id of the receive that was lost, if one was; completes it if a completion was claimed.
   std::optional<std::uint64_t> recover(std::uint32_t sender) {
-    std::uint64_t id = 0;
-    return recover_receive(segment, queue, completions, segment.queue_pairs[sender], id)
-               ? std::optional(id)
-               : std::nullopt;
+    LostReceive lost;
+    if (!recover_receive(segment, queue, completions, segment.queue_pairs[sender], lost)) {
+      return std::nullopt;
+    }
+    Completion completion;
+    completion.wr_id = lost.wr_id;
+    if (lost.claimed != nullptr) publish(completions, *lost.claimed, completion);
+    return lost.wr_id;
   }
 
   OwnSegment own;
@@ -150,7 +155,7 @@ TEST_CASE("shm_receive_that_the_owner_withdraws_is_not_a_dead_senders") {
   CHECK(word.load() == slot_word(0, SlotState::kTaken, owner.bits()));
 }
 
-TEST_CASE("shm_completion_that_a_dead_sender_claimed_is_skipped_and_its_receive_recovered") {
+TEST_CASE("shm_completion_that_a_dead_sender_claimed_is_made_by_the_owner_in_its_place") {
   Rings rings(4, 0);
   REQUIRE(rings.post(10));
   QueuePairEntry& entry = rings.segment.queue_pairs[0];
@@ -165,10 +170,30 @@ TEST_CASE("shm_completion_that_a_dead_sender_claimed_is_skipped_and_its_receive_
   behind.wr_id = 99;
   REQUIRE(push_completion(rings.segment, rings.completions, {5, false}, behind, nullptr) ==
           Push::kDone);
-  ibv_wc polled[2];
-  CHECK(poll_completions(rings.segment, rings.completions, 2, polled) == 0);
+  ibv_wc polled[3];
+  CHECK(poll_completions(rings.segment, rings.completions, 3, polled) == 0);
 
   CHECK(rings.recover(0) == 10);
-  REQUIRE(poll_completions(rings.segment, rings.completions, 2, polled) == 1);
-  CHECK(polled[0].wr_id == 99);
+  CHECK(rings.recover(0) == std::nullopt);
+  REQUIRE(poll_completions(rings.segment, rings.completions, 3, polled) == 2);
+  CHECK(polled[0].wr_id == 10);
+  CHECK(polled[1].wr_id == 99);
+}
+
+TEST_CASE("shm_receive_whose_completion_the_dead_sender_published_is_not_lost") {
+  Rings rings(4, 0);
+  REQUIRE(rings.post(10));
+  QueuePairEntry& entry = rings.segment.queue_pairs[0];
+  Receive receive;
+  REQUIRE(take_receive(rings.segment, rings.queue, entry, receive));
+  Completion completion;
+  completion.wr_id = receive.wr_id;
+  REQUIRE(push_completion(rings.segment, rings.completions, {entry.qp_num.load(), true}, completion,
+                          &entry.in_flight_completion) == Push::kDone);
+  // Died before finish_receive; the owner may have polled it or not.
+  ibv_wc polled{};
+  if (GENERATE(false, true)) {
+    REQUIRE(poll_completions(rings.segment, rings.completions, 1, &polled) == 1);
+  }
+  CHECK(rings.recover(0) == std::nullopt);
 }

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+// Model of the shm device's receive and completion rings: senders that may die anywhere, recovery.
+
+/* spin-check: cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=pass */
+/* spin-check: spin="-DFREES_FIRST" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=fail error="invalid end state" */
+/* spin-check: spin="-DALWAYS_LOST" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=fail error="assertion violated" */
+/* spin-check: spin="-DLEAVES_CLAIMED" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=fail error="invalid end state" */
+/* spin-check: spin="-DSECOND_SLOT" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=fail error="assertion violated" */
+
+#define SENDERS 2
+#define SLOTS 2     /* of either ring; so many receives may be outstanding */
+#ifndef RECEIVES
+#define RECEIVES 6  /* posted in all, so that both rings go round three times */
+#endif
+
+/* slot_word.hpp: a word is (lap, owner, state), and changes as a whole. */
+#define EMPTY 0
+#define CLAIMED 1
+#define FULL 2
+#define TAKEN 3
+#define VOID 4
+#define NOBODY 7
+
+typedef Slot { byte lap; byte owner; byte state; byte receive };
+Slot posted[SLOTS];       /* the receive ring, one queue shared by both senders */
+Slot completed[SLOTS];    /* the completion ring */
+byte head_hint, tail_hint, completion_hint;
+
+/* QueuePairEntry::in_flight*, one for each sender. */
+typedef Debt { bit open; byte receive; byte completion };
+Debt debt[SENDERS];
+bit dead[SENDERS], buried[SENDERS];
+
+byte posts, polled;
+bit seen[RECEIVES];       /* a completion of it was polled */
+
+#define LAP(position) ((position) / SLOTS)
+
+/* May the process die between this step and the next? */
+inline may_die() {
+  if
+  :: skip
+  :: goto dying
+  fi
+}
+
+/* step_past(): the slot of `position` is in its lap or ahead of it. */
+inline pass(position, its_lap) {
+  position = position + 1 +
+    (its_lap > LAP(position) + 1 -> (its_lap - LAP(position) - 1) * SLOTS : 0)
+}
+
+/* The loop of push_completion: ends with the slot of `position` claimed by `who`. */
+inline claim(position, who) {
+  do
+  :: atomic {
+       completed[position % SLOTS].lap == LAP(position) &&
+       completed[position % SLOTS].state == EMPTY ->
+       completed[position % SLOTS].state = CLAIMED;
+       completed[position % SLOTS].owner = who;
+       break
+     }
+  :: atomic {
+       completed[position % SLOTS].lap > LAP(position) ||
+       (completed[position % SLOTS].lap == LAP(position) &&
+        completed[position % SLOTS].state != EMPTY) ->
+       pass(position, completed[position % SLOTS].lap)
+     }
+  :: atomic {
+       completed[position % SLOTS].lap < LAP(position) ->
+       /* A reset leaves void slots, which a claimer may use; anything else is an overrun. */
+       assert(completed[position % SLOTS].state == VOID);
+       completed[position % SLOTS].lap = LAP(position);
+       completed[position % SLOTS].state = EMPTY;
+       completed[position % SLOTS].owner = NOBODY
+     }
+  od
+}
+
+/* take_receive, then push_completion, then finish_receive; steps in the order of their stores. */
+active [SENDERS] proctype Sender() {
+  byte position, receive;
+  do
+  :: (posts == RECEIVES && posted[0].state != FULL && posted[1].state != FULL) -> break
+  :: (posted[0].state == FULL || posted[1].state == FULL) ->
+     position = head_hint;
+     do
+     :: atomic {
+          posted[position % SLOTS].lap == LAP(position) &&
+          posted[position % SLOTS].state == FULL ->
+          posted[position % SLOTS].state = TAKEN;
+          posted[position % SLOTS].owner = _pid;
+          break
+        }
+     :: atomic {
+          posted[position % SLOTS].lap > LAP(position) ||
+          (posted[position % SLOTS].lap == LAP(position) &&
+           posted[position % SLOTS].state == TAKEN) ->
+          pass(position, posted[position % SLOTS].lap)
+        }
+     :: atomic {
+          posted[position % SLOTS].lap < LAP(position) ||
+          (posted[position % SLOTS].lap == LAP(position) &&
+           posted[position % SLOTS].state < FULL) ->
+          goto none
+        }
+     od;
+     may_die();
+     head_hint = position + 1;
+     receive = posted[position % SLOTS].receive;
+     may_die();
+#ifdef FREES_FIRST
+     d_step {
+       posted[position % SLOTS].lap++;
+       posted[position % SLOTS].state = EMPTY;
+       posted[position % SLOTS].owner = NOBODY
+     };
+     may_die();
+#endif
+     debt[_pid].receive = receive;
+     debt[_pid].completion = 0;
+     may_die();
+     debt[_pid].open = 1;
+     may_die();
+#ifndef FREES_FIRST
+     d_step {
+       posted[position % SLOTS].lap++;
+       posted[position % SLOTS].state = EMPTY;
+       posted[position % SLOTS].owner = NOBODY
+     };
+     may_die();
+#endif
+     position = completion_hint;
+     claim(position, _pid);
+     may_die();
+     completion_hint = position + 1;
+     may_die();
+     debt[_pid].completion = position + 1;
+     may_die();
+     completed[position % SLOTS].receive = receive;
+     may_die();
+     completed[position % SLOTS].state = FULL;
+     may_die();
+     debt[_pid].open = 0;
+none:
+     position = 0; receive = 0
+  od;
+  goto finished;
+dying:
+  atomic { position = 0; receive = 0; dead[_pid] = 1 };
+finished:
+  skip
+}
+
+/* Agent::bury: recover_receive, then flush_receive into the slot that the dead sender claimed, or,
+   when it had claimed none, into another. */
+active proctype Agent() {
+  byte who, position, receive, claimed;
+  bit lost;
+end:
+  do
+  :: atomic {
+       (dead[0] && !buried[0]) || (dead[1] && !buried[1]) ->
+       who = (dead[0] && !buried[0] -> 0 : 1)
+     };
+     position = 0; claimed = NOBODY;
+     do
+     :: position < SLOTS ->
+        atomic {
+          if
+          :: completed[position].state == CLAIMED && completed[position].owner == who ->
+#ifdef SECOND_SLOT
+             completed[position].state = VOID;
+             lost = 1
+#else
+             claimed = position
+#endif
+          :: else
+          fi;
+          position++
+        }
+     :: else -> break
+     od;
+     atomic {
+       if
+       :: debt[who].open ->
+          receive = debt[who].receive;
+#ifdef ALWAYS_LOST
+          lost = 1
+#else
+          lost = (lost || claimed != NOBODY || debt[who].completion == 0)
+#endif
+       :: else
+       fi;
+       position = 0
+     };
+     do
+     :: position < SLOTS ->
+        atomic {
+          if
+          :: posted[position].state == TAKEN && posted[position].owner == who ->
+             if
+             :: !debt[who].open -> lost = 1; receive = posted[position].receive
+             :: else
+             fi;
+             posted[position].lap++;
+             posted[position].state = EMPTY;
+             posted[position].owner = NOBODY
+          :: else
+          fi;
+          position++
+        }
+     :: else -> break
+     od;
+     if
+     :: lost ->
+        position = claimed;
+#ifndef LEAVES_CLAIMED
+        if
+        :: claimed == NOBODY ->
+#endif
+           position = completion_hint;
+           claim(position, NOBODY - 1);
+           completion_hint = position + 1
+#ifndef LEAVES_CLAIMED
+        :: else
+        fi
+#endif
+        ;
+        completed[position % SLOTS].receive = receive;
+        completed[position % SLOTS].state = FULL
+     :: else
+     fi;
+     atomic {
+       buried[who] = 1; debt[who].open = 0;
+       who = 0; position = 0; receive = 0; claimed = 0; lost = 0
+     }
+  od
+}
+
+#define WAITING ((posted[0].state == FULL -> 1 : 0) + (posted[1].state == FULL -> 1 : 0))
+
+/* The program: posts while the completion queue has room for it, and polls. */
+active proctype Owner() {
+  byte head;
+  do
+  :: atomic {
+       posts < RECEIVES && posts - polled < SLOTS &&
+       posted[tail_hint % SLOTS].lap == LAP(tail_hint) &&
+       posted[tail_hint % SLOTS].state == EMPTY ->
+       posted[tail_hint % SLOTS].state = CLAIMED
+     };
+     posted[tail_hint % SLOTS].receive = posts;
+     d_step { posted[tail_hint % SLOTS].state = FULL; tail_hint++; posts++ }
+  :: d_step {
+       completed[head % SLOTS].lap == LAP(head) &&
+       (completed[head % SLOTS].state == FULL || completed[head % SLOTS].state == VOID) ->
+       if
+       :: completed[head % SLOTS].state == FULL ->
+          assert(!seen[completed[head % SLOTS].receive]);
+          seen[completed[head % SLOTS].receive] = 1;
+          polled++
+       :: else
+       fi;
+       completed[head % SLOTS].lap++;
+       completed[head % SLOTS].state = EMPTY;
+       completed[head % SLOTS].owner = NOBODY;
+       head++
+     }
+  :: d_step { completed[head % SLOTS].lap > LAP(head) -> pass(head, completed[head % SLOTS].lap) }
+  :: (polled == posts && posts == RECEIVES) -> break
+  /* With nobody left to send, what was not taken stays posted. */
+  :: (dead[0] && dead[1] && polled + WAITING == posts &&
+      (posts == RECEIVES || posts - polled == SLOTS)) -> break
+  od
+}
