@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// What the shm device leaves behind: no descriptor, no mapping of freed memory, no file.
+#include <dirent.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/require.hpp"
+#include "support/two_processes.hpp"
+
+using namespace dtutils;
+using namespace support;
+
+namespace {
+
+std::vector<std::string> entries(const char* folder, const std::string& with = "") {
+  std::vector<std::string> names;
+  DIR* open = ::opendir(folder);
+  if (open == nullptr) return names;
+  while (const dirent* entry = ::readdir(open)) {
+    const std::string name = entry->d_name;
+    if (name.find(with) != std::string::npos) names.push_back(name);
+  }
+  ::closedir(open);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// One more than there are, always: the folder itself.
+std::size_t open_descriptors() { return entries("/proc/self/fd").size(); }
+
+/// Mappings of registered memory, in this process.
+std::size_t mapped_segments() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    count += line.find("/memfd:cariama (deleted)") != std::string::npos;
+  }
+  return count;
+}
+
+void write_once(Side& from, const MemoryRegion& to) {
+  must(from.qp.post_write(from.local(0, 8), to.remote(), 1, kSignaled));
+  success(from.sends, 1);
+}
+
+}  // namespace
+
+TEST_CASE("shm_device_closes_every_descriptor") {
+  { const auto first = open_shm_device({}); }
+  const std::size_t before = open_descriptors();
+  {
+    const auto device = open_shm_device({});
+    const auto other_device = open_shm_device({});
+    Side a(*device);
+    Side b(*other_device);
+    Side c(*device);
+    connect(a.qp, b.qp);
+    c.qp.connect(c.qp.endpoint());
+    must(a.qp.post_write(a.local(0, 8), b.remote(0, 8), 1, kSignaled));
+    success(a.sends, 1);
+  }
+  CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("shm_peer_is_let_go_when_nobody_is_connected_to_it_any_more") {
+  const auto device = open_shm_device({});
+  const auto other_device = open_shm_device({});
+  Side a(*device);
+  Side b(*other_device);
+  const std::size_t descriptors = open_descriptors();
+  const std::size_t segments = mapped_segments();
+  {
+    QueuePair one(a.pd, a.sends, a.receives);
+    QueuePair other(b.pd, b.sends, b.receives);
+    connect(one, other);
+    must(one.post_write(a.local(0, 8), b.remote(0, 8), 1, kSignaled));
+    success(a.sends, 1);
+    CHECK(mapped_segments() == segments + 1);
+  }
+  CHECK(eventually([&] { return open_descriptors() == descriptors; }));
+  CHECK(eventually([&] { return mapped_segments() == segments; }));
+}
+
+TEST_CASE("shm_memory_that_a_peer_freed_is_unmapped") {
+  const auto device = open_shm_device({});
+  const auto other_device = open_shm_device({});
+  Side a(*device);
+  Side b(*other_device);
+  connect(a.qp, b.qp);
+  must(a.qp.post_write(a.local(0, 8), b.remote(0, 8), 1, kSignaled));
+  success(a.sends, 1);
+  const std::size_t before = mapped_segments();
+  for (int round = 0; round < 10; ++round) {
+    const SharedSegment segment(1 << 20, PageKind::kSmall, -1);
+    // Two regions of one file share its mapping.
+    const MemoryRegion first(b.pd, segment.data(), 4096);
+    write_once(a, first);
+    {
+      const MemoryRegion second(b.pd, segment.data() + 4096, 4096);
+      write_once(a, second);
+      CHECK(eventually([&] { return mapped_segments() <= before + 3; }));
+    }
+    write_once(a, first);
+  }
+  CHECK(eventually([&] { return mapped_segments() == before; }));
+  must(a.qp.post_write(a.local(0, 8), b.remote(0, 8), 2, kSignaled));
+  success(a.sends, 2);
+}
+
+TEST_CASE("shm_channels_that_a_peer_makes_and_destroys_do_not_pile_up") {
+  const auto device = open_shm_device({});
+  const auto other_device = open_shm_device({});
+  Side a(*device);
+  Side b(*other_device);
+  connect(a.qp, b.qp);
+  const std::size_t before = open_descriptors();
+  for (int round = 0; round < 20; ++round) {
+    Side again(*other_device);
+    QueuePair qp(a.pd, a.sends, a.receives);
+    connect(qp, again.qp);
+    REQUIRE(again.receives.arm());
+    must(again.qp.post_receive(again.local(0, 8), 1));
+    must(qp.post_send(a.local(0, 8), 2, kSignaled));
+    success(a.sends, 2);
+    CHECK(again.receive_channel.wait(kPatience) == again.receives.raw());
+  }
+  CHECK(open_descriptors() <= before + 2);
+}
+
+TEST_CASE("shm_peers_leave_no_file_behind_even_when_killed") {
+  const auto shared_memory = entries("/dev/shm");
+  const auto temporary = entries("/tmp", "cariama");
+  RemotePeer peer([](Wire& wire) {
+    const auto device = open_shm_device({});
+    Side side(*device);
+    connect(wire, side);
+    wire.hear<char>();
+  });
+  {
+    const auto device = open_shm_device({});
+    Side side(*device);
+    connect(peer.wire(), side);
+    CHECK(entries("/dev/shm") == shared_memory);
+    peer.kill();
+    CHECK(eventually([&] { return side.qp.state() == IBV_QPS_ERR; }));
+  }
+  CHECK(entries("/dev/shm") == shared_memory);
+  CHECK(entries("/tmp", "cariama") == temporary);
+}
