@@ -2,10 +2,10 @@
 // Model of the shm device's receive and completion rings: senders that may die anywhere, recovery.
 
 /* spin-check: cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=pass */
-/* spin-check: spin="-DFREES_FIRST" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=fail error="invalid end state" */
-/* spin-check: spin="-DALWAYS_LOST" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=fail error="assertion violated" */
-/* spin-check: spin="-DLEAVES_CLAIMED" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=fail error="invalid end state" */
-/* spin-check: spin="-DSECOND_SLOT" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=fail error="assertion violated" */
+/* spin-check: spin="-DFREES_FIRST" cc="-DSAFETY" run="-m100000" expect=fail error="end state" */
+/* spin-check: spin="-DALWAYS_LOST" cc="-DSAFETY" run="-m100000" expect=fail error="assertion" */
+/* spin-check: spin="-DLEAVES_CLAIMED" cc="-DSAFETY" run="-m100000" expect=fail error="end state" */
+/* spin-check: spin="-DSECOND_SLOT" cc="-DSAFETY" run="-m100000" expect=fail error="assertion" */
 
 #define SENDERS 2
 #define SLOTS 2     /* of either ring; so many receives may be outstanding */
