@@ -11,13 +11,15 @@ namespace {
 
 void greet_neighbour(dsfabric::Thread& self) {
   dsfabric::SendChannel calls{self.fabric()};
+  dsfabric::ReturnSlot<void> greeted{self.fabric()};
   const dsfabric::ThreadId next = self.neighbour(+1);
-  const bool sent = calls.call(next, [from = self.id()](dsfabric::CallContext& call) {
+  const auto greet = [from = self.id()](dsfabric::CallContext& call) {
     // Runs on thread `next`.
     fmt::print("thread {} was called by thread {}\n", call.worker->id(), from);
-  });
-  if (!sent) fmt::print("thread {} is gone\n", next);
-  self.barrier();  // serves incoming calls while it waits
+  };
+  if (!calls.call_return(next, greet, greeted)) return;  // it is gone
+  greeted.get();   // waits until `greet` has run there; this worker serves others meanwhile
+  self.barrier();  // and goes on serving until everybody has greeted
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ class Thread {
   // while they wait, and throw PeerFailed as soon as a process has failed or left. Not inside a
   // dispatcher.
 
-  /// Returns when all workers have called it; what each wrote before is visible to all.
+  /// Returns when all workers have called it; what each wrote before is visible to all. A call may
+  /// still be on its way then: its caller waits for a ReturnSlot or ExecutionSlots first.
   void barrier();
 
   /// Everyone's value, in the order of threads.
