@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shm/copy.hpp"
+#include "shm/execute.hpp"
 #include "shm/queue_pair.hpp"
 
 namespace dtutils::shm {
@@ -41,25 +42,20 @@ struct PlainWrite {
   std::uint32_t lkey = 0;
 };
 
-inline bool is_within(std::uint64_t address, std::uint64_t length, std::uint64_t begin,
-                      std::uint64_t size) noexcept {
-  return address >= begin && length <= size && address - begin <= size - length;
-}
-
 /// Executes the write if its regions are in the window and everything is in order. False: nothing
 /// was done, and execute() finds out why. Under the send lock.
 inline bool execute_plain_write(QueuePair& qp, const PlainWrite& write) noexcept {
   const WriteWindow& window = qp.window;
   const Translation* remote = window.remote;
   if (remote == nullptr || write.rkey != window.rkey ||
-      !is_within(write.remote_address, write.length, remote->begin, remote->length)) {
+      !within(write.remote_address, write.length, remote->begin, remote->length)) {
     return false;
   }
   if ((write.flags & IBV_SEND_INLINE) == 0) {
     if (window.local == nullptr) return false;
     const RegionEntry& local = *window.local;
     if (write.lkey != window.lkey ||
-        !is_within(write.address, write.length, local.address, local.length) ||
+        !within(write.address, write.length, local.address, local.length) ||
         local.key.load(std::memory_order_seq_cst) != (write.lkey & ~kLocalKeyBit)) {
       return false;
     }
