@@ -1,30 +1,40 @@
 // SPDX-License-Identifier: MIT
 // join(): settings, bootstrap, fabric.
-#include "join.hpp"
-
 #include <fmt/format.h>
 
+#include "bootstrap/bootstrap.hpp"
+#include "core.hpp"
 #include "dsfabric/config.hpp"
+#include "dsfabric/fabric.hpp"
 #include "limits.hpp"
 
 namespace dsfabric {
 namespace {
 
-Fabric join_configured(const Config& config) {
+std::unique_ptr<Bootstrap> bootstrap_for(const Config& config) {
   BootstrapOptions options;
   options.start_timeout = config.start_timeout;
   options.build = fmt::format("protocol {}", kProtocolVersion);
-  return make_fabric(std::make_unique<Core>(config, make_bootstrap(options)));
+  return make_bootstrap(options);
 }
 
 }  // namespace
 
-Fabric make_fabric(std::unique_ptr<Core> core) { return Fabric(std::move(core)); }
+Fabric::Fabric(const Config& config, std::unique_ptr<Bootstrap> bootstrap)
+    : Fabric(std::make_unique<Core>(config, std::move(bootstrap))) {}
 
 Fabric join(int& argc, char** argv, Config config) {
-  return join_configured(configure(argc, argv, std::move(config)));
+  const Config configured = configure(argc, argv, std::move(config));
+  return Fabric(configured, bootstrap_for(configured));
 }
 
-Fabric join(Config config) { return join_configured(configure(std::move(config))); }
+Fabric join(Config config) {
+  const Config configured = configure(std::move(config));
+  return Fabric(configured, bootstrap_for(configured));
+}
+
+Fabric join(std::unique_ptr<Bootstrap> bootstrap, Config config) {
+  return Fabric(configure(std::move(config)), std::move(bootstrap));
+}
 
 }  // namespace dsfabric

@@ -135,6 +135,8 @@ struct HandOver : WrapperName<F, 'h'> {
 /// call_buffer by RDMA read in a service thread, which then hands the call to the worker.
 template <class F>
 struct ReadAside : WrapperName<F, 'a'> {
+  /// Only the callable has a place, not the reading.
+  using Placement = void;
   ReadAside(const F& f, ThreadId worker, const dtutils::RemoteMemoryLocator& buffer,
             const ReturnAddress& address) noexcept
       : function(f), to(worker), from(buffer), home(address) {}

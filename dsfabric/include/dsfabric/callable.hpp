@@ -40,11 +40,37 @@ template <class F>
 concept CallableRemotely = std::is_invocable_v<F&> || std::is_invocable_v<F&, CallContext&> ||
     std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>;
 
+/// A callable that chooses where its calls run, by a type member `Placement` with
+///
+///     static void place(Invoke run, std::byte* payload, std::uint32_t bytes, CallContext& call);
+///
+/// which calls `run(payload, bytes, call)`, or keeps copies of all three and does so later, on the
+/// same thread. `payload` is the whole call: what the family of calls wraps around the callable
+/// (the way home of a result, say) runs there too. Fibers of RIutils are made so.
+template <class F>
+concept PlacedCallable = requires {
+  typename F::Placement;
+}
+&&!std::is_void_v<typename F::Placement>;
+
 namespace detail {
 
-/// Gives a callable that wraps a named one a name too: "name/r".
+/// A wrapper runs where the callable inside it wants to; void: where progress() runs it.
+template <class F>
+struct PlacementOf {
+  using Type = void;
+};
+template <PlacedCallable F>
+struct PlacementOf<F> {
+  using Type = typename F::Placement;
+};
+
+/// Gives a callable that wraps a named one a name too: "name/r"; and the placement of what it
+/// wraps.
 template <class F, char kWhat>
-struct WrapperName {};
+struct WrapperName {
+  using Placement = typename PlacementOf<F>::Type;
+};
 template <NamedCallable F, char kWhat>
 struct WrapperName<F, kWhat> {
  private:
@@ -59,6 +85,7 @@ struct WrapperName<F, kWhat> {
   static constexpr auto kText = text();
 
  public:
+  using Placement = typename PlacementOf<F>::Type;
   static constexpr std::string_view kCallName{kText.data(), kText.size()};
 };
 
@@ -83,7 +110,7 @@ constexpr void check_callable() {
 }
 
 template <class F>
-void invoke(std::byte* payload, std::uint32_t bytes, CallContext& context) {
+void invoke_here(std::byte* payload, std::uint32_t bytes, CallContext& context) {
   F& function = *reinterpret_cast<F*>(payload);
   if constexpr (std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>) {
     function(context, payload + sizeof(F), bytes - static_cast<std::uint32_t>(sizeof(F)));
@@ -91,6 +118,15 @@ void invoke(std::byte* payload, std::uint32_t bytes, CallContext& context) {
     function(context);
   } else {
     function();
+  }
+}
+
+template <class F>
+void invoke(std::byte* payload, std::uint32_t bytes, CallContext& context) {
+  if constexpr (PlacedCallable<F>) {
+    F::Placement::place(&invoke_here<F>, payload, bytes, context);
+  } else {
+    invoke_here<F>(payload, bytes, context);
   }
 }
 

@@ -2,6 +2,7 @@
 // The whole layer: what an application includes.
 #pragma once
 
+#include "dsfabric/bootstrap.hpp"
 #include "dsfabric/broadcast.hpp"
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/call_record.hpp"

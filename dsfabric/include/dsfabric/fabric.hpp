@@ -23,6 +23,7 @@
 
 namespace dsfabric {
 
+class Bootstrap;
 class Core;
 class Thread;
 
@@ -165,7 +166,10 @@ class Fabric {
   Core& core() noexcept { return *core_; }
 
  private:
-  friend Fabric make_fabric(std::unique_ptr<Core> core);
+  friend Fabric join(int& argc, char** argv, Config config);
+  friend Fabric join(Config config);
+  friend Fabric join(std::unique_ptr<Bootstrap> bootstrap, Config config);
+  Fabric(const Config& config, std::unique_ptr<Bootstrap> bootstrap);
   explicit Fabric(std::unique_ptr<Core> core);
   std::unique_ptr<Core> core_;
 };
@@ -177,5 +181,7 @@ class Fabric {
 Fabric join(int& argc, char** argv, Config config = {});
 /// The same without a command line.
 Fabric join(Config config = {});
+/// The same with the processes that `bootstrap` knows (bootstrap.hpp).
+Fabric join(std::unique_ptr<Bootstrap> bootstrap, Config config = {});
 
 }  // namespace dsfabric

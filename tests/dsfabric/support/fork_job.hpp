@@ -19,11 +19,10 @@
 #include <thread>
 #include <vector>
 
-#include "bootstrap/bootstrap.hpp"
+#include "dsfabric/bootstrap.hpp"
 #include "core.hpp"
 #include "dsfabric/dsfabric.hpp"
 #include "dtutils/error.hpp"
-#include "join.hpp"
 #include "limits.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
@@ -99,8 +98,7 @@ struct Member {
     config.device = "shm";
     config.pin = false;
     config.leave_timeout = std::chrono::seconds(10);
-    return dsfabric::make_fabric(std::make_unique<dsfabric::Core>(
-        config, std::make_unique<SharedBootstrap>(memory, rank, size)));
+    return dsfabric::join(std::make_unique<SharedBootstrap>(memory, rank, size), config);
   }
 };
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Node: joining over the bench's own channel, and handing work over.
+#include "fabric/node.hpp"
+
+#include <chrono>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "dsfabric/bootstrap.hpp"
+
+namespace fabric_bench {
+namespace {
+
+class ChannelBootstrap final : public dsfabric::Bootstrap {
+ public:
+  explicit ChannelBootstrap(bench::Channel& channel) : channel_(channel) {}
+  std::uint32_t rank() const noexcept override {
+    return static_cast<std::uint32_t>(channel_.rank());
+  }
+  std::uint32_t size() const noexcept override {
+    return static_cast<std::uint32_t>(channel_.processes());
+  }
+  std::string name() const override { return "the bench's channel"; }
+  std::vector<dsfabric::Bytes> all_gather(std::span<const std::byte> mine,
+                                          std::chrono::milliseconds) override {
+    std::vector<dsfabric::Bytes> all;
+    const char* begin = reinterpret_cast<const char*>(mine.data());
+    for (const std::string& each : channel_.gather_bytes({begin, mine.size()})) {
+      const auto bytes = std::as_bytes(std::span(each));
+      all.emplace_back(bytes.begin(), bytes.end());
+    }
+    return all;
+  }
+
+ private:
+  bench::Channel& channel_;
+};
+
+constexpr std::chrono::microseconds kTimeToFallAsleep{200};
+
+}  // namespace
+
+Node::Node(bench::Channel& channel, const std::string& device, std::uint32_t threads)
+    : threads_(threads) {
+  dsfabric::Config config;
+  config.device = device;
+  config.threads = threads;
+  config.pin = false;
+  fabric_.reset(
+      new dsfabric::Fabric(dsfabric::join(std::make_unique<ChannelBootstrap>(channel), config)));
+  runner_ = std::thread([this] { fabric_->run([this](dsfabric::Thread& self) { serve(self); }); });
+}
+
+Node::~Node() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  runner_.join();
+}
+
+double Node::run(const std::function<double(dsfabric::Thread&)>& work) {
+  std::unique_lock lock(mutex_);
+  work_ = &work;
+  ++round_;
+  running_ = threads_;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return running_ == 0; });
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  return figure_;
+}
+
+void Node::serve(dsfabric::Thread& self) {
+  std::uint64_t served = 0;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stop_ || round_ != served; });
+      if (stop_) return;
+      served = round_;
+    }
+    // The main thread shares this core. Awake, it would wait for the core during the batch, and the
+    // harness would take the batch for disturbed.
+    std::this_thread::sleep_for(kTimeToFallAsleep);
+    double figure = 0;
+    std::exception_ptr error;
+    try {
+      figure = (*work_)(self);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::scoped_lock lock(mutex_);
+    if (self.id().index == 0) figure_ = figure;
+    if (error) error_ = error;
+    if (--running_ == 0) changed_.notify_all();
+  }
+}
+
+}  // namespace fabric_bench

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// How the processes of a job find each other before RDMA connects them; bring your own if you like.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dsfabric {
+
+using Bytes = std::vector<std::byte>;
+
+/// A slow, reliable channel among all processes of the job: enough to exchange endpoints and keys
+/// once, and to hear of processes that end. join() brings PMIx, the rendezvous of scripts/run, or
+/// none for a lone process. A program with a launcher of its own derives from this and joins with
+/// join(std::unique_ptr<Bootstrap>, Config). Setup only, one thread, unless a method says
+/// otherwise.
+class Bootstrap {
+ public:
+  Bootstrap() = default;
+  Bootstrap(const Bootstrap&) = delete;
+  Bootstrap& operator=(const Bootstrap&) = delete;
+  virtual ~Bootstrap() = default;
+
+  virtual std::uint32_t rank() const noexcept = 0;
+  virtual std::uint32_t size() const noexcept = 0;
+  /// "alone", "scripts/run at 127.0.0.1:4711", "PMIx".
+  virtual std::string name() const = 0;
+
+  /// Everybody's bytes, by rank, when everybody has called it. Calls are matched by their order.
+  /// Throws Error that names the ranks that did not come within `limit`, or that have failed.
+  virtual std::vector<Bytes> all_gather(std::span<const std::byte> mine,
+                                        std::chrono::milliseconds limit) = 0;
+  void barrier(std::chrono::milliseconds limit) { all_gather({}, limit); }
+
+  /// Readable when `next_failed` may have news; -1: this bootstrap brings none.
+  virtual int failure_fd() const noexcept { return -1; }
+  /// A process that ended without goodbye, each once, `size()` for the launcher itself; never
+  /// waits.
+  virtual std::optional<std::uint32_t> next_failed() noexcept { return std::nullopt; }
+
+  /// This process leaves in good order: its end is no failure.
+  virtual void goodbye() noexcept {}
+};
+
+}  // namespace dsfabric
