@@ -24,7 +24,8 @@ inline constexpr std::uint8_t kReadDepth = 16;
 /// 4.096 us * 2^14 = 67 ms for an acknowledgement; with kRetryCount tries a peer that is gone is
 /// reported within about half a second.
 inline constexpr std::uint8_t kAckTimeout = 14;
-inline constexpr std::uint8_t kRetryCount = 7;
+/// The most that every driver counts: Soft-RoCE takes 7 as "for ever".
+inline constexpr std::uint8_t kRetryCount = 6;
 /// 7 means for ever: a slow receiver is back-pressure, not an error.
 inline constexpr std::uint8_t kRnrRetryForEver = 7;
 /// Code 12 is 0.64 ms between two tries when the receiver has no buffer posted.
