@@ -16,6 +16,7 @@
 #include "dtutils/device.hpp"
 #include "dtutils/general_allocator.hpp"
 #include "dtutils/rdma_allocator.hpp"
+#include "exceptions.hpp"
 #include "failures.hpp"
 #include "lanes.hpp"
 #include "peer.hpp"
@@ -94,6 +95,7 @@ class Core {
   Receiver& receiver() noexcept { return *receiver_; }
   PendingTable& pending() noexcept { return pending_; }
   Failures& failures() noexcept { return *failures_; }
+  Exceptions& exceptions() noexcept { return exceptions_; }
   ControlBlock& control() noexcept { return *control_; }
   Team& team() noexcept { return *team_; }
   Requests& requests() noexcept { return *requests_; }
@@ -151,6 +153,7 @@ class Core {
 
   PendingTable pending_;
   std::unique_ptr<Failures> failures_;
+  Exceptions exceptions_;
   std::unique_ptr<Requests> requests_;
   std::unique_ptr<Team> team_;
   /// Messages for service threads that were taken in but not run.

@@ -183,6 +183,13 @@ void Fabric::fail(ProcessId process, std::string_view reason) noexcept {
   core_->failures().declare(process, reason);
 }
 
+void Fabric::on_exception(std::function<void(const CallContext&, std::exception_ptr)> upcall) {
+  core_->exceptions().on_exception(std::move(upcall));
+}
+void Fabric::report_exception(const CallContext& call, std::exception_ptr thrown) {
+  core_->exceptions().report(call, std::move(thrown));
+}
+
 std::vector<std::vector<std::byte>> Fabric::exchange(std::span<const std::byte> mine) {
   const std::scoped_lock lock(core_->bootstrap_mutex());
   return core_->bootstrap().all_gather(mine, core_->config().start_timeout);

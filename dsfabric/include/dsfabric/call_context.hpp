@@ -23,8 +23,9 @@ struct CallContext {
 };
 
 /// Runs the records in `bytes`, in their order. False: a record cannot be right, and none after it
-/// was run; the peer that sent it must be failed. Exceptions of callables pass through, after which
-/// the rest is not run. The owner of the destination.
+/// was run; the peer that sent it must be failed. Exceptions of callables go to the upcall
+/// (Fabric::on_exception) and the next record follows; without an upcall they pass through, and the
+/// rest is not run. The owner of the destination.
 bool run_records(std::span<std::byte> bytes, CallContext& context);
 
 }  // namespace dsfabric

@@ -50,7 +50,8 @@ enum class ReadOn : std::uint8_t {
 /// which says nothing about its execution; a ReturnSlot or ExecutionSlots tells of that.
 ///
 /// A callable that throws where nobody waits for its result (call, call_buffer without a slot,
-/// broadcast without slots) throws out of progress() there. Owner thread of the channel only.
+/// broadcast without slots) is reported there (Fabric::on_exception). Owner thread of the channel
+/// only.
 template <class Channel>
 class Calls {
  public:

@@ -14,6 +14,7 @@
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/function_table.hpp"
 #include "dsfabric/global_ptr.hpp"
+#include "dsfabric/handler_scope.hpp"
 #include "dsfabric/ids.hpp"
 #include "dsfabric/message.hpp"
 #include "dsfabric/peer_failed.hpp"

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@ namespace dsfabric {
 class Bootstrap;
 class Core;
 class Thread;
+struct CallContext;
 
 /// What is known of a process of the job; the same at every process.
 struct ProcessInfo {
@@ -157,6 +159,14 @@ class Fabric {
   /// Declares a peer failed, because it broke a protocol of a layer above: its queue pairs are
   /// broken, and everything else follows as for a crash. Any thread.
   void fail(ProcessId process, std::string_view reason) noexcept;
+
+  // --- exceptions of callables --------------------------------------------------------------
+  /// `upcall` gets what callables throw where nobody waits for their result, on the thread that ran
+  /// them, which then goes on with the next call. Without one such an exception leaves progress().
+  /// A later one replaces it. Setup only.
+  void on_exception(std::function<void(const CallContext&, std::exception_ptr)> upcall);
+  /// Hands an exception to the upcall; throws it again when there is none. Any thread.
+  void report_exception(const CallContext& call, std::exception_ptr thrown);
 
   // --- for layers above ---------------------------------------------------------------------
   /// Every process gives bytes and gets everyone's: a collective through the launcher, slow and of

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The receiving side of all calls: one indirect call a record.
 #include <cstring>
+#include <exception>
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/call_record.hpp"
+#include "dsfabric/fabric.hpp"
 #include "dsfabric/function_table.hpp"
 
 namespace dsfabric {
@@ -23,7 +25,11 @@ bool run_records(std::span<std::byte> bytes, CallContext& context) {
     std::byte* payload = at + sizeof header;
     const std::size_t step = record_size(header.bytes);
     at = step < left + sizeof header ? at + step : end;
-    entry.invoke(payload, header.bytes, context);
+    try {
+      entry.invoke(payload, header.bytes, context);
+    } catch (...) {
+      context.fabric.report_exception(context, std::current_exception());
+    }
   }
   return true;
 }
