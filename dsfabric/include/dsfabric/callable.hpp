@@ -130,6 +130,25 @@ void invoke(std::byte* payload, std::uint32_t bytes, CallContext& context) {
   }
 }
 
+/// Bytes from one callable of a run to the next.
+template <class F>
+inline constexpr std::uint32_t kRunStride = (sizeof(F) + 7) / 8 * 8;
+
+template <class F>
+void invoke_run(std::byte* end, std::uint32_t count, CallContext& context, std::uint32_t& done) {
+  // Told on the way out, so that the count stays in a register.
+  struct Tell {
+    std::uint32_t& done;
+    std::uint32_t run = 0;
+    ~Tell() { done = run; }
+  } tell{done};
+  while (tell.run < count) {
+    ++tell.run;
+    end -= kRunStride<F>;
+    invoke<F>(end, static_cast<std::uint32_t>(sizeof(F)), context);
+  }
+}
+
 template <class F>
 std::string_view name_of() {
   if constexpr (NamedCallable<F>) {
@@ -141,7 +160,8 @@ std::string_view name_of() {
 
 template <class F>
 struct Registration {
-  static inline FunctionSlot slot{name_of<F>(), NamedCallable<F>, &invoke<F>, sizeof(F)};
+  static inline FunctionSlot slot{name_of<F>(), NamedCallable<F>,
+                                  Invokers{&invoke<F>, &invoke_run<F>}, sizeof(F)};
 };
 
 }  // namespace detail

@@ -11,7 +11,6 @@
 
 #include "dsfabric/broadcast.hpp"
 #include "dsfabric/call_context.hpp"
-#include "dsfabric/call_record.hpp"
 #include "dsfabric/call_wrappers.hpp"
 #include "dsfabric/callable.hpp"
 #include "dsfabric/return_slot.hpp"
@@ -22,18 +21,26 @@ namespace dsfabric {
 template <class C>
 concept CallChannel = requires(C& channel, ThreadId to, std::uint32_t bytes,
                                dtutils::Synchronizer* sent, std::uint32_t function) {
-  /// Space for one record of `bytes` bytes, at a multiple of 8; nullptr when the call cannot be
-  /// made (the peer is gone; the channel is full and its policy is to say so).
-  { channel.reserve(to, bytes) } -> std::same_as<std::byte*>;
+  /// Space for the `bytes` bytes of one call of a function of this program, at a multiple of 8;
+  /// nullptr when the call cannot be made (the peer is gone; the channel is full and its policy is
+  /// to say so). Throws Error as index_at, and when so many bytes can never be sent.
+  { channel.reserve(to, function, bytes) } -> std::same_as<std::byte*>;
   /// Makes the record of the last reserve known to the peer. With `sent`, that Synchronizer is
   /// decremented when the peer's device has it.
   { channel.commit(sent) } -> std::same_as<bool>;
-  /// The index that `function` of this program has at the peer. Asked before each reserve; throws
-  /// Error when there is no such thread, or no such function in its program.
+  /// The index that `function` of this program has at the peer. Throws Error when there is no such
+  /// thread, or no such function in its program.
   { channel.index_at(to, function) } -> std::same_as<std::uint32_t>;
   /// What was posted here before a commit, the peer has before the record.
   { channel.transmitter(to) } -> std::same_as<dtutils::Transmitter&>;
   { channel.fabric() } -> std::same_as<Fabric&>;
+};
+
+/// A channel that has a shorter way for calls which carry nothing but a callable. False: nothing
+/// was done, and the call takes the usual way.
+template <class C, class F>
+concept ShortcutChannel = requires(C& channel, ThreadId to, const F& function) {
+  { channel.try_call(to, function) } -> std::same_as<bool>;
 };
 
 /// Which thread of the destination's process fetches the buffer of a call.
@@ -58,6 +65,10 @@ class Calls {
   /// Thread `to` runs `function()`, or `function(CallContext&)`.
   template <class F>
   [[nodiscard]] bool call(ThreadId to, const F& function, dtutils::Synchronizer* sent = nullptr) {
+    if constexpr (ShortcutChannel<Channel, F>) {
+      detail::check_callable<F>();
+      if (sent == nullptr && channel().try_call(to, function)) return true;
+    }
     return call_buffer(to, function, std::span<const std::byte>(), sent);
   }
 
@@ -163,16 +174,11 @@ class Calls {
   bool put(ThreadId to, const F& function, std::span<const std::byte> extra) {
     detail::check_callable<F>();
     static_assert(CallChannel<Channel>);
-    const std::uint32_t index = channel().index_at(to, function_index<F>());
     const auto bytes = static_cast<std::uint32_t>(sizeof(F) + extra.size());
-    std::byte* const space = channel().reserve(to, record_size(bytes));
+    std::byte* const space = channel().reserve(to, function_index<F>(), bytes);
     if (space == nullptr) return false;
-    const RecordHeader header{index, bytes};
-    std::memcpy(space, &header, sizeof header);
-    std::memcpy(space + sizeof header, static_cast<const void*>(&function), sizeof(F));
-    if (!extra.empty()) {
-      std::memcpy(space + sizeof header + sizeof(F), extra.data(), extra.size());
-    }
+    std::memcpy(space, static_cast<const void*>(&function), sizeof(F));
+    if (!extra.empty()) std::memcpy(space + sizeof(F), extra.data(), extra.size());
     return true;
   }
   /// Sends a call whose end `slot` is told of.

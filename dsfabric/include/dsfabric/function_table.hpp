@@ -16,12 +16,23 @@ struct CallContext;
 /// How one type of callable is run from its bytes. `payload` holds the callable, then `extra` bytes
 /// that travelled with it.
 using Invoke = void (*)(std::byte* payload, std::uint32_t bytes, CallContext& context);
+/// How `count` callables of one type are run that lie one below the other, each at a multiple of 8:
+/// the first one ends at `end`, or up to 7 bytes before it. `done` is how many were run, also when
+/// one of them throws; that one counts.
+using InvokeRun = void (*)(std::byte* end, std::uint32_t count, CallContext& context,
+                           std::uint32_t& done);
+
+/// Both ways for one type.
+struct Invokers {
+  Invoke one;
+  InvokeRun run;
+};
 
 /// A callable type's place in the table. One static object a type, made before main by every
 /// program that can send or run it; nobody makes one by hand.
 class FunctionSlot {
  public:
-  FunctionSlot(std::string_view name, bool named_by_user, Invoke run, std::uint32_t bytes);
+  FunctionSlot(std::string_view name, bool named_by_user, Invokers run, std::uint32_t bytes);
   FunctionSlot(const FunctionSlot&) = delete;
   FunctionSlot& operator=(const FunctionSlot&) = delete;
 
@@ -29,7 +40,7 @@ class FunctionSlot {
   std::uint32_t index() const noexcept { return index_; }
   std::string_view name() const noexcept { return name_; }
   bool named_by_user() const noexcept { return named_by_user_; }
-  Invoke invoke() const noexcept { return invoke_; }
+  const Invokers& invokers() const noexcept { return invokers_; }
   /// Of the callable itself; the least that a record of this type carries.
   std::uint32_t bytes() const noexcept { return bytes_; }
 
@@ -37,7 +48,7 @@ class FunctionSlot {
   friend class FunctionTable;
   std::string_view name_;
   bool named_by_user_;
-  Invoke invoke_;
+  Invokers invokers_;
   std::uint32_t bytes_;
   std::uint32_t index_ = 0;
 };
@@ -53,6 +64,7 @@ class FunctionTable {
   /// What a receiver needs for index i < size(): one load away.
   struct Entry {
     Invoke invoke;
+    InvokeRun invoke_run;
     std::uint32_t bytes;
   };
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }

@@ -24,7 +24,7 @@ class SendChannel : public Calls<SendChannel> {
   explicit SendChannel(Fabric& fabric) noexcept : fabric_(fabric) {}
 
   // What Calls needs.
-  std::byte* reserve(ThreadId to, std::uint32_t bytes);
+  std::byte* reserve(ThreadId to, std::uint32_t function, std::uint32_t bytes);
   bool commit(dtutils::Synchronizer* sent) noexcept;
   std::uint32_t index_at(ThreadId to, std::uint32_t function) const;
   dtutils::Transmitter& transmitter(ThreadId to);

@@ -45,9 +45,9 @@ constexpr const char* kRemedy =
 
 }  // namespace
 
-FunctionSlot::FunctionSlot(std::string_view name, bool named_by_user, Invoke run,
+FunctionSlot::FunctionSlot(std::string_view name, bool named_by_user, Invokers run,
                            std::uint32_t bytes)
-    : name_(name), named_by_user_(named_by_user), invoke_(run), bytes_(bytes) {
+    : name_(name), named_by_user_(named_by_user), invokers_(run), bytes_(bytes) {
   registered().push_back(this);
 }
 
@@ -60,8 +60,8 @@ FunctionTable::FunctionTable() {
   std::vector<FunctionSlot*> slots = registered();
   std::ranges::sort(slots, [](const FunctionSlot* a, const FunctionSlot* b) {
     // The addresses move with ASLR, but their order within one binary does not.
-    return std::tuple(a->name_, reinterpret_cast<std::uintptr_t>(a->invoke_)) <
-           std::tuple(b->name_, reinterpret_cast<std::uintptr_t>(b->invoke_));
+    return std::tuple(a->name_, reinterpret_cast<std::uintptr_t>(a->invokers_.one)) <
+           std::tuple(b->name_, reinterpret_cast<std::uintptr_t>(b->invokers_.one));
   });
   digest_ = 0xcbf29ce484222325;
   const auto mix = [&](std::string_view text) {
@@ -72,7 +72,7 @@ FunctionTable::FunctionTable() {
   for (FunctionSlot* slot : slots) {
     slot->index_ = size();
     slots_.push_back(slot);
-    entries_.push_back({slot->invoke_, slot->bytes_});
+    entries_.push_back({slot->invokers_.one, slot->invokers_.run, slot->bytes_});
     mix(fmt::format("{}\n{}\n", slot->name_, slot->bytes_));
   }
 }

@@ -10,6 +10,7 @@
 
 #include "calls/call_tables.hpp"
 #include "core.hpp"
+#include "dsfabric/call_record.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric {
@@ -22,10 +23,13 @@ bool run_message(void*, const Incoming& message) {
 
 }  // namespace
 
-std::byte* SendChannel::reserve(ThreadId to, std::uint32_t bytes) {
+std::byte* SendChannel::reserve(ThreadId to, std::uint32_t function, std::uint32_t bytes) {
+  const RecordHeader header{index_at(to, function), bytes};
   to_ = to;
-  space_.emplace(fabric_, to.process, bytes);
-  return *space_ ? space_->payload() : nullptr;
+  space_.emplace(fabric_, to.process, record_size(bytes));
+  if (!*space_) return nullptr;
+  std::memcpy(space_->payload(), &header, sizeof header);
+  return space_->payload() + sizeof header;
 }
 
 bool SendChannel::commit(dtutils::Synchronizer* sent) noexcept {
