@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attachments.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "control_block.hpp"
 #include "dsfabric/config.hpp"
@@ -99,6 +100,7 @@ class Core {
   ControlBlock& control() noexcept { return *control_; }
   Team& team() noexcept { return *team_; }
   Requests& requests() noexcept { return *requests_; }
+  Attachments& attachments() noexcept { return attachments_; }
   Fabric& fabric() noexcept { return *fabric_; }
   Bootstrap& bootstrap() noexcept { return *bootstrap_; }
   /// Held while the bootstrap is used: it is for one thread.
@@ -161,6 +163,7 @@ class Core {
   TryLock service_taking_;
   std::atomic<std::uint32_t> service_waiting_{0};
   bool aborted_ = false;
+  Attachments attachments_;
   // Last, so that their threads end first.
   std::unique_ptr<ServiceThreads> service_threads_;
   std::unique_ptr<Watch> watch_;

@@ -195,4 +195,9 @@ std::vector<std::vector<std::byte>> Fabric::exchange(std::span<const std::byte> 
   return core_->bootstrap().all_gather(mine, core_->config().start_timeout);
 }
 
+std::shared_ptr<void> Fabric::attachment(
+    const void* key, const std::function<std::shared_ptr<void>(Fabric&)>& make) {
+  return core_->attachments().find_or_make(key, [&] { return make(*this); });
+}
+
 }  // namespace dsfabric

@@ -173,6 +173,12 @@ class Fabric {
   /// any size. Throws PeerFailed or Error. Setup only, outside of run().
   std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine);
 
+  /// What a layer above keeps once a process: `make` is called by the first who asks with that key
+  /// (the address of anything static). It lives until the fabric has left the job and no service
+  /// thread runs any more, and goes before the registered memory. Any thread (takes a lock).
+  std::shared_ptr<void> attachment(const void* key,
+                                   const std::function<std::shared_ptr<void>(Fabric&)>& make);
+
   Core& core() noexcept { return *core_; }
 
  private:
