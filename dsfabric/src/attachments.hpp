@@ -19,6 +19,10 @@ class Attachments {
     if (found == nullptr) found = make();
     return found;
   }
+  void clear() noexcept {
+    const std::scoped_lock lock(mutex_);
+    all_.clear();
+  }
 
  private:
   std::mutex mutex_;

@@ -341,6 +341,7 @@ Core::~Core() {
       }
     }
   }
+  attachments_.clear();
   // Memory carries tags that point into the transmitters, so the allocators go before them.
   requests_.reset();
   lanes_.reset();
