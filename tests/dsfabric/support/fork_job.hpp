@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A job of forked processes that meet in shared memory: tests of the fabric without a launcher.
+// A job of forked processes on the device under test, which meet in shared memory: no launcher.
 #pragma once
 
 #include <signal.h>
@@ -19,15 +19,9 @@
 #include <thread>
 #include <vector>
 
-#include "dsfabric/bootstrap.hpp"
-#include "core.hpp"
 #include "dsfabric/dsfabric.hpp"
 #include "dtutils/error.hpp"
-#include "limits.hpp"
-#include "requests.hpp"
-#include "service_threads.hpp"
-#include "team.hpp"
-#include "watch.hpp"
+#include "support/device_under_test.hpp"
 
 namespace support {
 
@@ -95,7 +89,7 @@ struct Member {
   JobMemory& memory;
 
   dsfabric::Fabric join(dsfabric::Config config = {}) const {
-    config.device = "shm";
+    config.device = device_name();
     config.pin = false;
     config.leave_timeout = std::chrono::seconds(10);
     return dsfabric::join(std::make_unique<SharedBootstrap>(memory, rank, size), config);
