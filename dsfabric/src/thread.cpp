@@ -13,7 +13,7 @@ namespace dsfabric {
 Thread::Thread(Fabric& fabric, Lane& lane) : fabric_(fabric), lane_(lane), id_(lane.name) {
   lane_.worker = this;
   fabric_.core().lanes().adopt(&lane_);
-  dtutils::set_wait_hook({[](void* self, const dtutils::Synchronizer&) {
+  dtutils::set_wait_hook({[](void* self, const dtutils::Synchronizer&, dtutils::WaitEnd) {
                             return static_cast<Thread*>(self)->progress();
                           },
                           this});

@@ -19,7 +19,7 @@ Synchronizer::Outcome Synchronizer::wait_for(std::chrono::nanoseconds timeout) {
     if (deadline.passed()) {
       return Outcome::kTimeout;
     }
-    if (run_wait_hook(*this)) {
+    if (run_wait_hook(*this, deadline.end())) {
       backoff.reset();
     } else {
       backoff.pause();

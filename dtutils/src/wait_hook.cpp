@@ -13,9 +13,9 @@ thread_local WaitHook thread_hook;
 
 WaitHook set_wait_hook(WaitHook hook) noexcept { return std::exchange(thread_hook, hook); }
 
-bool run_wait_hook(const Synchronizer& waited) {
+bool run_wait_hook(const Synchronizer& waited, WaitEnd end) {
   const WaitHook hook = thread_hook;
-  return hook.step != nullptr && hook.step(hook.context, waited);
+  return hook.step != nullptr && hook.step(hook.context, waited, end);
 }
 
 }  // namespace dtutils

@@ -45,6 +45,8 @@ class Deadline {
   /// poll; so a loop that asks once a poll ends a little late, never early.
   bool passed() noexcept { return calls_++ % kPollsPerClock == 0 && Clock::now() >= end_; }
 
+  std::chrono::steady_clock::time_point end() const noexcept { return end_; }
+
  private:
   using Clock = std::chrono::steady_clock;
   static Clock::time_point after(std::chrono::nanoseconds timeout) noexcept {

@@ -2,17 +2,22 @@
 // What a thread does while it waits on a Synchronizer: upper layers install it.
 #pragma once
 
+#include <chrono>
+
 namespace dtutils {
 
 class Synchronizer;
 
+/// When a waiter gives up; max() means never.
+using WaitEnd = std::chrono::steady_clock::time_point;
+
 /// One step of a thread's waiting: serve something (poll queue pairs, handle incoming calls), or
-/// suspend the fiber that waits on `waited` until it is over. True when it did something, false
-/// when there was nothing to do, so that the waiter backs off. A plain function and its context,
-/// because DTutils is below whoever has something to serve. It may throw: a fiber that is cancelled
-/// leaves its wait by an exception.
+/// suspend the fiber that waits on `waited` until that is over, or `end` has come. True when it did
+/// something, false when there was nothing to do, so that the waiter backs off. A plain function
+/// and its context, because DTutils is below whoever has something to serve. What it throws leaves
+/// the wait.
 struct WaitHook {
-  bool (*step)(void* context, const Synchronizer& waited) = nullptr;
+  bool (*step)(void* context, const Synchronizer& waited, WaitEnd end) = nullptr;
   void* context = nullptr;
 };
 
@@ -22,7 +27,7 @@ struct WaitHook {
 WaitHook set_wait_hook(WaitHook hook) noexcept;
 
 /// Runs one step of the calling thread's hook; false when there is none, or nothing to do.
-bool run_wait_hook(const Synchronizer& waited);
+bool run_wait_hook(const Synchronizer& waited, WaitEnd end = WaitEnd::max());
 
 /// Installs a hook for the calling thread as long as it lives. Owner thread only.
 class ScopedWaitHook {

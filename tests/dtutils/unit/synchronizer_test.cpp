@@ -76,7 +76,7 @@ TEST_CASE("wait_runs_the_hook_of_its_thread_and_tells_it_what_is_waited_on") {
     Synchronizer synchronizer{3};
     const Synchronizer* told = nullptr;
   } context;
-  const ScopedWaitHook hook({[](void* given, const Synchronizer& waited) {
+  const ScopedWaitHook hook({[](void* given, const Synchronizer& waited, dtutils::WaitEnd) {
                                auto& mine = *static_cast<Context*>(given);
                                mine.told = &waited;
                                mine.synchronizer.decrement();
@@ -87,10 +87,26 @@ TEST_CASE("wait_runs_the_hook_of_its_thread_and_tells_it_what_is_waited_on") {
   CHECK(context.told == &context.synchronizer);
 }
 
+TEST_CASE("hook_is_told_when_the_wait_ends") {
+  struct Told {
+    dtutils::WaitEnd end{};
+  } told;
+  const ScopedWaitHook hook({[](void* given, const Synchronizer&, dtutils::WaitEnd end) {
+                               static_cast<Told*>(given)->end = end;
+                               return true;
+                             },
+                             &told});
+  Synchronizer synchronizer(1);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(synchronizer.wait_for(std::chrono::milliseconds(20)) == Outcome::kTimeout);
+  CHECK(told.end >= begin + std::chrono::milliseconds(20));
+  CHECK(told.end <= std::chrono::steady_clock::now());
+}
+
 TEST_CASE("hooks_nest_and_belong_to_one_thread") {
   int outer_steps = 0;
   int inner_steps = 0;
-  const auto count = [](void* steps, const Synchronizer&) {
+  const auto count = [](void* steps, const Synchronizer&, dtutils::WaitEnd) {
     ++*static_cast<int*>(steps);
     return false;
   };
@@ -111,9 +127,11 @@ TEST_CASE("hooks_nest_and_belong_to_one_thread") {
   CHECK(inner_steps == 1);
 }
 
-TEST_CASE("cancelled_wait_leaves_by_the_exception_of_its_hook") {
-  const ScopedWaitHook hook(
-      {[](void*, const Synchronizer&) -> bool { throw std::runtime_error("cancelled"); }, nullptr});
+TEST_CASE("wait_leaves_by_the_exception_of_its_hook") {
+  const ScopedWaitHook hook({[](void*, const Synchronizer&, dtutils::WaitEnd) -> bool {
+                               throw std::runtime_error("no more");
+                             },
+                             nullptr});
   Synchronizer synchronizer(1);
   CHECK_THROWS_AS(synchronizer.wait(), std::runtime_error);
 }
