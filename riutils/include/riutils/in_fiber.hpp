@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// in_fiber(): a callable whose calls run as fibers at their destination.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "dsfabric/call_context.hpp"
+#include "dsfabric/callable.hpp"
+#include "riutils/fiber_pool.hpp"
+
+namespace riutils {
+
+namespace detail {
+
+/// Brings a call into a fiber of the thread that it came to. When there is none, the call runs all
+/// the same, so that whoever waits for its end hears of it, and InFiber throws.
+struct FiberPlacement {
+  static void place(dsfabric::Invoke run, std::byte* payload, std::uint32_t bytes,
+                    dsfabric::CallContext& call) {
+    FiberPool* const pool = FiberPool::current();
+    if (pool == nullptr || pool->run(run, payload, bytes, call) != FiberPool::Outcome::kRun)
+        [[unlikely]] {
+      run(payload, bytes, call);
+    }
+  }
+};
+
+template <class F>
+struct InFiber : dsfabric::detail::WrapperName<F, 'f'> {
+  using Placement = FiberPlacement;
+
+  explicit InFiber(const F& f) noexcept : function(f) {}
+  F function;
+
+  decltype(auto) operator()() requires std::is_invocable_v<F&> {
+    check();
+    return function();
+  }
+  decltype(auto) operator()(
+      dsfabric::CallContext& call) requires std::is_invocable_v<F&, dsfabric::CallContext&> {
+    check();
+    return function(call);
+  }
+  void operator()(dsfabric::CallContext& call, std::byte* buffer, std::uint32_t bytes) requires
+      std::is_invocable_v<F&, dsfabric::CallContext&, std::byte*, std::uint32_t> {
+    check();
+    function(call, buffer, bytes);
+  }
+
+ private:
+  static void check() {
+    if (!FiberPool::inside()) [[unlikely]]
+      FiberPool::throw_no_fiber();
+  }
+};
+
+}  // namespace detail
+
+/// A callable that may wait: each of its calls runs as a fiber of the destination's FiberPool, over
+/// any channel and in every kind of call:
+///
+///     messenger.call_return(next, riutils::in_fiber([there](CallContext& call) {
+///       ReturnSlot<int> slot(call.fabric);
+///       ...                       // asks a third thread
+///       return slot.get() + 1;    // waits; `next` goes on serving meanwhile
+///     }), slot);
+///
+/// The record is copied onto the fiber's stack, at most a quarter of it. When the destination has
+/// no FiberPool, or no stack is free, the call ends with an Error: the caller of call_return gets
+/// it, otherwise Fabric::on_exception there. A service thread has no FiberPool.
+template <class F>
+detail::InFiber<F> in_fiber(const F& function) noexcept {
+  return detail::InFiber<F>(function);
+}
+
+}  // namespace riutils

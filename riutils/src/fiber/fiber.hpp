@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// One fiber: its two contexts, the call that it runs, and where its exceptions are kept.
+#pragma once
+
+#include <boost/context/fiber.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+
+#include "dsfabric/call_context.hpp"
+#include "dsfabric/function_table.hpp"
+#include "fiber/sanitized_stack.hpp"
+
+namespace riutils::detail {
+
+/// What the C++ runtime knows of the exceptions that a stack handles (__cxa_eh_globals of the
+/// Itanium C++ ABI, section 2.2.2): handlers may wait inside a catch block.
+struct HandledExceptions {
+  void* caught = nullptr;
+  unsigned uncaught = 0;
+};
+
+/// Lies at the upper end of its stack. It lives as long as its pool, and runs one call after the
+/// other; between two of them it waits inside live(). Owner thread of the pool only.
+struct Fiber {
+  /// Of this stack while something else runs, and of the thread's stack while the fiber runs.
+  boost::context::fiber own;
+  boost::context::fiber thread;
+  SanitizedStack stack;
+  SanitizedStack* thread_stack = nullptr;
+  HandledExceptions exceptions;
+  Fiber* next = nullptr;
+
+  dsfabric::Invoke handler = nullptr;
+  std::byte* payload = nullptr;
+  std::uint32_t bytes = 0;
+  std::optional<dsfabric::CallContext> call;
+  std::exception_ptr thrown;
+  /// The call is over; it has waited at least once; the fiber itself is to end.
+  bool ended = false;
+  bool waited = false;
+  bool last = false;
+
+  /// To this stack, until it switches back. Called on the thread's stack.
+  void switch_here();
+  /// To the thread's stack, until the next switch here. Called on this one.
+  void switch_back();
+  /// What a fiber does all its life; the context of its first switch back.
+  boost::context::fiber live(boost::context::fiber&& from);
+
+ private:
+  void run_call() noexcept;
+};
+
+}  // namespace riutils::detail
