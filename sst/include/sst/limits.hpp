@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Every fixed number of the layer, with the relations among them checked at compile time.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "dtutils/limits.hpp"
+
+namespace sst {
+
+/// Bytes that arrive at once if they do not cross a multiple of it: the paper's cache line.
+inline constexpr std::size_t kLine = dtutils::kCacheLine;
+/// A row is at most this long.
+inline constexpr std::size_t kMaxRow = 65536;
+/// Fields of a row that can be told apart at compile time; an array counts as one.
+inline constexpr std::size_t kMaxFields = 16;
+/// Members of a table: what fits into a MemberSet.
+inline constexpr std::size_t kMaxMembers = 256;
+
+/// Bytes of a predicate's captures that lie beside the others; larger ones live on the heap.
+inline constexpr std::size_t kInlineCaptures = 40;
+/// Predicates that a table has room for at first; more are made room for by whoever adds them.
+inline constexpr std::size_t kFirstPredicates = 16;
+
+/// Copies of rows, for pushes of more bytes than the device takes inline, that may be on their way
+/// at once.
+inline constexpr std::size_t kPushBuffers = 8;
+/// Offers of new tables that a process keeps from each other one.
+inline constexpr std::size_t kOffers = 8;
+/// How long the end of a Space waits for pushes that are still on their way.
+inline constexpr std::chrono::milliseconds kFlushTimeout{1000};
+
+/// Rounds that found nothing before an evaluating thread pauses between rounds, yields its core,
+/// and sleeps; see Pace.
+inline constexpr std::uint32_t kBusyRounds = 2000;
+inline constexpr std::uint32_t kBusyRoundsCrowded = 2;
+inline constexpr std::uint32_t kYieldRounds = 4000;
+inline constexpr std::chrono::microseconds kIdleSleep{50};
+
+static_assert(kMaxRow % kLine == 0);
+static_assert(kBusyRoundsCrowded <= kBusyRounds && kBusyRounds < kYieldRounds);
+
+}  // namespace sst

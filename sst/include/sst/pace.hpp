@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// How a thread that evaluates for ever treats its core between rounds that found nothing.
+#pragma once
+
+#include <cstdint>
+
+#include "dsfabric/fabric.hpp"
+
+namespace sst {
+
+/// Spins as long as the machine has a core for each process of the job that lives on it, so that
+/// nothing stands between an update and its detection. On a machine with fewer cores it yields its
+/// core almost at once: somebody else has to run before anything can change. After a long while of
+/// nothing it sleeps for short times. Owner thread only.
+class Pace {
+ public:
+  /// `threads` evaluate in each process.
+  explicit Pace(const dsfabric::Fabric& fabric, std::uint32_t threads = 1);
+
+  /// After a round; `busy` when it found something.
+  void after(bool busy) noexcept {
+    if (busy) {
+      idle_ = 0;
+    } else if (++idle_ > spins_) {
+      relax();
+    }
+  }
+
+ private:
+  void relax() noexcept;
+
+  std::uint32_t spins_;
+  std::uint32_t idle_ = 0;
+};
+
+}  // namespace sst

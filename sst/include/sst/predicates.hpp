@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// Predicates with their triggers: evaluated without a lock, an allocation or a virtual call.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sst/limits.hpp"
+
+namespace sst {
+
+/// Names a predicate that was added, for its removal.
+struct PredicateId {
+  std::uint64_t value = 0;
+  friend bool operator==(const PredicateId&, const PredicateId&) = default;
+};
+
+/// When a predicate's triggers run (the paper's section 4.3).
+enum class Kind : std::uint8_t {
+  /// Each time it is evaluated and true.
+  kRecurrent,
+  /// The first time; then it is gone.
+  kOnce,
+  /// When it is true and was false at the evaluation before (at first: as if it had been false).
+  kTransition,
+};
+
+/// The predicates of one `Target`: something that is passed to them as `const Target&`, and to
+/// triggers as `Target&`. They are evaluated in the order in which they were added, and the
+/// triggers of one run in their order. One thread at a time evaluates.
+///
+/// A predicate is a slot of one cache line: code and captures. A run of predicates of the same type
+/// costs one indirect call. Adding and removing goes by a list of requests, which the next
+/// evaluation takes over; so adding allocates, but evaluating does not, and never waits for those
+/// who add.
+template <class Target>
+class Predicates {
+ public:
+  Predicates() : slots_(new Slot[kFirstPredicates]), capacity_(kFirstPredicates) {}
+  Predicates(const Predicates&) = delete;
+  Predicates& operator=(const Predicates&) = delete;
+  ~Predicates() {
+    take_requests();
+    for (std::size_t i = 0; i < count_; ++i) delete slots_[i].watch;
+  }
+
+  /// Evaluated from the next evaluation on. Any thread, lock-free; allocates.
+  template <class Predicate, class... Triggers>
+  PredicateId add(Kind kind, Predicate predicate, Triggers... triggers);
+  /// Its triggers do not run any more: from now on if this is called from a trigger, else from some
+  /// moment before the end of the next evaluation on. Nothing if it is gone. As add.
+  void remove(PredicateId id);
+
+  /// Evaluates each predicate once and runs the triggers of those that ask for it. True when a
+  /// trigger ran. Inside a trigger it does nothing. Throws what predicates and triggers throw; the
+  /// rest is then not evaluated.
+  bool evaluate(Target& target) {
+    if (firing_.load(std::memory_order_relaxed) != std::thread::id()) [[unlikely]] {
+      return false;
+    }
+    // Acquire: pairs with request().
+    if (requests_.load(std::memory_order_acquire) != nullptr) [[unlikely]] {
+      take_requests();
+    }
+    fired_ = false;
+    Slot* slot = slots_.get();
+    Slot* const end = slot + count_;
+    while (slot != end) slot = slot->run(slot, end, *this, target);
+    if (removed_ != 0) [[unlikely]] {
+      compact();
+    }
+    return fired_;
+  }
+
+  /// Predicates that will be evaluated next, as of the last evaluation. The evaluating thread.
+  std::size_t size() const noexcept { return count_; }
+
+ private:
+  struct Slot;
+  /// The cold half of a predicate.
+  struct Watch {
+    Watch(Kind its_kind, void (*its_fire)(Watch&, Target&)) noexcept
+        : fire(its_fire), kind(its_kind) {}
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    virtual ~Watch() = default;
+    void (*fire)(Watch&, Target&);
+    std::uint64_t id = 0;
+    Kind kind;
+  };
+  /// Evaluates this slot and those after it that have the same code; the first one that has not.
+  using Run = Slot* (*)(Slot* slot, Slot* end, Predicates& self, Target& target);
+  struct alignas(kLine) Slot {
+    Run run;
+    Watch* watch;
+    /// It was true at the last evaluation; for kTransition only.
+    bool was;
+    alignas(8) std::byte captures[kInlineCaptures];
+  };
+  static_assert(sizeof(Slot) == kLine);
+  /// To add `slot` (with room for more slots, if there may be too few), or to remove `id`.
+  struct Request {
+    Slot slot{};
+    std::uint64_t id = 0;
+    std::unique_ptr<Slot[]> room;
+    std::size_t room_size = 0;
+    Request* next = nullptr;
+  };
+
+  template <class Predicate, class... Triggers>
+  struct WatchOf final : Watch {
+    WatchOf(Kind its_kind, Predicate&& its_predicate, Triggers&&... its_triggers)
+        : Watch(its_kind, &WatchOf::fire_all),
+          predicate(std::move(its_predicate)),
+          triggers(std::move(its_triggers)...) {}
+    static void fire_all(Watch& watch, Target& target) {
+      std::apply([&](auto&... each) { (each(target), ...); },
+                 static_cast<WatchOf&>(watch).triggers);
+    }
+    Predicate predicate;
+    std::tuple<Triggers...> triggers;
+  };
+
+  /// Stands in a slot for a predicate that is too large or too complicated to lie in it.
+  template <class Predicate>
+  struct Elsewhere {
+    Predicate* predicate;
+    bool operator()(const Target& target) { return (*predicate)(target); }
+  };
+  template <class Predicate>
+  static constexpr bool kFits = sizeof(Predicate) <= kInlineCaptures &&
+                                alignof(Predicate) <= 8 && std::is_trivially_copyable_v<Predicate>;
+
+  template <class Inline>
+  static Slot* run_alike(Slot* slot, Slot* end, Predicates& self, Target& target) {
+    do {
+      auto& predicate = *std::launder(reinterpret_cast<Inline*>(slot->captures));
+      const bool holds = static_cast<bool>(predicate(std::as_const(target)));
+      if (holds | slot->was) [[unlikely]] {
+        self.settle(*slot, holds, target);
+      }
+      ++slot;
+    } while (slot != end && slot->run == &run_alike<Inline>);
+    return slot;
+  }
+  static Slot* pass_removed(Slot* slot, Slot*, Predicates&, Target&) { return slot + 1; }
+
+  void settle(Slot& slot, bool holds, Target& target);
+  void take_out(Slot& slot) noexcept {
+    slot.run = &pass_removed;
+    ++removed_;
+  }
+  void request(Request* request) noexcept;
+  void take_requests();
+  void find_and_take_out(std::uint64_t id) noexcept;
+  void compact() noexcept;
+
+  std::unique_ptr<Slot[]> slots_;
+  std::size_t count_ = 0;
+  std::size_t capacity_;
+  std::size_t removed_ = 0;
+  bool fired_ = false;
+  /// The thread that runs a trigger now; none: a default id.
+  std::atomic<std::thread::id> firing_{};
+
+  // Touched by those who add and remove.
+  alignas(kLine) std::atomic<Request*> requests_{nullptr};
+  std::atomic<std::uint64_t> last_id_{0};
+  /// Predicates that were added and not removed, those in requests included.
+  std::atomic<std::size_t> expected_{0};
+  /// For so many there is room, or a request on its way that brings it.
+  std::atomic<std::size_t> promised_{kFirstPredicates};
+};
+
+template <class Target>
+template <class Predicate, class... Triggers>
+PredicateId Predicates<Target>::add(Kind kind, Predicate predicate, Triggers... triggers) {
+  static_assert(std::is_invocable_r_v<bool, Predicate&, const Target&>,
+                "cariama: a predicate is called with a const Table<Row>&, and answers bool");
+  static_assert((std::is_invocable_v<Triggers&, Target&> && ...),
+                "cariama: a trigger is called with a Table<Row>&");
+  auto request = std::make_unique<Request>();
+  // Relaxed, all: request() orders what is read by the evaluating thread.
+  const std::size_t expected = expected_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (expected > promised_.load(std::memory_order_relaxed)) {
+    request->room_size = std::bit_ceil(expected);
+    request->room.reset(new Slot[request->room_size]);
+  }
+  auto watch = std::make_unique<WatchOf<Predicate, Triggers...>>(kind, std::move(predicate),
+                                                                 std::move(triggers)...);
+  const PredicateId id{last_id_.fetch_add(1, std::memory_order_relaxed) + 1};
+  watch->id = id.value;
+  Slot& slot = request->slot;
+  if constexpr (kFits<Predicate>) {
+    slot.run = &run_alike<Predicate>;
+    new (slot.captures) Predicate(watch->predicate);
+  } else {
+    slot.run = &run_alike<Elsewhere<Predicate>>;
+    new (slot.captures) Elsewhere<Predicate>{&watch->predicate};
+  }
+  slot.watch = watch.release();
+  const std::size_t room = request->room_size;
+  this->request(request.release());
+  // Only now: who relies on the promise makes a request behind this one.
+  for (std::size_t seen = promised_.load(); seen < room;) {
+    if (promised_.compare_exchange_weak(seen, room)) break;
+  }
+  return id;
+}
+
+template <class Target>
+void Predicates<Target>::remove(PredicateId id) {
+  if (firing_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
+    find_and_take_out(id.value);
+  }
+  // Also then: it may not have been taken over yet.
+  auto request = std::make_unique<Request>();
+  request->id = id.value;
+  this->request(request.release());
+}
+
+template <class Target>
+void Predicates<Target>::settle(Slot& slot, bool holds, Target& target) {
+  const Kind kind = slot.watch->kind;
+  if (kind == Kind::kTransition) {
+    const bool was = std::exchange(slot.was, holds);
+    if (!holds || was) return;
+  } else if (kind == Kind::kOnce) {
+    take_out(slot);
+  }
+  const struct Firing {
+    explicit Firing(std::atomic<std::thread::id>& its_thread) noexcept : thread(its_thread) {
+      thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+    ~Firing() { thread.store(std::thread::id(), std::memory_order_relaxed); }
+    std::atomic<std::thread::id>& thread;
+  } firing(firing_);
+  fired_ = true;
+  slot.watch->fire(*slot.watch, target);
+}
+
+template <class Target>
+void Predicates<Target>::request(Request* request) noexcept {
+  request->next = requests_.load(std::memory_order_relaxed);
+  // Release: pairs with the acquire in evaluate.
+  while (!requests_.compare_exchange_weak(request->next, request, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+  }
+}
+
+template <class Target>
+void Predicates<Target>::take_requests() {
+  Request* newest = requests_.exchange(nullptr, std::memory_order_acquire);
+  Request* oldest = nullptr;
+  while (newest != nullptr) {
+    Request* const next = std::exchange(newest->next, oldest);
+    oldest = std::exchange(newest, next);
+  }
+  while (oldest != nullptr) {
+    const std::unique_ptr<Request> request(std::exchange(oldest, oldest->next));
+    if (request->room_size > capacity_) {
+      std::copy(slots_.get(), slots_.get() + count_, request->room.get());
+      slots_.swap(request->room);
+      capacity_ = request->room_size;
+    }
+    if (request->slot.watch != nullptr) {
+      slots_[count_++] = request->slot;
+    } else {
+      find_and_take_out(request->id);
+    }
+  }
+}
+
+template <class Target>
+void Predicates<Target>::find_and_take_out(std::uint64_t id) noexcept {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (slots_[i].watch->id == id && slots_[i].run != &pass_removed) take_out(slots_[i]);
+  }
+}
+
+template <class Target>
+void Predicates<Target>::compact() noexcept {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (slots_[i].run == &pass_removed) {
+      delete slots_[i].watch;
+    } else {
+      slots_[kept++] = slots_[i];
+    }
+  }
+  expected_.fetch_sub(removed_, std::memory_order_relaxed);
+  count_ = kept;
+  removed_ = 0;
+}
+
+}  // namespace sst

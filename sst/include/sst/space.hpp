@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// What the tables of a process share: connections to all processes, and how tables find each other.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dsfabric/fabric.hpp"
+#include "dtutils/completion_queue.hpp"
+#include "dtutils/rdma_memory.hpp"
+#include "dtutils/selective_signaling.hpp"
+#include "dtutils/transmitter.hpp"
+
+namespace sst {
+
+struct SpaceOptions {
+  /// Threads of this process that may set, push or read at the same time, on all tables together:
+  /// workers, a Detector whose triggers do it, a Reader. With 1 a push costs no locked instruction;
+  /// then two such calls must never overlap.
+  std::uint32_t threads = 4;
+};
+
+/// One queue pair to each other process, for tables only: so one thread more or less that uses the
+/// fabric does not matter to them, and pushes to one member stay in order whichever thread of this
+/// process makes them.
+///
+/// Made by all processes of the job, outside of Fabric::run (a collective). The tables are gone
+/// before it, it is gone before the fabric. Its end waits, at most kFlushTimeout, until pushes that
+/// were posted have arrived; from then on nobody can write into this process' tables.
+///
+/// After the failure of a process no byte of it arrives any more.
+class Space {
+ public:
+  /// Throws dtutils::Error or dsfabric::PeerFailed. Setup only.
+  explicit Space(dsfabric::Fabric& fabric, const SpaceOptions& options = {});
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+  ~Space();
+
+  dsfabric::Fabric& fabric() const noexcept { return fabric_; }
+  /// To another process. Any thread, as SpaceOptions::threads allows.
+  dtutils::Transmitter& transmitter(dsfabric::ProcessId to) noexcept {
+    return *links_->transmitters[to.value];
+  }
+  /// Bytes that a push can carry inline to any process.
+  std::uint32_t max_inline() const noexcept { return max_inline_; }
+  /// The bytes of one write become visible in ascending order, at every process: what the devices
+  /// answer, see Table.
+  bool bytes_in_order() const noexcept { return bytes_in_order_; }
+  /// Grows when a process has failed, after its connection was cut. Any thread, wait-free.
+  std::uint32_t failures() const noexcept {
+    // Acquire: pairs with the upcall, so that whoever sees the count sees the frozen rows.
+    return links_->failures.load(std::memory_order_acquire);
+  }
+  /// The other process takes part: it has neither failed nor left. Any thread, wait-free.
+  bool present(dsfabric::ProcessId process) const noexcept;
+
+  // --- for tables -----------------------------------------------------------------------------
+  /// Offers memory of a table to the other members, and waits for theirs: those of the table with
+  /// the same digest. The result is in the order of `members`; the own entry is `mine`. Serves
+  /// messages meanwhile. Throws PeerFailed when a member fails or leaves, Error when one does not
+  /// come within Config::start_timeout. One thread at a time.
+  std::vector<dtutils::RemoteMemoryLocator> meet(const std::vector<dsfabric::ProcessId>& members,
+                                                 const dtutils::RemoteMemoryLocator& mine,
+                                                 std::uint64_t digest, std::string_view name);
+  /// Writes a word to a peer, whatever the device takes inline, and does not wait. False: the
+  /// connection is broken. One thread at a time.
+  bool write_word(dsfabric::ProcessId to, const dtutils::RemoteMemoryLocator& where,
+                  std::uint64_t value) noexcept;
+  /// Waits until `done`, serving messages; throws as meet, in the name of `process`.
+  void await(dsfabric::ProcessId process, std::string_view name, const std::function<bool()>& done);
+  /// Memory of a table that is gone here: others may still write to it, and the device may still
+  /// read from it.
+  struct Grave {
+    std::vector<dtutils::RDMAMemory> memory;
+    /// What this process has posted.
+    std::vector<dtutils::RetireTag> tags;
+    /// Words in that memory in which the other members say that they write no more.
+    struct Farewell {
+      dsfabric::ProcessId process;
+      const std::uint64_t* word;
+    };
+    std::vector<Farewell> farewells;
+  };
+  static constexpr std::uint64_t kFarewell = 2;
+  /// Frees it when all have parted from it; at the latest with the Space. Waits for nobody.
+  void bury(Grave grave);
+
+ private:
+  /// A table that its owner wants to share with a peer, in the peer's mailbox. The number is
+  /// written after the rest.
+  struct Offer {
+    std::uint64_t digest;
+    dtutils::RemoteMemoryLocator memory;
+    std::uint64_t number;
+    std::uint64_t unused[3];
+  };
+  static_assert(sizeof(Offer) == 64);
+  /// What the failure upcall needs, which may run when the Space is gone.
+  struct Links {
+    std::vector<std::unique_ptr<dtutils::Transmitter>> transmitters;
+    std::atomic<std::uint32_t> failures{0};
+  };
+
+  bool can_be_freed(const Grave& grave) const noexcept;
+  bool write(dsfabric::ProcessId to, const dtutils::RemoteMemoryLocator& where, const void* bytes,
+             std::uint32_t length) noexcept;
+  void connect();
+  void make_offer(dsfabric::ProcessId to, const dtutils::RemoteMemoryLocator& mine,
+                  std::uint64_t digest);
+  bool take_offer(dsfabric::ProcessId from, std::uint64_t digest,
+                  dtutils::RemoteMemoryLocator& theirs) noexcept;
+  [[noreturn]] void throw_absent(dsfabric::ProcessId process, std::string_view name) const;
+
+  dsfabric::Fabric& fabric_;
+  std::uint32_t max_inline_ = 0;
+  bool bytes_in_order_ = true;
+  /// Offers from all processes, kOffers each.
+  dtutils::RDMAMemory mailbox_;
+  /// A word for each process, where `write` copies what a device does not take inline.
+  dtutils::RDMAMemory scratch_;
+  std::vector<Grave> graves_;
+  std::vector<dtutils::RemoteMemoryLocator> mailboxes_;
+  /// By process: offers made, and the last one taken.
+  std::vector<std::uint64_t> made_;
+  std::vector<std::uint64_t> taken_;
+  // The queue pairs go before the memory that peers reach through them.
+  dtutils::CompletionQueue receives_;
+  std::shared_ptr<Links> links_;
+};
+
+}  // namespace sst

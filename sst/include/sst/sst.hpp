@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// The whole layer: what an application includes.
+#pragma once
+
+#include "sst/columns.hpp"
+#include "sst/detector.hpp"
+#include "sst/member.hpp"
+#include "sst/pace.hpp"
+#include "sst/predicates.hpp"
+#include "sst/row.hpp"
+#include "sst/snapshot.hpp"
+#include "sst/space.hpp"
+#include "sst/table.hpp"
+#include "sst/when.hpp"
+#include "sst/wide.hpp"

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// The shared state table: everybody writes its own row and sees all rows; and what to do when.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "dsfabric/thread.hpp"
+#include "sst/columns.hpp"
+#include "sst/predicates.hpp"
+#include "sst/snapshot.hpp"
+#include "sst/table_core.hpp"
+#include "sst/when.hpp"
+
+namespace sst {
+
+/// A copy of every member's row at every member, and predicates over them (the SST paper).
+///
+///     struct Row { std::uint64_t count; };
+///     sst::Table<Row> table{space};
+///     table.when([](const auto& t) { return t.min(&Row::count) >= t.mine(&Row::count); })
+///          .recurrent([](auto& t) { t.set(&Row::count, t.mine(&Row::count) + 1); });
+///     self.add_hook(table.hook());          // evaluated in progress() of this worker; or a
+///     Detector
+///
+/// What is promised:
+///  1. A field, or an element of an array, is seen as it was written, never in part.
+///  2. SST-writes: of one member, nobody sees a later push without the earlier ones, if one thread
+///     pushes or the pushes of several are ordered by their program. It rests on this: a process
+///     pushes to a member over one queue pair, whose writes are placed in the order of their posts;
+///     and readers load by acquire. The fields of one push(), of the whole row, become visible in
+///     any order, except that they are in ascending order of address where bytes_in_order() says so
+///     (what the devices answer to ibv_query_qp_data_in_order(3)).
+///     SST-reads: nothing is promised across fields.
+///  3. What a reader has seen of a field it never sees older.
+///  4. The row of a member that failed does not change any more, from its upcall on.
+///
+/// Between members nothing is promised: two may see the pushes of two others in different orders.
+///
+/// Threads: one thread at a time evaluates (`evaluate`, `hook`, a Detector); predicates and
+/// triggers run on it. Any thread reads. Any thread sets and pushes, within SpaceOptions::threads;
+/// each field by one thread at a time. The rest is for the thread that made the table.
+template <RowType Row>
+class Table : public Columns<Table<Row>, Row> {
+ public:
+  /// Made by all members (a collective among them); every row is there when it returns, as its
+  /// owner gave it by `initial`. Throws PeerFailed when a member fails meanwhile, Error when one
+  /// does not come, or there is no memory. Any thread, also inside run(), also in a trigger; in one
+  /// process one after the other. Setup only.
+  explicit Table(Space& space, TableOptions options = {}, const Row& initial = Row{})
+      : core_(space, std::move(options), {sizeof(Row), kStride<Row>, digest(), &Table::copy},
+              &initial) {}
+  /// A new table from an old one, for other members or with another type of row: in the same Space
+  /// and mode, under the same name. The own row begins as `convert` makes it from the own old one.
+  /// The old table and its predicates live on until it is destroyed. As above.
+  template <RowType OldRow, class Convert>
+  Table(const Table<OldRow>& old, std::vector<dsfabric::ProcessId> members, Convert convert)
+      : Table(old.space(), {std::move(members), old.options().mode, old.options().name},
+              convert(old.my_row())) {}
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  Space& space() const noexcept { return core_.space(); }
+  const TableOptions& options() const noexcept { return core_.options(); }
+  std::size_t size() const noexcept { return core_.size(); }
+  MemberId self() const noexcept { return core_.self(); }
+  dsfabric::ProcessId process(MemberId member) const noexcept {
+    return options().members[member.value];
+  }
+  std::optional<MemberId> find(dsfabric::ProcessId process) const noexcept {
+    return core_.find(process);
+  }
+  /// See promise 2. Any thread, wait-free.
+  bool bytes_in_order() const noexcept { return space().bytes_in_order(); }
+
+  // --- the own row ----------------------------------------------------------------------------
+  /// Stores and pushes. Wait-free as far as posts are; it waits only when the send queue is full.
+  template <class F>
+  requires(!std::is_array_v<F>) void set(F Row::*field, const detail::Value<F>& value) noexcept {
+    store(field, value);
+    push(field);
+  }
+  template <class Array, class V>
+  void set(Array Row::*array, std::size_t index, const V& value) noexcept {
+    store(array, index, value);
+    push(array, index);
+  }
+  /// Only stores; others see it with the next push of it (SST-reads: with their next refresh).
+  template <class F>
+  requires(!std::is_array_v<F>) void store(F Row::*field, const detail::Value<F>& value) noexcept {
+    detail::store_field(own().*field, value);
+  }
+  template <class Array, class V>
+  void store(Array Row::*array, std::size_t index, const V& value) noexcept {
+    auto& element = (own().*array)[index];
+    detail::store_field(element,
+                        static_cast<detail::Value<std::decay_t<decltype(element)>>>(value));
+  }
+  /// Sends one field, several in the given order, an element, or the whole row to all members; all
+  /// is posted before any of it is waited for. SST-reads: does nothing.
+  template <class... F>
+  requires(sizeof...(F) >= 1) void push(F Row::*... fields) noexcept {
+    (push_one(own().*fields), ...);
+  }
+  template <class Array>
+  void push(Array Row::*array, std::size_t index) noexcept {
+    push_one((own().*array)[index]);
+  }
+  void push() noexcept {
+    if (core_.options().mode == Mode::kWrites) core_.push(0, sizeof(Row));
+  }
+
+  // --- what was read --------------------------------------------------------------------------
+  /// The paper's get_snapshot. Any thread; allocates.
+  Snapshot<Row> snapshot() const {
+    Snapshot<Row> copy(size(), self());
+    for (std::uint16_t i = 0; i < size(); ++i) detail::copy_whole_row(copy.cells({i}), cells({i}));
+    return copy;
+  }
+  Row my_row() const noexcept {
+    Row row{};
+    detail::copy_whole_row(row, cells(self()));
+    return row;
+  }
+  /// For Columns: the memory of a row, which changes at any time. Read it by `get`.
+  const Row& cells(MemberId member) const noexcept {
+    return *std::launder(reinterpret_cast<const Row*>(core_.row(member)));
+  }
+
+  // --- predicates -----------------------------------------------------------------------------
+  /// `when(predicate).recurrent(triggers...)`, or `.once`, `.on_transition`. Any thread, also in a
+  /// trigger; allocates.
+  template <class Predicate>
+  When<Table, Predicate> when(Predicate predicate) {
+    return {predicates_, std::move(predicate)};
+  }
+  /// `when_grows(value, handled).deliver(trigger)`: see WhenGrows.
+  template <class Expression, class V>
+  WhenGrows<Table, Expression, V> when_grows(Expression value, V handled) {
+    return {predicates_, std::move(value), handled};
+  }
+  void remove(PredicateId id) { predicates_.remove(id); }
+
+  /// Tells of failures, refreshes (SST-reads, unless a Reader does), evaluates every predicate
+  /// once. True when a trigger ran or rows arrived. One thread at a time.
+  bool evaluate() {
+    if (core_.failures_are_new()) [[unlikely]] {
+      core_.tell_failures();
+    }
+    const bool arrived = refreshes_ && core_.refresh(refresh_pace_);
+    return predicates_.evaluate(*this) || arrived;
+  }
+  /// Evaluation as work of progress(): `self.add_hook(table.hook())`.
+  dsfabric::ProgressHook hook() noexcept {
+    return {[](void* table) { return static_cast<Table*>(table)->evaluate(); }, this};
+  }
+
+  // --- SST-reads ------------------------------------------------------------------------------
+  /// Least time from one refresh to the next; 0: as often as can be. Setup only.
+  void set_pace(std::chrono::nanoseconds pace) noexcept { refresh_pace_ = pace; }
+  /// Takes refreshing out of evaluate(), for a thread of its own (Reader). Setup only.
+  void refresh_elsewhere() noexcept { refreshes_ = false; }
+  /// One step of refreshing: see TableCore. One thread at a time.
+  bool refresh() noexcept { return core_.refresh(refresh_pace_); }
+
+  // --- failures -------------------------------------------------------------------------------
+  /// `upcall` runs once for each member that fails, on the evaluating thread, in evaluate(); at
+  /// once for those that it was told of before. Before the evaluation begins, or on that thread.
+  void on_failure(FailureUpcall upcall) { core_.on_failure(std::move(upcall)); }
+  /// The member failed or left: its row changes no more. Any thread, wait-free.
+  bool frozen(MemberId member) const noexcept { return core_.frozen(member); }
+
+ private:
+  static constexpr std::uint64_t digest() noexcept {
+    return detail::digest<Row>(std::make_index_sequence<detail::kFields<Row>>());
+  }
+  static void copy(void* to, const void* from) noexcept {
+    // What cannot be read stays for the next refresh.
+    (void)detail::copy_row(*static_cast<Row*>(to), *static_cast<const Row*>(from));
+  }
+  Row& own() noexcept { return *std::launder(reinterpret_cast<Row*>(core_.row(self()))); }
+
+  template <class F>
+  void push_one(F& field) noexcept {
+    if (core_.options().mode != Mode::kWrites) return;
+    const auto offset =
+        static_cast<std::size_t>(reinterpret_cast<std::byte*>(&field) - core_.row(self()));
+    if constexpr (detail::IsWide<F>::value) {
+      // The older slot first: readers count on the newer one being the next.
+      const std::size_t newest = field.newest_slot();
+      core_.push(offset + (1 - newest) * kLine, kLine);
+      core_.push(offset + newest * kLine, kLine);
+    } else {
+      core_.push(offset, sizeof(F));
+    }
+  }
+
+  TableCore core_;
+  bool refreshes_ = core_.options().mode == Mode::kReads;
+  std::chrono::nanoseconds refresh_pace_{0};
+  Predicates<Table> predicates_;
+};
+
+}  // namespace sst

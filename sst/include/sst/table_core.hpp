@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// The part of a table that knows no row type: memory, members, pushes, refreshing, failures.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dtutils/rdma_memory.hpp"
+#include "dtutils/synchronizer.hpp"
+#include "dtutils/transmitter.hpp"
+#include "sst/limits.hpp"
+#include "sst/member.hpp"
+#include "sst/space.hpp"
+
+namespace sst {
+
+/// How rows come to the other members (the paper's SST-writes and SST-reads, section 4.2).
+enum class Mode : std::uint8_t {
+  /// Their owner pushes them by RDMA writes.
+  kWrites,
+  /// Everybody fetches them by RDMA reads; the owner only stores.
+  kReads,
+};
+
+struct TableOptions {
+  /// In the order of rows; empty: all processes of the job. The same at every member, and this
+  /// process is one of them.
+  std::vector<dsfabric::ProcessId> members = {};
+  Mode mode = Mode::kWrites;
+  /// In messages, and to tell apart tables that are alike in all else.
+  std::string name = "table";
+};
+
+/// Tells the user that a member has failed.
+using FailureUpcall = std::function<void(MemberId member, const std::string& reason)>;
+
+/// For Table. Layout of its registered memory, at every member:
+///
+///     row of member 0 | row of member 1 | ... | state line of member 0 | state line of member 1 |
+///     ...
+///
+/// rows `stride` bytes apart, state lines kLine. Row and state line of a member are written by it
+/// alone. State: 1 when its first row has arrived, Space::kFarewell when it writes here no more.
+class TableCore {
+ public:
+  /// Copies one row, field by field.
+  using CopyRow = void (*)(void* to, const void* from) noexcept;
+  struct Shape {
+    std::size_t row_bytes;
+    std::size_t stride;
+    std::uint64_t digest;
+    CopyRow copy;
+  };
+
+  /// Returns when the first row of every member, `initial` there, is here. Throws as Space::meet.
+  TableCore(Space& space, TableOptions options, const Shape& shape, const void* initial);
+  TableCore(const TableCore&) = delete;
+  TableCore& operator=(const TableCore&) = delete;
+  /// Waits for no member: its memory stays until all have parted from it, see Space::bury. (In the
+  /// mode kReads it waits for reads that are on their way.)
+  ~TableCore();
+
+  Space& space() const noexcept { return space_; }
+  const TableOptions& options() const noexcept { return options_; }
+  std::size_t size() const noexcept { return options_.members.size(); }
+  MemberId self() const noexcept { return self_; }
+  std::optional<MemberId> find(dsfabric::ProcessId process) const noexcept;
+  std::byte* row(MemberId member) const noexcept { return rows_ + member.value * shape_.stride; }
+
+  /// Posts a part of the own row to all other members, before any of it is known to have arrived.
+  void push(std::size_t offset, std::uint32_t bytes) noexcept {
+    if (bytes > max_inline_) [[unlikely]] {
+      push_copy(offset, bytes);
+      return;
+    }
+    // The device copies inline bytes as it takes the request: later changes do not reach them.
+    for (const Peer& peer : peers_) {
+      // When it is broken the fabric finds out why, and the member is told of as failed.
+      (void)peer.transmitter->write({own_row_ + offset, bytes, 0},
+                                    {peer.own_row_there + offset, bytes, peer.rkey, 0, 0},
+                                    dtutils::kInlined);
+    }
+  }
+
+  /// SST-reads: starts a refresh of all rows if none is on its way and `pace` has passed since the
+  /// last one began; takes over what has arrived. True when rows arrived. One thread at a time.
+  bool refresh(std::chrono::nanoseconds pace) noexcept;
+
+  /// Failures that the user has not been told of; tells.
+  bool failures_are_new() const noexcept { return space_.failures() != failures_seen_; }
+  void tell_failures();
+  void on_failure(FailureUpcall upcall);
+  bool frozen(MemberId member) const noexcept;
+
+ private:
+  struct Peer {
+    dtutils::Transmitter* transmitter;
+    /// Of this process' row, in the peer's memory.
+    std::uint64_t own_row_there;
+    std::uint32_t rkey;
+    MemberId member;
+  };
+  /// A copy of the own row that pushes are made from; free when `busy` is not set and all tags are
+  /// done.
+  struct PushBuffer {
+    std::atomic<bool> busy{false};
+    std::vector<dtutils::RetireTag> tags;
+  };
+  /// A refresh: one read of a row, and what is told of its end.
+  struct Fetch {
+    dtutils::RemoteMemoryLocator from;
+    dtutils::Synchronizer arrived{0};
+    bool pending = false;
+  };
+
+  void share(const void* initial);
+  void bury();
+  void set_state(std::uint64_t state) noexcept;
+  std::uint64_t* state_line(MemberId member) const noexcept;
+  void push_copy(std::size_t offset, std::uint32_t bytes) noexcept;
+  bool take_fetched() noexcept;
+  void start_fetches() noexcept;
+
+  Space& space_;
+  TableOptions options_;
+  const Shape shape_;
+  MemberId self_{};
+  std::uint32_t max_inline_;
+  dtutils::RDMAMemory memory_;
+  std::byte* rows_ = nullptr;
+  std::byte* own_row_ = nullptr;
+  std::vector<Peer> peers_;
+  std::vector<dtutils::RemoteMemoryLocator> tables_;
+
+  std::array<PushBuffer, kPushBuffers> buffers_;
+  dtutils::RDMAMemory buffer_memory_;
+  std::atomic<std::uint32_t> next_buffer_{0};
+
+  std::unique_ptr<Fetch[]> fetches_;
+  dtutils::RDMAMemory landing_;
+  std::size_t fetching_ = 0;
+  std::chrono::steady_clock::time_point last_refresh_{};
+
+  std::uint32_t failures_seen_ = 0;
+  std::vector<bool> told_;
+  std::vector<FailureUpcall> upcalls_;
+};
+
+}  // namespace sst

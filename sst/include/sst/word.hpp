@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// The one way to read and write fields of rows, which devices and other threads write meanwhile.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "dtutils/wait.hpp"
+#include "sst/row.hpp"
+
+namespace sst::detail {
+
+template <std::size_t Size>
+struct UnsignedOf;
+template <>
+struct UnsignedOf<1> {
+  using Type [[gnu::may_alias]] = std::uint8_t;
+};
+template <>
+struct UnsignedOf<2> {
+  using Type [[gnu::may_alias]] = std::uint16_t;
+};
+template <>
+struct UnsignedOf<4> {
+  using Type [[gnu::may_alias]] = std::uint32_t;
+};
+template <>
+struct UnsignedOf<8> {
+  using Type [[gnu::may_alias]] = std::uint64_t;
+};
+
+/// What reading a field gives: its own type, or what a Wide holds.
+template <class F>
+struct ValueOf {
+  using Type = F;
+};
+template <class T>
+struct ValueOf<Wide<T>> {
+  using Type = T;
+};
+template <class F>
+using Value = typename ValueOf<std::remove_const_t<F>>::Type;
+
+/// Acquire: whoever sees a pushed value also sees what its writer pushed before. It pairs with the
+/// device's placement of the word (as dtutils::load_device_word), or with store_field. Any thread,
+/// wait-free (Wide: lock-free).
+template <class F>
+Value<F> load_field(const F& field) noexcept {
+  if constexpr (IsWide<std::remove_const_t<F>>::value) {
+    return field.load();
+  } else {
+    using Word = typename UnsignedOf<sizeof(F)>::Type;
+    const Word word = __atomic_load_n(reinterpret_cast<const Word*>(&field), __ATOMIC_ACQUIRE);
+    return std::bit_cast<F>(word);
+  }
+}
+
+/// Release: pairs with load_field on another thread of this process. The owner's thread.
+template <class F>
+void store_field(F& field, const Value<F>& value) noexcept {
+  if constexpr (IsWide<F>::value) {
+    field.store(value);
+  } else {
+    using Word = typename UnsignedOf<sizeof(F)>::Type;
+    __atomic_store_n(reinterpret_cast<Word*>(&field), std::bit_cast<Word>(value), __ATOMIC_RELEASE);
+  }
+}
+
+/// Copies a field, or all elements of an array, each whole, from memory that changes meanwhile. A
+/// Wide that cannot be read at this moment keeps its value in `to`, and the answer is false. The
+/// owner of `to`.
+template <class F>
+bool copy_field(F& to, const F& from) noexcept {
+  if constexpr (IsWide<F>::value) {
+    return to.adopt(from);
+  } else if constexpr (std::is_same_v<Element<F>, F>) {
+    store_field(to, load_field(from));
+    return true;
+  } else {
+    bool all = true;
+    for (std::size_t i = 0; i < std::size(from); ++i) all = copy_field(to[i], from[i]) && all;
+    return all;
+  }
+}
+/// All fields of a row.
+template <class Row>
+bool copy_row(Row& to, const Row& from) noexcept {
+  const auto targets = fields_of(to);
+  const auto sources = fields_of(from);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return (copy_field(std::get<I>(targets), std::get<I>(sources)) & ...);
+  }
+  (std::make_index_sequence<kFields<Row>>());
+}
+/// The same, until everything was read.
+template <class Row>
+void copy_whole_row(Row& to, const Row& from) noexcept {
+  while (!copy_row(to, from)) dtutils::cpu_pause();
+}
+
+}  // namespace sst::detail

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Detector: the loop.
+#include "sst/detector.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <utility>
+
+#include "dtutils/error.hpp"
+
+namespace sst {
+
+Detector::Detector(const dsfabric::Fabric& fabric,
+                   std::initializer_list<dsfabric::ProgressHook> tables,
+                   const DetectorOptions& options)
+    : tables_(tables), pace_(fabric) {
+  thread_ = std::thread([this, options] { run(options); });
+  if (!options.core) return;
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(static_cast<std::size_t>(*options.core), &only);
+  if (const int code = pthread_setaffinity_np(thread_.native_handle(), sizeof only, &only);
+      code != 0) {
+    end();
+    thread_.join();
+    throw dtutils::Error("detector", fmt::format("it may not run on core {}", *options.core),
+                         "name a core of this machine that this process may use", code);
+  }
+}
+
+Detector::~Detector() {
+  end();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Detector::stop() {
+  end();
+  if (thread_.joinable()) thread_.join();
+  if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+}
+
+void Detector::run(const DetectorOptions& options) noexcept {
+  try {
+    // Relaxed: nothing else is read that the one who ends it has written.
+    while (!ending_.load(std::memory_order_relaxed)) {
+      bool busy = false;
+      for (const dsfabric::ProgressHook& table : tables_) {
+        busy = table.step(table.context) || busy;
+      }
+      if (!options.never_rests) pace_.after(busy);
+    }
+  } catch (...) {
+    thrown_ = std::current_exception();
+  }
+}
+
+}  // namespace sst

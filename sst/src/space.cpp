@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// Space: connecting, offering and finding tables, cutting off who failed.
+#include "sst/space.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "dsfabric/peer_failed.hpp"
+#include "dtutils/device_memory.hpp"
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
+#include "sst/limits.hpp"
+
+namespace sst {
+namespace {
+
+using dsfabric::ProcessId;
+using dtutils::RemoteMemoryLocator;
+
+/// What a process tells all others: where its mailbox is, and an endpoint for each of them.
+struct Hello {
+  RemoteMemoryLocator mailbox;
+};
+
+std::size_t scratch_size(std::uint32_t processes) { return std::size_t{processes} * kLine; }
+
+}  // namespace
+
+Space::Space(dsfabric::Fabric& fabric, const SpaceOptions& options)
+    : fabric_(fabric),
+      made_(fabric.processes()),
+      taken_(fabric.processes()),
+      receives_(fabric.protection_domain().device(), 1),
+      links_(std::make_shared<Links>()) {
+  const std::uint32_t processes = fabric.processes();
+  mailbox_ = fabric.general_allocator().allocate(processes * kOffers * sizeof(Offer));
+  std::memset(mailbox_.data(), 0, mailbox_.size());
+  scratch_ = fabric.general_allocator().allocate(scratch_size(processes));
+  max_inline_ = dtutils::kInline;
+  auto transmitter_options = dtutils::TransmitterOptions::for_threads(options.threads);
+  transmitter_options.queue_pair.receive_depth = 1;
+  for (std::uint32_t i = 0; i < processes; ++i) {
+    if (i == fabric.process().value) {
+      links_->transmitters.push_back(nullptr);
+      continue;
+    }
+    auto& made = links_->transmitters.emplace_back(std::make_unique<dtutils::Transmitter>(
+        fabric.protection_domain(), receives_, transmitter_options));
+    dtutils::QueuePair& pair = made->queue_pair();
+    max_inline_ = std::min(max_inline_, pair.max_inline());
+    bytes_in_order_ = bytes_in_order_ && pair.device().data_in_order(pair.raw(), IBV_WR_RDMA_WRITE);
+  }
+  connect();
+  fabric.on_failure([weak = std::weak_ptr(links_)](ProcessId failed, const std::string&) {
+    const std::shared_ptr<Links> links = weak.lock();
+    if (!links) return;
+    try {
+      links->transmitters[failed.value]->queue_pair().disconnect();
+    } catch (const dtutils::Error&) {
+      // It is broken already.
+    }
+    // Release: pairs with failures().
+    links->failures.fetch_add(1, std::memory_order_release);
+  });
+}
+
+Space::~Space() {
+  for (const auto& transmitter : links_->transmitters) {
+    // When it fails, the peer is gone, and so is the need to tell it anything.
+    if (transmitter) (void)transmitter->flush(kFlushTimeout);
+  }
+  links_->transmitters.clear();
+}
+
+void Space::connect() {
+  std::vector<std::byte> mine(sizeof(Hello) + fabric_.processes() * sizeof(dtutils::Endpoint));
+  const Hello hello{mailbox_.remote()};
+  std::memcpy(mine.data(), &hello, sizeof hello);
+  for (std::uint32_t i = 0; i < fabric_.processes(); ++i) {
+    if (!links_->transmitters[i]) continue;
+    const dtutils::Endpoint endpoint = links_->transmitters[i]->endpoint();
+    std::memcpy(mine.data() + sizeof hello + i * sizeof endpoint, &endpoint, sizeof endpoint);
+  }
+  const auto all = fabric_.exchange(mine);
+  for (std::uint32_t i = 0; i < fabric_.processes(); ++i) {
+    if (all[i].size() != mine.size()) {
+      throw dtutils::Error(fmt::format("process {}", i), "it made no Space at this point",
+                           "let all processes make the same Spaces in the same order");
+    }
+    Hello theirs;
+    std::memcpy(&theirs, all[i].data(), sizeof theirs);
+    mailboxes_.push_back(theirs.mailbox);
+    if (!links_->transmitters[i]) continue;
+    dtutils::Endpoint endpoint;
+    std::memcpy(&endpoint,
+                all[i].data() + sizeof theirs + fabric_.process().value * sizeof endpoint,
+                sizeof endpoint);
+    links_->transmitters[i]->connect(endpoint);
+  }
+  fabric_.exchange({});  // nobody writes before all are connected
+}
+
+bool Space::present(ProcessId process) const noexcept {
+  if (process == fabric_.process()) return true;
+  return fabric_.state(process) == dsfabric::PeerState::kActive &&
+         !links_->transmitters[process.value]->broken();
+}
+
+bool Space::write(ProcessId to, const RemoteMemoryLocator& where, const void* bytes,
+                  std::uint32_t length) noexcept {
+  dtutils::Transmitter& transmitter = *links_->transmitters[to.value];
+  if (length <= max_inline_) {
+    return transmitter.write({const_cast<void*>(bytes), length, 0}, where, dtutils::kInlined);
+  }
+  std::byte* place = scratch_.data() + to.value * kLine;
+  std::memcpy(place, bytes, length);
+  return transmitter.write(scratch_.local(to.value * kLine, length), where) &&
+         transmitter.flush(fabric_.config().start_timeout);
+}
+
+bool Space::write_word(ProcessId to, const RemoteMemoryLocator& where,
+                       std::uint64_t value) noexcept {
+  return write(to, where, &value, sizeof value);
+}
+
+void Space::throw_absent(ProcessId process, std::string_view name) const {
+  const std::string reason = fabric_.failure_reason(process);
+  throw dsfabric::PeerFailed(process, fmt::format("making table {}", name),
+                             reason.empty() ? "it has left" : reason);
+}
+
+void Space::await(ProcessId process, std::string_view name, const std::function<bool()>& done) {
+  dtutils::Deadline deadline(fabric_.config().start_timeout);
+  dtutils::Backoff backoff;
+  while (!done()) {
+    if (!present(process) && !done()) throw_absent(process, name);
+    if (deadline.passed()) {
+      throw dtutils::Error(fmt::format("table {}", name),
+                           fmt::format("process {} did not make it", process.value),
+                           "let all members make the same tables: same members, row type and name");
+    }
+    fabric_.progress() ? backoff.reset() : backoff.pause();
+  }
+}
+
+void Space::make_offer(ProcessId to, const RemoteMemoryLocator& mine, std::uint64_t digest) {
+  const std::uint64_t number = ++made_[to.value];
+  const std::size_t at = (fabric_.process().value * kOffers + number % kOffers) * sizeof(Offer);
+  const RemoteMemoryLocator& mailbox = mailboxes_[to.value];
+  const Offer offer{digest, mine, 0, {}};
+  // Two writes, in their order: a device may not keep the order of the bytes of one.
+  if (!write(to, mailbox.part(at, sizeof offer), &offer, sizeof offer) ||
+      !write_word(to, mailbox.part(at + offsetof(Offer, number), sizeof number), number)) {
+    fabric_.progress();  // the next look at the peer finds out why
+  }
+}
+
+bool Space::take_offer(ProcessId from, std::uint64_t digest, RemoteMemoryLocator& theirs) noexcept {
+  auto* offers = reinterpret_cast<Offer*>(mailbox_.data()) + from.value * kOffers;
+  const Offer* oldest = nullptr;
+  std::uint64_t oldest_number = 0;
+  for (std::size_t i = 0; i < kOffers; ++i) {
+    const std::uint64_t number = dtutils::load_device_word(&offers[i].number);
+    if (number <= taken_[from.value] || dtutils::load_device_word(&offers[i].digest) != digest) {
+      continue;
+    }
+    if (oldest == nullptr || number < oldest_number) {
+      oldest = &offers[i];
+      oldest_number = number;
+    }
+  }
+  if (oldest == nullptr) return false;
+  taken_[from.value] = oldest_number;
+  theirs = oldest->memory;
+  return true;
+}
+
+bool Space::can_be_freed(const Grave& grave) const noexcept {
+  return std::all_of(grave.tags.begin(), grave.tags.end(),
+                     [](const dtutils::RetireTag& tag) { return tag.done(); }) &&
+         std::all_of(grave.farewells.begin(), grave.farewells.end(),
+                     [&](const Grave::Farewell& farewell) {
+                       return dtutils::load_device_word(farewell.word) == kFarewell ||
+                              !present(farewell.process);
+                     });
+}
+
+void Space::bury(Grave grave) { graves_.push_back(std::move(grave)); }
+
+std::vector<RemoteMemoryLocator> Space::meet(const std::vector<ProcessId>& members,
+                                             const RemoteMemoryLocator& mine, std::uint64_t digest,
+                                             std::string_view name) {
+  std::erase_if(graves_, [&](const Grave& grave) { return can_be_freed(grave); });
+  for (const ProcessId member : members) {
+    if (member != fabric_.process()) make_offer(member, mine, digest);
+  }
+  std::vector<RemoteMemoryLocator> all;
+  for (const ProcessId member : members) {
+    RemoteMemoryLocator& theirs = all.emplace_back(mine);
+    if (member == fabric_.process()) continue;
+    await(member, name, [&] { return take_offer(member, digest, theirs); });
+  }
+  return all;
+}
+
+}  // namespace sst

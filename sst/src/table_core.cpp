@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+// TableCore: sharing memory, pushing copies, fetching rows, telling of failures.
+#include "sst/table_core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "dtutils/device_memory.hpp"
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
+
+namespace sst {
+namespace {
+
+using dsfabric::ProcessId;
+
+constexpr std::uint64_t kReady = 1;
+static_assert(kReady < Space::kFarewell);
+
+/// Copies memory that other threads of this process may write, word by word: a field is whole, a
+/// Wide at worst seen in progress.
+void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  using Word [[gnu::may_alias]] = std::uint64_t;
+  for (std::size_t at = 0; at < bytes; at += sizeof(Word)) {
+    // Acquire: pairs with store_field, so that a copy does not miss what came before its newest.
+    const Word word = __atomic_load_n(reinterpret_cast<const Word*>(from + at), __ATOMIC_ACQUIRE);
+    std::memcpy(to + at, &word, sizeof word);
+  }
+}
+
+std::vector<ProcessId> all_processes(const dsfabric::Fabric& fabric) {
+  std::vector<ProcessId> all;
+  for (std::uint32_t i = 0; i < fabric.processes(); ++i) {
+    all.push_back({static_cast<std::uint16_t>(i)});
+  }
+  return all;
+}
+
+std::uint64_t mix(std::uint64_t sum, std::uint64_t value) noexcept {
+  return (sum ^ value) * 1'099'511'628'211u;
+}
+
+}  // namespace
+
+TableCore::TableCore(Space& space, TableOptions options, const Shape& shape, const void* initial)
+    : space_(space),
+      options_(std::move(options)),
+      shape_(shape),
+      max_inline_(space.max_inline()),
+      failures_seen_(space.failures()) {
+  if (options_.members.empty()) options_.members = all_processes(space.fabric());
+  const std::vector<ProcessId>& members = options_.members;
+  if (members.size() > kMaxMembers) {
+    throw dtutils::Error(fmt::format("table {}", options_.name),
+                         fmt::format("{} members are too many", members.size()),
+                         fmt::format("use at most {}", kMaxMembers));
+  }
+  const std::optional<MemberId> self = find(space.fabric().process());
+  if (!self) {
+    throw dtutils::Error(fmt::format("table {}", options_.name), "this process is no member of it",
+                         "make it at its members only");
+  }
+  self_ = *self;
+  told_.assign(members.size(), false);
+  share(initial);
+}
+
+TableCore::~TableCore() {
+  for (std::size_t i = 0; fetches_ && i < size(); ++i) {
+    if (!fetches_[i].pending) continue;
+    // It ends when the peer answers or its connection breaks; only then is the Synchronizer ours.
+    dtutils::Transmitter& from = space_.transmitter(options_.members[i]);
+    while (!fetches_[i].arrived.done()) (void)from.wait(fetches_[i].arrived, kFlushTimeout);
+  }
+  set_state(Space::kFarewell);
+  bury();
+}
+
+void TableCore::bury() {
+  Space::Grave grave;
+  for (const Peer& peer : peers_) {
+    grave.tags.push_back(peer.transmitter->tag());
+    grave.farewells.push_back({options_.members[peer.member.value], state_line(peer.member)});
+  }
+  grave.memory.push_back(std::move(memory_));
+  grave.memory.push_back(std::move(buffer_memory_));
+  space_.bury(std::move(grave));
+}
+
+std::optional<MemberId> TableCore::find(ProcessId process) const noexcept {
+  const auto at = std::find(options_.members.begin(), options_.members.end(), process);
+  if (at == options_.members.end()) return std::nullopt;
+  return MemberId{static_cast<std::uint16_t>(at - options_.members.begin())};
+}
+
+std::uint64_t* TableCore::state_line(MemberId member) const noexcept {
+  return reinterpret_cast<std::uint64_t*>(rows_ + size() * shape_.stride + member.value * kLine);
+}
+
+void TableCore::set_state(std::uint64_t state) noexcept {
+  const std::size_t offset = size() * shape_.stride + self_.value * kLine;
+  for (const Peer& peer : peers_) {
+    const ProcessId process = options_.members[peer.member.value];
+    (void)space_.write_word(process, tables_[peer.member.value].part(offset, sizeof state), state);
+  }
+}
+
+void TableCore::share(const void* initial) {
+  const std::size_t bytes = size() * (shape_.stride + kLine);
+  dtutils::GeneralAllocator& allocator = space_.fabric().general_allocator();
+  memory_ = allocator.allocate(bytes);
+  rows_ = memory_.data();
+  std::memset(rows_, 0, bytes);
+  own_row_ = row(self_);
+  std::memcpy(own_row_, initial, shape_.row_bytes);
+  if (shape_.row_bytes > max_inline_) {
+    buffer_memory_ = allocator.allocate(kPushBuffers * shape_.stride);
+  }
+
+  // The next member first, so that not all begin with the same one.
+  for (std::size_t i = 1; i < size(); ++i) {
+    const MemberId member{static_cast<std::uint16_t>((self_.value + i) % size())};
+    peers_.push_back({&space_.transmitter(options_.members[member.value]), 0, 0, member});
+  }
+  for (PushBuffer& buffer : buffers_) buffer.tags.resize(peers_.size());
+
+  std::uint64_t digest = mix(shape_.digest, size());
+  for (const ProcessId member : options_.members) digest = mix(digest, member.value + 1u);
+  for (const char letter : options_.name) digest = mix(digest, static_cast<unsigned char>(letter));
+  digest = mix(digest, static_cast<std::uint64_t>(options_.mode));
+  try {
+    tables_ = space_.meet(options_.members, memory_.remote(), digest, options_.name);
+    for (Peer& peer : peers_) {
+      const dtutils::RemoteMemoryLocator& table = tables_[peer.member.value];
+      peer.own_row_there = table.address + self_.value * shape_.stride;
+      peer.rkey = table.rkey;
+    }
+    push(0, static_cast<std::uint32_t>(shape_.row_bytes));
+    set_state(kReady);
+    for (const Peer& peer : peers_) {
+      const std::uint64_t* state = state_line(peer.member);
+      space_.await(options_.members[peer.member.value], options_.name,
+                   [&] { return dtutils::load_device_word(state) >= kReady; });
+    }
+  } catch (...) {
+    // Others may have been told of it.
+    if (!tables_.empty()) set_state(Space::kFarewell);
+    bury();
+    throw;
+  }
+  if (options_.mode == Mode::kReads) {
+    landing_ = allocator.allocate(size() * shape_.stride);
+    fetches_ = std::make_unique<Fetch[]>(size());
+    for (const Peer& peer : peers_) {
+      const std::uint16_t i = peer.member.value;
+      fetches_[i].from = tables_[i].part(i * shape_.stride, shape_.row_bytes);
+    }
+  }
+}
+
+void TableCore::push_copy(std::size_t offset, std::uint32_t bytes) noexcept {
+  std::size_t i;
+  do {
+    i = next_buffer_.fetch_add(1, std::memory_order_relaxed) % kPushBuffers;
+    // Acquire: pairs with the release below, for the tags.
+  } while (buffers_[i].busy.exchange(true, std::memory_order_acquire));
+  PushBuffer& buffer = buffers_[i];
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+    // False when the connection is broken, and then nobody reads the buffer.
+    if (!buffer.tags[peer].done()) (void)peers_[peer].transmitter->wait(buffer.tags[peer]);
+  }
+  const std::size_t begin = i * shape_.stride + offset;
+  // Whole words: the row and its stride begin at a cache line.
+  const std::size_t first = offset / sizeof(std::uint64_t) * sizeof(std::uint64_t);
+  copy_words(buffer_memory_.data() + i * shape_.stride + first, own_row_ + first,
+             offset + bytes - first);
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+    const Peer& to = peers_[peer];
+    (void)to.transmitter->write(buffer_memory_.local(begin, bytes),
+                                {to.own_row_there + offset, bytes, to.rkey, 0, 0});
+    buffer.tags[peer] = to.transmitter->tag();
+  }
+  buffer.busy.store(false, std::memory_order_release);
+}
+
+bool TableCore::refresh(std::chrono::nanoseconds pace) noexcept {
+  const bool arrived = fetching_ != 0 && take_fetched();
+  if (fetching_ == 0) {
+    if (pace.count() == 0) {
+      start_fetches();
+    } else if (const auto now = std::chrono::steady_clock::now(); now - last_refresh_ >= pace) {
+      last_refresh_ = now;
+      start_fetches();
+    }
+  }
+  return arrived;
+}
+
+void TableCore::start_fetches() noexcept {
+  for (const Peer& peer : peers_) {
+    Fetch& fetch = fetches_[peer.member.value];
+    if (peer.transmitter->broken()) continue;
+    fetch.arrived.expect(1);
+    fetch.pending = true;
+    ++fetching_;
+    // When it answers false the Synchronizer has failed already.
+    (void)peer.transmitter->read(landing_.local(peer.member.value * shape_.stride,
+                                                static_cast<std::uint32_t>(shape_.row_bytes)),
+                                 fetch.from, dtutils::How(fetch.arrived));
+  }
+}
+
+bool TableCore::take_fetched() noexcept {
+  bool arrived = false;
+  for (const Peer& peer : peers_) {
+    Fetch& fetch = fetches_[peer.member.value];
+    if (!fetch.pending) continue;
+    if (!fetch.arrived.done()) peer.transmitter->progress();
+    if (!fetch.arrived.done()) continue;
+    fetch.pending = false;
+    --fetching_;
+    if (fetch.arrived.failures() != 0) continue;
+    // From a landing place, because a device may place the words of a Wide in any order.
+    shape_.copy(row(peer.member), landing_.data() + peer.member.value * shape_.stride);
+    arrived = true;
+  }
+  return arrived;
+}
+
+void TableCore::tell_failures() {
+  failures_seen_ = space_.failures();
+  for (std::uint16_t i = 0; i < size(); ++i) {
+    if (told_[i] || !space_.fabric().failed(options_.members[i])) continue;
+    told_[i] = true;
+    const std::string reason = space_.fabric().failure_reason(options_.members[i]);
+    for (const FailureUpcall& upcall : upcalls_) upcall({i}, reason);
+  }
+}
+
+void TableCore::on_failure(FailureUpcall upcall) {
+  for (std::uint16_t i = 0; i < size(); ++i) {
+    if (told_[i]) upcall({i}, space_.fabric().failure_reason(options_.members[i]));
+  }
+  upcalls_.push_back(std::move(upcall));
+}
+
+bool TableCore::frozen(MemberId member) const noexcept {
+  const ProcessId process = options_.members[member.value];
+  return space_.fabric().state(process) != dsfabric::PeerState::kActive;
+}
+
+}  // namespace sst

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// Rows: everybody sees what everybody pushed, field by field, in order.
+#include <limits>
+
+#include "sst/support/table_job.hpp"
+#include "support/catch.hpp"
+
+using namespace sst;
+using dsfabric::ProcessId;
+using support::evaluate_until;
+using support::ForkJob;
+using support::meet;
+using support::Member;
+using support::require;
+using support::require_equal;
+using support::TableNode;
+
+namespace {
+
+enum class Colour : std::uint8_t { kNone, kRed };
+struct Point {
+  double x, y, z;
+};
+struct Row {
+  std::uint64_t count;
+  std::int32_t level;
+  bool ready;
+  Colour colour;
+  double load;
+  std::uint16_t votes[5];
+  Wide<Point> place;
+  std::array<std::uint32_t, 100> large;
+};
+
+std::uint64_t rank_of(const Table<Row>& table, MemberId member) {
+  return table.process(member).value;
+}
+
+}  // namespace
+
+TEST_CASE("every_member_sees_the_first_rows_of_all") {
+  ForkJob job(3, [](Member& member) {
+    TableNode node(member);
+    Row first{};
+    first.count = 100 + member.rank;
+    first.votes[4] = static_cast<std::uint16_t>(7 + member.rank);
+    first.place.store({1, 2, 3.0 + member.rank});
+    first.large[99] = member.rank;
+    const Table<Row> table(node.space, {}, first);
+    require_equal(table.size(), 3u, "members");
+    for (std::uint16_t i = 0; i < 3; ++i) {
+      require_equal(table.get({i}, &Row::count), 100u + i, "count");
+      require_equal(table.get({i}, &Row::votes, 4), 7u + i, "vote");
+      require_equal(table.get({i}, &Row::place).z, 3.0 + i, "place");
+      require_equal(table.get({i}, &Row::large, 99), i, "last element");
+      require_equal(rank_of(table, {i}), i, "process of a row");
+    }
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("set_reaches_all_members") {
+  ForkJob job(4, [](Member& member) {
+    TableNode node(member);
+    Table<Row> table(node.space);
+    const auto rank = static_cast<std::uint16_t>(member.rank);
+    table.set(&Row::count, std::numeric_limits<std::uint64_t>::max() - rank);
+    table.set(&Row::level, -5 - rank);
+    table.set(&Row::ready, true);
+    table.set(&Row::colour, Colour::kRed);
+    table.set(&Row::load, 0.5 + rank);
+    table.set(&Row::votes, 3, 1000 + rank);
+    table.set(&Row::place, Point{1, 2, 3.0 + rank});
+    table.set(&Row::large, 50, 5000u + rank);
+    for (std::uint16_t i = 0; i < 4; ++i) {
+      const MemberId of{i};
+      evaluate_until(
+          table, [&] { return table.get(of, &Row::large, 50) == 5000u + i; }, "large");
+      require(table.get(of, &Row::count) == std::numeric_limits<std::uint64_t>::max() - i, "count");
+      require(table.get(of, &Row::level) == -5 - i, "level");
+      require(table.get(of, &Row::ready), "ready");
+      require(table.get(of, &Row::colour) == Colour::kRed, "colour");
+      require(table.get(of, &Row::load) == 0.5 + i, "load");
+      require(table.get(of, &Row::votes, 3) == 1000 + i, "votes");
+      require(table.get(of, &Row::place).z == 3.0 + i, "place");
+      require(table.get(of, &Row::votes, 2) == 0, "the element beside it");
+    }
+    meet(member, 0);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("stored_values_stay_at_home_until_they_are_pushed") {
+  ForkJob job(2, [](Member& member) {
+    TableNode node(member);
+    Table<Row> table(node.space);
+    const MemberId other{static_cast<std::uint16_t>(1 - member.rank)};
+    table.store(&Row::count, 7);
+    table.store(&Row::large, 99, 9u);
+    table.store(&Row::place, Point{1, 0, 0});
+    table.store(&Row::place, Point{2, 0, 0});
+    table.set(&Row::level, 1);
+    evaluate_until(
+        table, [&] { return table.get(other, &Row::level) == 1; }, "level");
+    require_equal(table.get(other, &Row::count), 0u, "count that was not pushed");
+    require_equal(table.mine(&Row::count), 7u, "own count");
+    require_equal(table.get(other, &Row::place).x, 0.0, "place that was not pushed");
+    meet(member, 0);
+    table.push();
+    evaluate_until(
+        table, [&] { return table.get(other, &Row::large, 99) == 9; }, "large");
+    evaluate_until(
+        table, [&] { return table.get(other, &Row::place).x == 2; }, "place");
+    require_equal(table.get(other, &Row::count), 7u, "count");
+    meet(member, 1);
+    table.store(&Row::place, Point{3, 0, 0});
+    table.store(&Row::place, Point{4, 0, 0});
+    table.push(&Row::place, &Row::count);
+    evaluate_until(
+        table, [&] { return table.get(other, &Row::place).x == 4; }, "place again");
+    meet(member, 2);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("pushes_of_large_rows_reuse_their_buffers") {
+  ForkJob job(3, [](Member& member) {
+    TableNode node(member);
+    Table<Row> table(node.space);
+    for (std::uint32_t i = 1; i <= 1000; ++i) {
+      table.store(&Row::large, 0, i);
+      table.store(&Row::large, 99, i);
+      table.push();
+    }
+    evaluate_until(
+        table, [&] { return table.min(&Row::large, 99) == 1000; }, "the last push");
+    evaluate_until(
+        table, [&] { return table.min(&Row::large, 0) == 1000; }, "all of it");
+    meet(member, 0);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("aggregates_look_at_every_row") {
+  ForkJob job(3, [](Member& member) {
+    TableNode node(member);
+    Row first{};
+    first.count = 10 * (member.rank + 1);
+    first.level = static_cast<std::int32_t>(member.rank) - 1;
+    first.ready = member.rank == 1;
+    first.votes[2] = static_cast<std::uint16_t>(60000 + member.rank);
+    first.load = 0.25;
+    const Table<Row> table(node.space, {}, first);
+    require_equal(table.min(&Row::count), 10u, "min");
+    require_equal(table.max(&Row::count), 30u, "max");
+    require_equal(table.sum(&Row::count), 60u, "sum");
+    require_equal(table.min(&Row::level), -1, "negative min");
+    require_equal(table.sum(&Row::level), 0, "sum with signs");
+    require_equal(table.sum(&Row::load), 0.75, "sum of fractions");
+    require_equal(table.sum(&Row::votes, 2), 180003u, "sum beyond 16 bits");
+    require(table.any(&Row::ready) && !table.all(&Row::ready), "any, not all");
+    require(!table.any(&Row::colour), "none");
+    require(table.all_of([](auto count) { return count >= 10; }, &Row::count), "all of");
+    require(!table.all_of([](auto count) { return count > 10; }, &Row::count), "not all of");
+    const auto snapshot = table.snapshot();
+    require_equal(snapshot.max(&Row::count), 30u, "max of a snapshot");
+    require_equal(snapshot.mine(&Row::count), 10u * (member.rank + 1), "own row of a snapshot");
+    require_equal(snapshot.sum(&Row::votes, 2), 180003u, "arrays of a snapshot");
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("subsets_have_tables_of_their_own") {
+  ForkJob job(4, [](Member& member) {
+    TableNode node(member);
+    struct Small {
+      std::uint32_t value;
+    };
+    const auto rank = static_cast<std::uint16_t>(member.rank);
+    const Table<Small> all(node.space, {}, Small{rank});
+    // Not in the order of ranks, and each process is in one of the two.
+    const bool odd = rank % 2 == 1;
+    const TableOptions options{odd ? std::vector<ProcessId>{{3}, {1}}
+                                   : std::vector<ProcessId>{{0}, {2}}};
+    Table<Small> half(node.space, options, Small{rank + 10u});
+    require_equal(all.sum(&Small::value), 6u, "sum of all");
+    require_equal(half.sum(&Small::value), odd ? 24u : 22u, "sum of the half");
+    require(half.process({0}) == ProcessId{static_cast<std::uint16_t>(odd ? 3 : 0)}, "order");
+    require(!half.find({static_cast<std::uint16_t>(odd ? 0 : 1)}), "others are not in it");
+    meet(member, 1);
+    half.set(&Small::value, 100);
+    evaluate_until(
+        half, [&] { return half.min(&Small::value) == 100; }, "a set in the half");
+    require_equal(all.sum(&Small::value), 6u, "the other table is untouched");
+    try {
+      const Table<Small> none(node.space, {{{static_cast<std::uint16_t>((rank + 1) % 4)}}});
+      support::fail("no table without oneself");
+    } catch (const dtutils::Error&) {
+    }
+    meet(member, 0);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("many_tables_alike_are_told_apart_by_their_order") {
+  ForkJob job(2, [](Member& member) {
+    TableNode node(member);
+    struct Small {
+      std::uint32_t value;
+    };
+    std::vector<std::unique_ptr<Table<Small>>> tables;
+    for (std::uint32_t i = 0; i < 40; ++i) {
+      tables.push_back(std::make_unique<Table<Small>>(node.space, TableOptions{}, Small{i}));
+      // Some go at once; their memory must not be given away while the other may still push.
+      if (i % 3 == 0) tables.back().reset();
+    }
+    for (std::uint32_t i = 0; i < 40; ++i) {
+      if (tables[i]) require_equal(tables[i]->min(&Small::value), i, "its own table");
+    }
+    meet(member, 0);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("a_member_that_makes_another_table_is_told_apart") {
+  ForkJob job(2, [](Member& member) {
+    dsfabric::Config config = support::one_worker();
+    config.start_timeout = std::chrono::milliseconds(300);
+    dsfabric::Fabric fabric = member.join(config);
+    Space space(fabric);
+    struct One {
+      std::uint32_t value;
+    };
+    struct Two {
+      std::uint64_t value;
+    };
+    std::string text;
+    try {
+      if (member.rank == 0) {
+        const Table<One> table(space, {.name = "loads"});
+      } else {
+        const Table<Two> table(space, {.name = "loads"});
+      }
+    } catch (const dtutils::Error& error) {
+      text = error.what();
+    }
+    require(text.find("table loads") != std::string::npos && text.find("process") != text.npos,
+            "an Error that names table and process: " + text);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("members_may_leave_at_different_times") {
+  ForkJob job(3, [](Member& member) {
+    TableNode node(member);
+    struct Small {
+      std::uint64_t value;
+    };
+    Table<Small> table(node.space);
+    // Process 0 leaves at once; the others still see what it pushed last, and push on.
+    table.set(&Small::value, 1 + member.rank);
+    if (member.rank == 0) return;
+    evaluate_until(
+        table, [&] { return table.get({0}, &Small::value) == 1; }, "its last push");
+    for (std::uint64_t i = 10; i < 1000; ++i) table.set(&Small::value, i);
+    const MemberId other{static_cast<std::uint16_t>(3 - member.rank)};
+    evaluate_until(
+        table, [&] { return table.get(other, &Small::value) == 999; }, "the other one");
+    meet(member, 0);
+  });
+  // Those who stay meet without process 0.
+  job.memory().words[0] = 1;
+  CHECK(job.wait() == "");
+}

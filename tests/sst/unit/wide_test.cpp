@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Wide: values of more than a word are whole, and never go back.
+#include "sst/wide.hpp"
+
+#include <cstring>
+
+#include "support/catch.hpp"
+#include "support/threads.hpp"
+
+using namespace sst;
+
+namespace {
+
+struct Value {
+  std::uint64_t words[6];
+};
+
+Value of(std::uint64_t number) {
+  Value value;
+  for (std::uint64_t& word : value.words) word = number;
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("a_wide_of_zeros_holds_zeros") {
+  const Wide<Value> wide{};
+  CHECK(wide.load().words[5] == 0);
+}
+
+TEST_CASE("a_wide_gives_back_what_was_stored") {
+  Wide<Value> wide{};
+  for (std::uint64_t i = 1; i < 5; ++i) {
+    wide.store(of(i));
+    CHECK(wide.load().words[0] == i);
+    CHECK(wide.load().words[5] == i);
+  }
+}
+
+TEST_CASE("a_writer_that_stops_in_a_slot_leaves_the_value_before") {
+  // The bytes of one store, cut off anywhere: as a device that dies leaves them.
+  Wide<Value> before{};
+  before.store(of(1));
+  before.store(of(2));
+  Wide<Value> after = before;
+  after.store(of(3));
+  const std::size_t slot = after.newest_slot();
+  for (std::size_t bytes = 0; bytes < sizeof(before.slots[0]); bytes += 8) {
+    Wide<Value> cut = before;
+    std::memcpy(static_cast<void*>(&cut.slots[slot]), &after.slots[slot], bytes);
+    CAPTURE(bytes);
+    const Value value = cut.load();
+    CHECK(value.words[0] == 2);
+    CHECK(std::memcmp(&value, before.load().words, sizeof value) == 0);
+  }
+}
+
+TEST_CASE("a_reader_never_sees_part_of_a_write_nor_an_older_one") {
+  Wide<Value> wide{};
+  std::atomic<bool> stop{false};
+  support::Threads threads;
+  threads.start([&] {
+    for (std::uint64_t i = 1; !stop; ++i) wide.store(of(i));
+  });
+  std::uint64_t last = 0;
+  bool whole = true, forward = true;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (std::chrono::steady_clock::now() < end) {
+    const Value value = wide.load();
+    for (const std::uint64_t word : value.words) whole = whole && word == value.words[0];
+    forward = forward && value.words[0] >= last;
+    last = value.words[0];
+  }
+  stop = true;
+  threads.join();
+  CHECK(whole);
+  CHECK(forward);
+  CHECK(last > 0);
+}
+
+TEST_CASE("adopting_takes_only_what_is_newer") {
+  Wide<Value> from{}, to{};
+  from.store(of(1));
+  CHECK(to.adopt(from));
+  CHECK(to.load().words[0] == 1);
+  const Wide<Value> old = from;
+  from.store(of(2));
+  CHECK(to.adopt(from));
+  CHECK(to.adopt(old));
+  CHECK(to.load().words[0] == 2);
+}
