@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// What can be chosen for a search: how it explores, how it is spread, when it ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "mcts/game.hpp"
+
+namespace mcts {
+
+/// Plain values that travel to all workers with each search.
+struct Settings {
+  /// Random playouts at each new leaf (16 in Seriema 5.3.2).
+  std::uint32_t playouts = 16;
+  /// The constant of UCB: exploration * sqrt(ln(visits of the node) / visits of the child).
+  float exploration = 0.7F;
+  /// Rollouts that each worker of the root's process may have under way at once. More keep other
+  /// processes busy, and make the search choose with older news.
+  std::uint32_t window = 16;
+  /// Processes that take part, from process 0 on; 0: all of them.
+  std::uint32_t processes = 0;
+  /// Nodes that a worker of the root's process gets, for each that another worker gets: below 1 it
+  /// makes up for the work at the root.
+  float root_share = 1.0F;
+  /// Makes every step from node to node a call, even between threads of one process.
+  bool always_call = false;
+  /// Ends a search as soon as the value of its root is proven.
+  bool stop_when_proven = true;
+  /// Remembers all nodes, for Worker::audit().
+  bool audit = false;
+  std::uint64_t seed = 1;
+};
+
+/// When a search ends: whichever comes first.
+struct Limits {
+  std::uint64_t rollouts = std::numeric_limits<std::uint64_t>::max();
+  double seconds = std::numeric_limits<double>::infinity();
+  /// Rollouts of one phase: after each, all workers meet and the counts are complete.
+  std::uint64_t phase = std::uint64_t{1} << 20;
+};
+
+/// What one worker has done since the search began; sums over all workers add up exactly after each
+/// phase: started == finished == simulations.
+struct Counters {
+  std::uint64_t started = 0;
+  /// Came back to the root.
+  std::uint64_t finished = 0;
+  /// Leaves that were evaluated, each with Settings::playouts playouts unless the game was over.
+  std::uint64_t simulations = 0;
+  /// Points that they brought to player 0: 2 for a win, 1 for a draw.
+  std::uint64_t points = 0;
+  std::uint64_t nodes = 0;
+  /// Leaves that got no node because the memory was at its limit.
+  std::uint64_t refused = 0;
+  /// Selections that had to wait for the creation of their node.
+  std::uint64_t deferred = 0;
+  /// Calls to other processes (with Settings::always_call, all calls), and their bytes.
+  std::uint64_t calls = 0;
+  std::uint64_t bytes = 0;
+
+  friend Counters operator+(Counters a, const Counters& b) noexcept {
+    a.started += b.started;
+    a.finished += b.finished;
+    a.simulations += b.simulations;
+    a.points += b.points;
+    a.nodes += b.nodes;
+    a.refused += b.refused;
+    a.deferred += b.deferred;
+    a.calls += b.calls;
+    a.bytes += b.bytes;
+    return a;
+  }
+};
+
+}  // namespace mcts
