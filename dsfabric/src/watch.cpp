@@ -10,7 +10,8 @@
 
 namespace dsfabric {
 
-Watch::Watch(Core& core) : core_(core), thread_([this] { run(); }) {}
+Watch::Watch(Core& core)
+    : core_(core), touched_(core.peers().size()), thread_([this] { run(); }) {}
 
 Watch::~Watch() {
   stop_.store(true, std::memory_order_release);
@@ -69,7 +70,10 @@ void Watch::touch_peers() noexcept {
     }
     dtutils::Transmitter& transmitter = core_.transmitter(lane, peer.info.id);
     const dtutils::SelectiveSignaling& signaling = transmitter.signaling();
-    if (!notices_alone && signaling.issued() == signaling.retired()) {
+    // Not "everything is retired": what others sent without asking for a completion may stay so.
+    std::uint64_t& touched = touched_[peer.info.id.value];
+    if (!notices_alone && signaling.retired() >= touched) {
+      touched = signaling.issued() + 1;
       (void)transmitter.write({}, {}, dtutils::kSignaled);
     }
     transmitter.progress();

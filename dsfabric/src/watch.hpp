@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <thread>
+#include <vector>
 
 namespace dsfabric {
 
@@ -26,6 +28,8 @@ class Watch {
   void touch_peers() noexcept;
 
   Core& core_;
+  /// For each peer, what retired() must reach before the last empty write has been completed.
+  std::vector<std::uint64_t> touched_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -28,6 +28,9 @@ void die(Member& member) {
   ::kill(getpid(), SIGKILL);
 }
 
+/// Within which a death must be known: shm watches processes, an adapter waits for an answer.
+double limit_seconds() { return support::device_name() == "shm" ? 1 : 8; }
+
 double seconds_since_death(Member& member) {
   const Clock::time_point died{Clock::duration(member.memory.words[0].load())};
   return std::chrono::duration<double>(Clock::now() - died).count();
@@ -45,7 +48,7 @@ ProcessId failed_in(Call&& call) {
 
 }  // namespace
 
-TEST_CASE("barriers_fail_within_a_second_of_a_death") {
+TEST_CASE("barriers_fail_soon_after_a_death") {
   ForkJob job(3, [](Member& member) {
     Fabric fabric = member.join(config_of(2));
     std::atomic<int> upcalls{0};
@@ -62,7 +65,7 @@ TEST_CASE("barriers_fail_within_a_second_of_a_death") {
         }
       });
       require(failed == ProcessId{2}, "it is named");
-      require(seconds_since_death(member) < 1, "within a second");
+      require(seconds_since_death(member) < limit_seconds(), "in time");
       require(failed_in([&] { self.all_gather(1); }) == failed, "also in later collectives");
     });
     require(fabric.failed({2}) && !fabric.failed({0}) && !fabric.failed({1}), "only it failed");
@@ -82,7 +85,7 @@ TEST_CASE("an_idle_survivor_learns_of_a_death") {
       die(member);
     }
     require(support::eventually([&] { return told.load(); }), "told");
-    require(seconds_since_death(member) < 1, "within a second");
+    require(seconds_since_death(member) < limit_seconds(), "in time");
   });
   CHECK(job.wait() == "1: signal 9\n");
 }
@@ -138,7 +141,7 @@ TEST_CASE("what_waits_for_a_reply_of_the_dead_fails") {
       require(static_cast<bool>(pending), "it lives as yet");
       require(reply.wait_for(std::chrono::seconds(10)) == Synchronizer::Outcome::kFailed,
               "the wait ends");
-      require(seconds_since_death(member) < 1, "within a second");
+      require(seconds_since_death(member) < limit_seconds(), "in time");
       Synchronizer late(3);
       PendingReply after(fabric, {1}, late);
       require(!after && late.done() && late.failures() == 3, "at once for the dead");
@@ -165,7 +168,7 @@ TEST_CASE("pending_transfers_to_the_dead_fail") {
         if (!space || !space.commit(MessageKind::kFirstFree, {{1}, 0})) break;
       }
       require(support::eventually([&] { return fabric.failed({1}); }), "it failed");
-      require(seconds_since_death(member) < 1, "within a second");
+      require(seconds_since_death(member) < limit_seconds(), "in time");
     });
   });
   CHECK(job.wait() == "1: signal 9\n");
