@@ -75,30 +75,62 @@ consteval std::size_t fields_from() {
 template <class T>
 inline constexpr std::size_t kFields = fields_from<T, 0, most_values<T, 0, sizeof(T)>()>();
 
-/// References to all fields. One line a number of fields: C++20 has no reflection.
+/// References to all fields. A case for each number of fields: C++20 has no reflection.
 template <class T>
 constexpr auto fields_of(T& row) noexcept {
   constexpr std::size_t n = kFields<std::remove_const_t<T>>;
   static_assert(n <= kMaxFields, "cariama: a row has at most 16 fields; put like ones in an array");
-  // clang-format off
-  if constexpr (n == 0) { return std::tuple<>(); }
-  else if constexpr (n == 1) { auto& [a] = row; return std::tie(a); }
-  else if constexpr (n == 2) { auto& [a, b] = row; return std::tie(a, b); }
-  else if constexpr (n == 3) { auto& [a, b, c] = row; return std::tie(a, b, c); }
-  else if constexpr (n == 4) { auto& [a, b, c, d] = row; return std::tie(a, b, c, d); }
-  else if constexpr (n == 5) { auto& [a, b, c, d, e] = row; return std::tie(a, b, c, d, e); }
-  else if constexpr (n == 6) { auto& [a, b, c, d, e, f] = row; return std::tie(a, b, c, d, e, f); }
-  else if constexpr (n == 7) { auto& [a, b, c, d, e, f, g] = row; return std::tie(a, b, c, d, e, f, g); }
-  else if constexpr (n == 8) { auto& [a, b, c, d, e, f, g, h] = row; return std::tie(a, b, c, d, e, f, g, h); }
-  else if constexpr (n == 9) { auto& [a, b, c, d, e, f, g, h, i] = row; return std::tie(a, b, c, d, e, f, g, h, i); }
-  else if constexpr (n == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = row; return std::tie(a, b, c, d, e, f, g, h, i, j); }
-  else if constexpr (n == 11) { auto& [a, b, c, d, e, f, g, h, i, j, k] = row; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
-  else if constexpr (n == 12) { auto& [a, b, c, d, e, f, g, h, i, j, k, l] = row; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l); }
-  else if constexpr (n == 13) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = row; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m); }
-  else if constexpr (n == 14) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o] = row; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o); }
-  else if constexpr (n == 15) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p] = row; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p); }
-  else { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q] = row; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q); }
-  // clang-format on
+  if constexpr (n == 0) {
+    return std::tuple<>();
+  } else if constexpr (n == 1) {
+    auto& [a] = row;
+    return std::tie(a);
+  } else if constexpr (n == 2) {
+    auto& [a, b] = row;
+    return std::tie(a, b);
+  } else if constexpr (n == 3) {
+    auto& [a, b, c] = row;
+    return std::tie(a, b, c);
+  } else if constexpr (n == 4) {
+    auto& [a, b, c, d] = row;
+    return std::tie(a, b, c, d);
+  } else if constexpr (n == 5) {
+    auto& [a, b, c, d, e] = row;
+    return std::tie(a, b, c, d, e);
+  } else if constexpr (n == 6) {
+    auto& [a, b, c, d, e, f] = row;
+    return std::tie(a, b, c, d, e, f);
+  } else if constexpr (n == 7) {
+    auto& [a, b, c, d, e, f, g] = row;
+    return std::tie(a, b, c, d, e, f, g);
+  } else if constexpr (n == 8) {
+    auto& [a, b, c, d, e, f, g, h] = row;
+    return std::tie(a, b, c, d, e, f, g, h);
+  } else if constexpr (n == 9) {
+    auto& [a, b, c, d, e, f, g, h, i] = row;
+    return std::tie(a, b, c, d, e, f, g, h, i);
+  } else if constexpr (n == 10) {
+    auto& [a, b, c, d, e, f, g, h, i, j] = row;
+    return std::tie(a, b, c, d, e, f, g, h, i, j);
+  } else if constexpr (n == 11) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k] = row;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+  } else if constexpr (n == 12) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = row;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
+  } else if constexpr (n == 13) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = row;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m);
+  } else if constexpr (n == 14) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o] = row;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o);
+  } else if constexpr (n == 15) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p] = row;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p);
+  } else {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q] = row;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q);
+  }
 }
 
 /// The type of field I, arrays included.
