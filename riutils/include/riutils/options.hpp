@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What a user may choose about rings and about the objects that call through them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace riutils {
+
+/// The ring from one thread to another. It is made at the first call, with the options of the
+/// object that makes this call, and shared by all objects of the sending thread.
+struct RingOptions {
+  /// Bytes of a chunk, a multiple of 64, from 256 to 16 MiB. A call must fit into one.
+  std::uint32_t chunk_bytes = 32u << 10;
+  /// Chunks at the start, at least 2.
+  std::uint32_t chunks = 2;
+  /// Chunks at most: the ring grows while the receiver does not keep up.
+  std::uint32_t chunk_limit = 4;
+  /// Bytes of calls that may wait at the sender, in whole chunks, while the ring is full.
+  std::uint32_t held_limit = 512u << 10;
+};
+
+/// What a call does while the ring is full. Inside a handler that is no fiber nothing can be waited
+/// for, so kRetry does there what kRetryAsync does.
+enum class WhenFull : std::uint8_t {
+  /// It answers false.
+  kFail,
+  /// It waits, serving incoming calls.
+  kRetry,
+  /// The call is held at the sender, in order, and progress() sends it; at held_limit: false.
+  kRetryAsync,
+};
+
+struct MessengerOptions {
+  RingOptions ring = {};
+  WhenFull when_full = WhenFull::kRetry;
+};
+
+struct AggregatorOptions {
+  enum class Mode : std::uint8_t {
+    /// Calls are gathered, and sent together: when `flush_bytes` are full, by age, by flush().
+    kTraditional,
+    /// Each call is sent at once while the ring has room; otherwise calls are gathered, and sent
+    /// together when it has room again.
+    kOverflow,
+  };
+  Mode mode = Mode::kTraditional;
+  RingOptions ring = {};
+  /// When the ring is full. kOverflow holds calls first, and does this at held_limit.
+  WhenFull when_full = WhenFull::kRetry;
+  /// Bytes of records that are sent together at most (kTraditional).
+  std::uint32_t flush_bytes = 4096;
+  /// progress() sends what has waited for longer.
+  std::chrono::microseconds max_age{50};
+};
+
+}  // namespace riutils

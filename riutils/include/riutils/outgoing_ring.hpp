@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// The sending end of one ring: calls are serialized here, once, and written to the receiver.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "dsfabric/callable.hpp"
+#include "dsfabric/return_slot.hpp"
+#include "dsfabric/thread.hpp"
+#include "dtutils/transmitter.hpp"
+#include "riutils/counters.hpp"
+#include "riutils/options.hpp"
+#include "riutils/ring_header.hpp"
+
+namespace riutils {
+
+class Station;
+
+/// What a channel wants done with its calls.
+struct SendPolicy {
+  WhenFull when_full = WhenFull::kRetry;
+  /// While the ring is full, calls are held first; `when_full` counts at held_limit.
+  bool hold = false;
+  /// Bytes that are gathered before they are sent; 0: each call is sent at once.
+  std::uint32_t gather = 0;
+};
+
+/// What a sender is given by the process of the receiver: chunks, in their order.
+struct Grant {
+  static constexpr std::uint32_t kMost = 16;
+  std::uint32_t count = 0;
+  dtutils::RemoteMemoryLocator chunks[kMost];
+};
+
+/// The ring of one sending thread to one destination thread, shared by all channels of the sender.
+/// Each remote chunk has a mirror here: a record is serialized into the mirror, and the same bytes
+/// go to the same offset of the chunk (Seriema 4.4). While no remote chunk is free, records may be
+/// held: they are serialized into further chunks of local memory, which take the place of mirrors
+/// when room comes, so nothing is copied again. README.md says who owns which bytes.
+///
+/// Chunks are asked for by a service call, whose answer arrives by RDMA: neither end waits for the
+/// other's worker. Until the first ones are there, the ring counts as full.
+///
+/// Owner thread only.
+class alignas(64) OutgoingRing {
+ public:
+  /// Throws Error when the options make no sense, or there is no registered memory. Setup only.
+  OutgoingRing(Station& station, dsfabric::ThreadId to, const RingOptions& options);
+  OutgoingRing(const OutgoingRing&) = delete;
+  OutgoingRing& operator=(const OutgoingRing&) = delete;
+  ~OutgoingRing();
+
+  /// One more call of the type of the last one, gathered with it: a compare and a store. False:
+  /// nothing was done.
+  template <class F>
+  bool try_append(std::uint32_t function, const F& callable) noexcept {
+    constexpr std::uint32_t kStride = ring_stride(sizeof(F));
+    if (run_function_ != function || static_cast<std::size_t>(at_ - floor_) < kStride) return false;
+    at_ -= kStride;
+    put(at_, callable);
+    return true;
+  }
+
+  /// A call of another type than the last one, gathered with it. False: nothing was done.
+  template <class F>
+  bool try_gather(std::uint32_t function, const F& callable) noexcept {
+    constexpr std::uint32_t kStride = ring_stride(sizeof(F));
+    if (static_cast<std::size_t>(at_ - floor_) < kRingWord + kStride || !same_program_)
+      return false;
+    close_record();
+    open_record({function, 0, static_cast<std::uint32_t>(sizeof(F))}, function);
+    put(at_, callable);
+    return true;
+  }
+
+  /// One call, sent at once. False: nothing was done, because this is not the usual case.
+  template <class F>
+  bool try_post(std::uint32_t function, const F& callable) noexcept {
+    constexpr std::uint32_t kStride = ring_stride(sizeof(F));
+    constexpr std::uint32_t kBytes = kStride + kRingOverhead;
+    if (at_ != sent_ || reinterpret_cast<std::uintptr_t>(at_) < post_floor_ + kBytes ||
+        is_backlogged()) [[unlikely]] {
+      return false;
+    }
+    std::byte* const low = at_ - kBytes;
+    const RingHeader header{function, 1, static_cast<std::uint32_t>(sizeof(F))};
+    put_word(at_ - kRingWord, header.encode());
+    put(low + kRingWord, callable);
+    put_word(low, 0);
+    if (!transmitter_->write(
+            {low, kBytes, lkey_},
+            {reinterpret_cast<std::uint64_t>(low) + to_remote_, kBytes, rkey_, 0, 0},
+            kBytes <= inline_limit_ ? dtutils::kInlined : dtutils::kUnsignaled)) [[unlikely]] {
+      return false;
+    }
+    at_ = sent_ = floor_ = low + kRingWord;
+    ++calls_;
+    ++writes_;
+    return true;
+  }
+
+  /// Asks for the first chunks and waits for them; in a handler it only asks. Throws Error when the
+  /// peer has no memory for them.
+  void setup(const SendPolicy& policy);
+  /// Space for the bytes of one call; nullptr when the policy says so, or the peer is gone. Throws
+  /// Error when the call can never fit, when the peer has no such function or no memory for a ring,
+  /// and whatever handlers throw while it waits.
+  std::byte* reserve(std::uint32_t function, std::uint32_t bytes, const SendPolicy& policy);
+  /// The last reserved call is complete. False: the peer is gone.
+  bool commit(dtutils::Synchronizer* sent, const SendPolicy& policy) noexcept;
+  /// Sends what is gathered, and what is held as far as there is room. True when nothing is left.
+  bool flush() noexcept;
+  /// One step towards what the ring waits for; true when it must be looked at again.
+  bool attend() noexcept;
+
+  bool gone() const noexcept { return gone_; }
+  /// Records are here that were not posted.
+  bool unsent() const noexcept { return at_ != sent_; }
+  /// Calls serialized so far.
+  std::uint64_t issued() const noexcept;
+  OutgoingCounters counters() const noexcept;
+  dtutils::Transmitter& transmitter() noexcept { return *transmitter_; }
+
+ private:
+  friend class Station;
+  static constexpr std::uint32_t kNoRun = 0xffff'ffff;
+  static constexpr std::uint64_t kUnused = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uintptr_t kNever = std::uintptr_t{1} << 63;
+  /// Unretired requests above which a call makes progress first, instead of waiting inside a post.
+  /// Posts poll from kSignalAllFrom on, so more than that means that the device is slow.
+  static constexpr std::uint64_t kUnretired = dtutils::kSignalAllFrom + 8;
+
+  /// A remote chunk and its mirror, which may be missing while the chunk is not in use.
+  struct Slot {
+    dtutils::RemoteMemoryLocator chunk;
+    dtutils::RDMAMemory mirror;
+    /// Which chunk of the stream it carries.
+    std::uint64_t sequence = kUnused;
+  };
+  /// A chunk of the stream that has no remote chunk yet.
+  struct Held {
+    dtutils::RDMAMemory memory;
+    /// Its lowest serialized byte, once the next one is being filled.
+    std::byte* low = nullptr;
+    std::vector<dtutils::Synchronizer*> sent = {};
+  };
+  /// A call that waits for room.
+  struct Waiter;
+
+  template <class F>
+  static void put(std::byte* at, const F& callable) noexcept {
+    if constexpr (!std::is_empty_v<F>) {
+      std::memcpy(at, static_cast<const void*>(&callable), sizeof callable);
+    }
+  }
+  static void put_word(std::byte* at, std::uint64_t word) noexcept {
+    std::memcpy(at, &word, sizeof word);
+  }
+  /// Begins a record; its first call lies at at_ then.
+  void open_record(const RingHeader& header, std::uint32_t run_function) noexcept {
+    run_stride_ = ring_stride(header.bytes);
+    run_header_ = at_ - kRingWord;
+    run_word_ = header.encode();
+    run_function_ = run_function;
+    at_ = run_header_ - run_stride_;
+  }
+  /// Writes the header of the open record.
+  void close_record() noexcept {
+    if (run_header_ == nullptr) return;
+    const auto bytes = static_cast<std::uint32_t>(run_header_ - at_);
+    const std::uint64_t count = bytes == run_stride_ ? 1 : bytes / run_stride_;
+    put_word(run_header_, run_word_ + RingHeader::counting(count));
+    calls_ += count;
+    run_header_ = nullptr;
+    run_function_ = kNoRun;
+  }
+  /// A post might have to wait for the device.
+  bool is_backlogged() const noexcept {
+    const dtutils::SelectiveSignaling& signaling = transmitter_->signaling();
+    return signaling.issued() - signaling.retired() > kUnretired;
+  }
+
+  void ask_for_chunks();
+  void take_grant();
+  /// Throws Error when there are none and none will come.
+  void require_chunks() const;
+  bool next_is_free() const noexcept;
+  bool has_room() const noexcept { return gone_ || (held_.empty() && next_is_free()); }
+  bool next_chunk(const SendPolicy& policy, std::uint32_t needed);
+  bool wait_for_room(bool in_handler);
+  /// Goes on to the next remote chunk with this mirror, or with whatever memory there is.
+  void enter(dtutils::RDMAMemory mirror) noexcept;
+  bool enter() noexcept;
+  dtutils::RDMAMemory local_chunk() noexcept;
+  bool hold() noexcept;
+  void send_held() noexcept;
+  void start_filling(const dtutils::RDMAMemory& memory) noexcept;
+  void stop_filling() noexcept;
+  bool post(std::uint64_t last_word, dtutils::Synchronizer* sent) noexcept;
+  bool write(std::byte* low, std::byte* high, dtutils::Synchronizer* sent) noexcept;
+  void wake() noexcept;
+  bool give_up() noexcept;
+  void refresh() noexcept;
+
+  // What a gathered call touches.
+  /// The lowest byte that is serialized; the next header's place is below.
+  std::byte* at_ = nullptr;
+  /// Calls may be gathered down to here; never above at_.
+  std::byte* floor_ = nullptr;
+  /// The function, as this program numbers it, of which more calls may join the open record.
+  std::uint32_t run_function_ = kNoRun;
+  std::uint32_t run_stride_ = 0;
+  /// Place of the open record's header, which is written when the record is closed; else nullptr.
+  std::byte* run_header_ = nullptr;
+  /// That header, with a count of 0.
+  std::uint64_t run_word_ = 0;
+  /// Everything from here on upwards was posted. While calls are held: nullptr.
+  std::byte* sent_ = nullptr;
+  /// Of the chunk that is being filled.
+  std::byte* begin_ = nullptr;
+  std::uint64_t calls_ = 0;
+
+  // What a call that is sent at once touches besides.
+  alignas(64) std::uintptr_t post_floor_ = kNever;
+  dtutils::Transmitter* transmitter_;
+  /// Remote minus local address, in the remote chunk in use.
+  std::uint64_t to_remote_ = 0;
+  std::uint32_t lkey_ = 0;
+  std::uint32_t rkey_ = 0;
+  std::uint32_t inline_limit_;
+  bool in_order_;
+  bool same_program_;
+  bool gone_ = false;
+  bool attended_ = false;
+  std::uint64_t writes_ = 0;
+
+  /// The lowest byte that was posted into the remote chunk in use: where the next chunk is
+  /// announced.
+  std::byte* tail_ = nullptr;
+  std::uint64_t bytes_ = 0;
+  Station& station_;
+  const dsfabric::ThreadId to_;
+  RingOptions options_;
+  std::vector<Slot> circle_;
+  std::size_t slot_ = 0;
+  std::uint64_t sequence_ = 0;
+  /// New chunks behind the one in use, of which the receiver was not told.
+  std::uint32_t grown_ = 0;
+  std::deque<Held> held_;
+  /// Mirrors that no remote chunk needs.
+  std::vector<dtutils::RDMAMemory> spare_;
+  /// Where the receiver writes how many chunks it has consumed.
+  dtutils::RDMAMemory consumed_;
+  dsfabric::ReturnSlot<Grant> grant_;
+  bool asked_ = false;
+  bool refused_ = false;
+  Waiter* waiters_ = nullptr;
+  struct {
+    RingHeader header{};
+    std::uint32_t run_function = kNoRun;
+  } reserved_;
+  /// Station::epoch when the oldest gathered call was made.
+  std::uint64_t gathered_ = 0;
+  OutgoingCounters counters_;
+};
+
+}  // namespace riutils

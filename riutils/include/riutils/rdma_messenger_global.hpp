@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Calls by one-sided writes, to any worker: each call is one RDMA write.
+#pragma once
+
+#include "riutils/ring_channel.hpp"
+
+namespace riutils {
+
+/// Seriema's RDMAMessengerGlobal: the family of calls (dsfabric/calls.hpp) to every worker of the
+/// job; the ring to a worker is made at the first call to it. Calls run inside progress() of their
+/// destination, which must have a messenger, an aggregator or a Station of its own.
+///
+///     riutils::RDMAMessengerGlobal messenger{self};
+///     if (!messenger.call(next, [from = self.id()] { ... })) ...     // false: the peer is gone
+///
+/// Service threads (ThreadId::service_of) have no rings: call them by a SendChannel. Owner thread
+/// only.
+class RDMAMessengerGlobal : public RingChannel<RDMAMessengerGlobal> {
+ public:
+  explicit RDMAMessengerGlobal(dsfabric::Thread& self, const MessengerOptions& options = {})
+      : RingChannel(self, options.ring,
+                    {options.when_full, options.when_full == WhenFull::kRetryAsync, 0}) {}
+
+  /// Sends what is held (WhenFull::kRetryAsync) as far as there is room; true when nothing is left.
+  bool flush() noexcept { return station_->flush(); }
+
+  /// For Calls: the usual call in the shortest way.
+  template <class F>
+  bool try_call(dsfabric::ThreadId to, const F& function) noexcept {
+    OutgoingRing* const ring = station_->find(to);
+    return ring != nullptr && ring->try_post(dsfabric::function_index<F>(), function);
+  }
+};
+
+}  // namespace riutils

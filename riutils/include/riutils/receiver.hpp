@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The receiving end of all rings that lead to one thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "dsfabric/thread.hpp"
+#include "riutils/counters.hpp"
+
+namespace riutils {
+
+class IncomingRing;
+struct NewChunks;
+
+/// Finds calls in the rings of a thread and runs them. There is one for each worker of a process;
+/// rings join it without its help, through service threads. A Station makes Thread::progress() poll
+/// it; or a helper thread does, see Station::delegate.
+///
+/// Calls of one ring run in their order, each once. What a callable throws goes to
+/// Fabric::report_exception, and the next call follows; when that throws, it leaves poll(), and the
+/// next poll goes on behind the call that threw. A record that cannot be right fails the process
+/// that sent it, and its ring is never looked at again.
+class Receiver {
+ public:
+  explicit Receiver(dsfabric::Fabric& fabric);
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+  ~Receiver();
+
+  /// Runs calls that have arrived, from each ring at most a few kilobytes. True when there was one.
+  /// Inside a handler: false. One thread at a time.
+  bool poll();
+  /// The worker that handlers find in their CallContext; nullptr while there is none. One thread at
+  /// a time, not during poll.
+  void serve_for(dsfabric::Thread* worker) noexcept { worker_ = worker; }
+
+  /// Calls run so far; one that throws counts. Any thread, wait-free.
+  std::uint64_t executed() const noexcept { return executed_.load(std::memory_order_acquire); }
+  /// Rings that lead here. Any thread, wait-free.
+  std::uint32_t rings() const noexcept { return joined_.load(std::memory_order_acquire); }
+  /// One thread at a time, as poll.
+  std::vector<IncomingCounters> counters() const;
+
+  /// For service threads: chunks that a sender was given here, from the next poll on. Any thread
+  /// (takes a lock).
+  void join(NewChunks chunks);
+
+ private:
+  bool adopt();
+  bool serve(std::size_t ring);
+  IncomingRing& ring_from(const NewChunks& chunks);
+
+  dsfabric::Fabric& fabric_;
+  dsfabric::Thread* worker_ = nullptr;
+  bool polling_ = false;
+  /// The words that announce the next record, side by side, so that an idle poll touches one line
+  /// of this array for eight rings, and the line of each word, which stays in this core's cache.
+  std::vector<const std::uint64_t*> eyes_;
+  std::vector<std::unique_ptr<IncomingRing>> rings_;
+  std::uint32_t adopted_ = 0;
+  alignas(64) std::atomic<std::uint64_t> executed_{0};
+  std::atomic<std::uint32_t> joined_{0};
+  /// Written with every join; read by polls.
+  alignas(64) std::atomic<std::uint32_t> arrivals_{0};
+  std::mutex mutex_;
+  std::vector<NewChunks> arrived_;
+};
+
+}  // namespace riutils

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// What all channels over rings have in common.
+#pragma once
+
+#include <cstdint>
+
+#include "dsfabric/calls.hpp"
+#include "riutils/station.hpp"
+
+namespace riutils {
+
+/// The channel that dsfabric::Calls is mixed into, so that Messenger and Aggregator have the whole
+/// family of calls. Owner thread only.
+template <class Channel>
+class RingChannel : public dsfabric::Calls<Channel> {
+ public:
+  dsfabric::Fabric& fabric() const noexcept { return station_->fabric(); }
+  Station& station() const noexcept { return *station_; }
+
+  /// Asks for the ring's memory now, and waits for it; inside a handler it only asks. Throws Error
+  /// as the first call would.
+  void setup(dsfabric::ThreadId to) { (void)station_->ring(to, ring_).setup(policy_); }
+
+  // What Calls needs.
+  std::byte* reserve(dsfabric::ThreadId to, std::uint32_t function, std::uint32_t bytes) {
+    current_ = station_->find(to);
+    if (current_ == nullptr) current_ = &station_->ring(to, ring_);
+    return current_->reserve(function, bytes, policy_);
+  }
+  bool commit(dtutils::Synchronizer* sent) noexcept { return current_->commit(sent, policy_); }
+  std::uint32_t index_at(dsfabric::ThreadId to, std::uint32_t function) {
+    (void)station_->ring(to, ring_);
+    return dsfabric::detail::index_at(fabric(), to, function);
+  }
+  dtutils::Transmitter& transmitter(dsfabric::ThreadId to) {
+    return station_->ring(to, ring_).transmitter();
+  }
+
+ protected:
+  RingChannel(dsfabric::Thread& self, const RingOptions& ring, const SendPolicy& policy)
+      : station_(&Station::of(self)), policy_(policy), ring_(ring) {}
+  RingChannel(const RingChannel&) = delete;
+  RingChannel& operator=(const RingChannel&) = delete;
+  ~RingChannel() = default;
+
+  Station* station_;
+  OutgoingRing* current_ = nullptr;
+  SendPolicy policy_;
+  RingOptions ring_;
+};
+
+}  // namespace riutils

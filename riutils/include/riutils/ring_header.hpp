@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Wire format: the word in front of the calls in a ring.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace riutils {
+
+/// A chunk of a ring is filled from its highest address downwards:
+///
+///     low                                                              high
+///     | ... free ... | 0 | call c-1 | ... | call 1 | call 0 | header | (earlier records)
+///                      ^ next header's place           one write ----^
+///
+/// A record is a header and, below it, `count` calls of one function, each rounded up to 8 bytes.
+/// One RDMA write carries any number of records and the zero word below them. Bytes of a write
+/// land in ascending order, so the header that the receiver waits for lands last; where a device
+/// does not promise that order, a second write carries that header alone. So the receiver looks
+/// only at words that the sender wrote as zero or as header, never at a place where a payload was.
+///
+///     bit  63        62..40    39..24      23..0
+///          present | count |  function |  bytes of one call
+///
+/// Host byte order, as everywhere. Of a control word (kControl) `bytes` is 0: the chunk ends here,
+/// and `count` new chunks stand between it and the one that was next so far.
+struct RingHeader {
+  std::uint32_t function;
+  std::uint32_t count;
+  std::uint32_t bytes;
+
+  static constexpr std::uint32_t kControl = 0xffff;
+  static constexpr std::uint32_t kMostFunctions = 0xffff;
+  static constexpr std::uint32_t kMostBytes = (1u << 24) - 1;
+  static constexpr std::uint32_t kMostCount = (1u << 23) - 1;
+
+  constexpr std::uint64_t encode() const noexcept {
+    return std::uint64_t{1} << 63 | std::uint64_t{count} << 40 | std::uint64_t{function} << 24 |
+           bytes;
+  }
+  static constexpr RingHeader decode(std::uint64_t word) noexcept {
+    return {static_cast<std::uint32_t>(word >> 24) & kControl,
+            static_cast<std::uint32_t>(word >> 40) & kMostCount,
+            static_cast<std::uint32_t>(word) & kMostBytes};
+  }
+  /// To be added to the encoding of a header whose count is 0.
+  static constexpr std::uint64_t counting(std::uint64_t count) noexcept { return count << 40; }
+  static constexpr bool present(std::uint64_t word) noexcept { return word >> 63 != 0; }
+};
+
+/// Of a header, and of the zero word.
+inline constexpr std::uint32_t kRingWord = sizeof(std::uint64_t);
+/// What stands in a chunk beside the calls of one record: its header, and the word below.
+inline constexpr std::uint32_t kRingOverhead = 2 * kRingWord;
+
+/// Bytes from one call of a record to the next.
+constexpr std::uint32_t ring_stride(std::uint32_t bytes) noexcept {
+  return (bytes + kRingWord - 1) & ~(kRingWord - 1);
+}
+
+}  // namespace riutils

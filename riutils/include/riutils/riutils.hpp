@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// The whole layer: what an application includes.
+#pragma once
+
+#include "dsfabric/dsfabric.hpp"
+#include "riutils/counters.hpp"
+#include "riutils/options.hpp"
+#include "riutils/rdma_aggregator.hpp"
+#include "riutils/rdma_messenger.hpp"
+#include "riutils/rdma_messenger_global.hpp"
+#include "riutils/receiver.hpp"
+#include "riutils/station.hpp"

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// The receiving end of one ring: validates records and runs them where they lie.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dsfabric/call_context.hpp"
+#include "dsfabric/function_table.hpp"
+#include "dtutils/device_memory.hpp"
+#include "dtutils/rdma_memory.hpp"
+#include "dtutils/transmitter.hpp"
+#include "riutils/counters.hpp"
+#include "riutils/ring_header.hpp"
+
+namespace riutils {
+
+/// A circle of chunks in local memory. Who owns which bytes: README.md, "Who owns which bytes".
+///
+/// One thread at a time, all methods.
+class IncomingRing {
+ public:
+  IncomingRing(dsfabric::ThreadId sender, const dtutils::RemoteMemoryLocator& consumed_word)
+      : consumed_word_(consumed_word) {
+    counters_.from = sender;
+  }
+  IncomingRing(const IncomingRing&) = delete;
+  IncomingRing& operator=(const IncomingRing&) = delete;
+
+  dsfabric::ThreadId sender() const noexcept { return counters_.from; }
+  /// The first chunks begin the circle; later ones wait until a control word says where they go.
+  void add(std::vector<dtutils::RDMAMemory> chunks);
+  bool has_chunks() const noexcept { return at_ != nullptr; }
+  /// The word that announces the next record: 0 while there is none.
+  const std::uint64_t* eye() const noexcept {
+    return reinterpret_cast<const std::uint64_t*>(at_ - kRingWord);
+  }
+
+  enum class End : std::uint8_t {
+    /// Nothing more is here.
+    kEmpty,
+    /// Enough for this time.
+    kMore,
+    /// A chunk is used up: call leave_chunk, which is not done here because it posts.
+    kChunk,
+    /// A record cannot be right: reason() says why. Nothing of it was run.
+    kCorrupt,
+  };
+  /// Runs records until there are none, or about `budget` bytes were run. Throws what handlers
+  /// throw when there is no upcall; then the next run goes on behind it.
+  End run(std::uint32_t budget, dsfabric::CallContext& call);
+
+  /// Takes the chunk back into the circle and goes on to the next; false when the control word
+  /// lied. Then the sender must be told, by tell_consumed.
+  bool leave_chunk();
+  /// Writes the number of consumed chunks to the sender; false when it is gone.
+  bool tell_consumed(dtutils::Transmitter& transmitter) noexcept;
+  const dtutils::RemoteMemoryLocator& consumed_word() const noexcept { return consumed_word_; }
+
+  const char* reason() const noexcept { return reason_; }
+  const IncomingCounters& counters() const noexcept { return counters_; }
+
+ private:
+  const char* objection(const RingHeader& header) const noexcept;
+  void run_one(const RingHeader& header, dsfabric::CallContext& call);
+  void enter(std::size_t chunk) noexcept;
+
+  const dsfabric::FunctionTable& table_ = dsfabric::FunctionTable::instance();
+  /// The lowest byte that was run; the eye is below it.
+  std::byte* at_ = nullptr;
+  std::byte* begin_ = nullptr;
+  std::size_t chunk_ = 0;
+  std::vector<dtutils::RDMAMemory> circle_;
+  std::vector<dtutils::RDMAMemory> waiting_;
+  dtutils::RemoteMemoryLocator consumed_word_;
+  /// The chunk that was left last.
+  std::size_t left_ = 0;
+  const char* reason_ = "";
+  IncomingCounters counters_;
+};
+
+}  // namespace riutils

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The fixed numbers of the layer in one place.
+#pragma once
+
+#include <cstdint>
+
+#include "riutils/ring_header.hpp"
+
+namespace riutils {
+
+inline constexpr std::uint32_t kLeastChunk = 256;
+inline constexpr std::uint32_t kMostChunk = RingHeader::kMostBytes + 1;
+/// Chunks that one service call asks for at most.
+inline constexpr std::uint32_t kMostPerRequest = 16;
+/// After about this many bytes of one ring a poll looks at the next one.
+inline constexpr std::uint32_t kBytesPerPoll = 16u << 10;
+/// Steps of progress between two looks at the clock for what waits to be sent.
+inline constexpr std::uint32_t kStepsPerClock = 8;
+
+}  // namespace riutils

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Receiver: the poll over all rings, and how rings join.
+#include "riutils/receiver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "dsfabric/handler_scope.hpp"
+#include "dtutils/device_memory.hpp"
+#include "ring/incoming_ring.hpp"
+#include "ring/limits.hpp"
+#include "ring/new_chunks.hpp"
+
+namespace riutils {
+namespace {
+
+/// What the receiver looks at instead of a ring whose sender has broken the protocol.
+constexpr std::uint64_t kBlind = 0;
+
+}  // namespace
+
+Receiver::Receiver(dsfabric::Fabric& fabric) : fabric_(fabric) {}
+Receiver::~Receiver() = default;
+
+void Receiver::join(NewChunks chunks) {
+  const std::scoped_lock lock(mutex_);
+  arrived_.push_back(std::move(chunks));
+  // Release: pairs with poll, which takes the lock anyway.
+  arrivals_.fetch_add(1, std::memory_order_release);
+}
+
+IncomingRing& Receiver::ring_from(const NewChunks& chunks) {
+  for (const auto& ring : rings_) {
+    if (ring->sender() == chunks.sender) return *ring;
+  }
+  eyes_.push_back(&kBlind);
+  return *rings_.emplace_back(std::make_unique<IncomingRing>(chunks.sender, chunks.consumed_word));
+}
+
+bool Receiver::adopt() {
+  std::vector<NewChunks> arrived;
+  {
+    const std::scoped_lock lock(mutex_);
+    arrived.swap(arrived_);
+    adopted_ = arrivals_.load(std::memory_order_relaxed);
+  }
+  for (NewChunks& each : arrived) {
+    IncomingRing& ring = ring_from(each);
+    const bool first = !ring.has_chunks();
+    ring.add(std::move(each.chunks));
+    if (!first) continue;
+    const auto at = std::ranges::find_if(rings_, [&](auto& other) { return other.get() == &ring; });
+    eyes_[static_cast<std::size_t>(at - rings_.begin())] = ring.eye();
+  }
+  joined_.store(static_cast<std::uint32_t>(rings_.size()), std::memory_order_release);
+  return !arrived.empty();
+}
+
+bool Receiver::poll() {
+  if (polling_) return false;
+  bool busy = false;
+  // Acquire: pairs with join.
+  if (arrivals_.load(std::memory_order_acquire) != adopted_) [[unlikely]]
+    busy = adopt();
+  const std::size_t rings = eyes_.size();
+  for (std::size_t i = 0; i < rings; ++i) {
+    if (dtutils::load_device_word(eyes_[i]) != 0) busy = serve(i) || busy;
+  }
+  return busy;
+}
+
+bool Receiver::serve(std::size_t index) {
+  IncomingRing& ring = *rings_[index];
+  const dsfabric::HandlerScope scope(fabric_);
+  polling_ = true;
+  const std::uint64_t before = ring.counters().calls;
+  // Also when a handler throws.
+  const struct Done {
+    Receiver& receiver;
+    IncomingRing& ring;
+    std::size_t index;
+    std::uint64_t before;
+    ~Done() {
+      receiver.polling_ = false;
+      if (receiver.eyes_[index] != &kBlind) receiver.eyes_[index] = ring.eye();
+      std::atomic<std::uint64_t>& all = receiver.executed_;
+      // Release: pairs with executed(), so that whoever sees the number sees what the calls did.
+      all.store(all.load(std::memory_order_relaxed) + ring.counters().calls - before,
+                std::memory_order_release);
+    }
+  } done{*this, ring, index, before};
+
+  dsfabric::CallContext call{fabric_, ring.sender(), worker_};
+  IncomingRing::End end = ring.run(kBytesPerPoll, call);
+  if (end == IncomingRing::End::kChunk) {
+    if (arrivals_.load(std::memory_order_acquire) != adopted_) adopt();
+    if (ring.leave_chunk()) {
+      dtutils::Transmitter& transmitter = fabric_.transmitter(ring.sender().process);
+      fabric_.make_room(transmitter);
+      if (!ring.tell_consumed(transmitter)) eyes_[index] = &kBlind;
+      return true;
+    }
+    end = IncomingRing::End::kCorrupt;
+  }
+  if (end == IncomingRing::End::kCorrupt) {
+    eyes_[index] = &kBlind;
+    fabric_.fail(ring.sender().process,
+                 fmt::format("in the ring of its thread {}, {}", ring.sender(), ring.reason()));
+  }
+  return true;
+}
+
+std::vector<IncomingCounters> Receiver::counters() const {
+  std::vector<IncomingCounters> all;
+  for (const auto& ring : rings_) all.push_back(ring->counters());
+  return all;
+}
+
+}  // namespace riutils

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Station: rings by destination, and what progress() does for them.
+#include "riutils/station.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "dtutils/error.hpp"
+#include "ring/limits.hpp"
+#include "ring/stations.hpp"
+
+namespace riutils {
+namespace {
+
+std::uint32_t most_threads(const dsfabric::Fabric& fabric) noexcept {
+  std::uint32_t most = 1;
+  for (std::uint16_t i = 0; i < fabric.processes(); ++i) {
+    most = std::max(most, fabric.info(dsfabric::ProcessId{i}).threads);
+  }
+  return most;
+}
+
+}  // namespace
+
+Station& Station::of(dsfabric::Thread& self) {
+  Station& station = Stations::of(self.fabric())->at(self.id().index);
+  const dsfabric::ProgressHook hook{[](void* it) { return static_cast<Station*>(it)->step(); },
+                                    &station};
+  // Once, however many ask, and also when this is another Thread of a later run().
+  self.remove_hook(hook);
+  self.add_hook(hook);
+  station.thread_ = &self;
+  station.receiver_.serve_for(&self);
+  return station;
+}
+
+Station::Station(dsfabric::Fabric& fabric)
+    : fabric_(fabric),
+      processes_(fabric.processes()),
+      shift_(static_cast<std::uint32_t>(std::bit_width(most_threads(fabric) - 1))),
+      table_(new std::unique_ptr<OutgoingRing>[std::size_t{processes_} << shift_]),
+      looked_(std::chrono::steady_clock::now()),
+      receiver_(fabric) {}
+
+Station::~Station() = default;
+
+OutgoingRing& Station::ring(dsfabric::ThreadId to, const RingOptions& options) {
+  if (OutgoingRing* const known = find(to)) return *known;
+  if (to.is_service() || !fabric_.exists(to)) {
+    throw dtutils::Error(
+        fmt::format("call to thread {}", to),
+        to.is_service() ? "service threads have no rings" : "this job has no such thread",
+        "call a worker (Thread::neighbour), or use a SendChannel");
+  }
+  auto made = std::make_unique<OutgoingRing>(*this, to, options);
+  rings_.push_back(made.get());
+  // Before anything else runs: the ring has a call for it soon.
+  attended_.reserve(rings_.size());
+  auto& place = table_[std::size_t{to.process.value} << shift_ | to.index];
+  place = std::move(made);
+  return *place;
+}
+
+void Station::attend_to(OutgoingRing& ring) {
+  if (ring.attended_) return;
+  ring.attended_ = true;
+  attended_.push_back(&ring);
+}
+
+bool Station::step() {
+  const bool busy = !attended_.empty() && look_after();
+  return (!delegated_ && receiver_.poll()) || busy;
+}
+
+bool Station::look_after() noexcept {
+  if (++steps_ % kStepsPerClock == 0) {
+    const auto now = std::chrono::steady_clock::now();
+    // What was gathered before the last look is older than the time between.
+    if (now - looked_ >= max_age_ / 2) {
+      looked_ = now;
+      ++epoch_;
+    }
+  }
+  bool busy = false;
+  for (std::size_t i = 0; i < attended_.size();) {
+    OutgoingRing& ring = *attended_[i];
+    const std::uint64_t before = ring.writes_;
+    if (ring.attend()) {
+      ++i;
+    } else {
+      ring.attended_ = false;
+      attended_[i] = attended_.back();
+      attended_.pop_back();
+    }
+    busy = busy || ring.writes_ != before;
+  }
+  return busy;
+}
+
+bool Station::flush() noexcept {
+  bool all = true;
+  for (OutgoingRing* const ring : rings_) all = ring->flush() && all;
+  return all;
+}
+
+std::uint64_t Station::issued() const noexcept {
+  std::uint64_t calls = 0;
+  for (const OutgoingRing* const ring : rings_) calls += ring->issued();
+  return calls;
+}
+
+Counters Station::counters() const {
+  Counters all;
+  if (thread_ != nullptr) all.thread = thread_->id();
+  for (const OutgoingRing* const ring : rings_) all.outgoing.push_back(ring->counters());
+  all.incoming = receiver_.counters();
+  return all;
+}
+
+}  // namespace riutils

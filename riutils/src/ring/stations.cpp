@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Stations: found through the fabric; memory for senders.
+#include "ring/stations.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "dtutils/device_memory.hpp"
+#include "ring/limits.hpp"
+#include "ring/new_chunks.hpp"
+
+namespace riutils {
+
+Stations::Stations(dsfabric::Fabric& fabric) : fabric_(fabric) {
+  const std::uint32_t workers = fabric.info(fabric.process()).threads;
+  for (std::uint32_t i = 0; i < workers; ++i) all_.push_back(std::make_unique<Station>(fabric));
+}
+
+std::shared_ptr<Stations> Stations::of(dsfabric::Fabric& fabric) {
+  static constexpr char kKey = 0;
+  return std::static_pointer_cast<Stations>(fabric.attachment(
+      &kKey, [](dsfabric::Fabric& owner) { return std::make_shared<Stations>(owner); }));
+}
+
+Grant Stations::grant(dsfabric::CallContext& call, const GrantRequest& request) {
+  if (request.receiver >= all_.size() || request.chunks > Grant::kMost ||
+      request.chunk_bytes < kLeastChunk || request.chunk_bytes > kMostChunk ||
+      request.chunk_bytes % dtutils::kCacheLine != 0 || call.source.is_service()) {
+    return {};
+  }
+  const dsfabric::ThreadId receiver{fabric_.process(), request.receiver};
+  auto& allocator = fabric_.general_allocator(fabric_.zone_of(receiver));
+  NewChunks given{call.source, request.consumed_word, {}};
+  Grant grant;
+  while (grant.count < request.chunks) {
+    auto chunk = allocator.try_allocate(request.chunk_bytes);
+    if (!chunk) break;
+    std::byte* const end = chunk->data() + request.chunk_bytes;
+    dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end - kRingWord), std::uint64_t{0});
+    grant.chunks[grant.count] = chunk->remote();
+    grant.chunks[grant.count++].process = receiver.process.value;
+    given.chunks.push_back(std::move(*chunk));
+  }
+  // Before the answer: the receiver finds them as soon as a control word counts them.
+  if (grant.count != 0) at(request.receiver).receiver().join(std::move(given));
+  return grant;
+}
+
+}  // namespace riutils

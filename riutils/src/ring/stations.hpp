@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// All stations of a process, and what service threads do for senders elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dsfabric/call_context.hpp"
+#include "riutils/station.hpp"
+
+namespace riutils {
+
+/// What a sender asks for; runs on a service thread of the receiver's process.
+struct GrantRequest {
+  std::uint16_t receiver;
+  std::uint32_t chunk_bytes;
+  std::uint32_t chunks;
+  dtutils::RemoteMemoryLocator consumed_word;
+};
+
+/// One a process, kept by its fabric. Any thread.
+class Stations {
+ public:
+  explicit Stations(dsfabric::Fabric& fabric);
+  static std::shared_ptr<Stations> of(dsfabric::Fabric& fabric);
+
+  Station& at(std::uint32_t worker) noexcept { return *all_[worker]; }
+  /// Allocates chunks where the receiver lives and tells it. A Grant of 0 chunks: no memory, or the
+  /// request makes no sense.
+  Grant grant(dsfabric::CallContext& call, const GrantRequest& request);
+
+ private:
+  dsfabric::Fabric& fabric_;
+  std::vector<std::unique_ptr<Station>> all_;
+};
+
+}  // namespace riutils
