@@ -83,6 +83,10 @@ class FiberPool {
   /// through; what it throws later goes to Fabric::report_exception.
   [[nodiscard]] Outcome run(dsfabric::Invoke handler, std::byte* payload, std::uint32_t bytes,
                             dsfabric::CallContext& call);
+  /// The same in the pool of the calling thread; where that is not possible, `handler` is run on
+  /// the stack of the caller. Any thread.
+  static void run_here(dsfabric::Invoke handler, std::byte* payload, std::uint32_t bytes,
+                       dsfabric::CallContext& call);
   /// Throws the Error of a call that should run in a fiber of the calling thread and cannot: why
   /// its last run() did nothing, or that it has no pool. Any thread.
   [[noreturn]] static void throw_no_fiber();
@@ -117,9 +121,11 @@ class FiberPool {
   }
   static bool wait_hook(void* pool, const dtutils::Synchronizer& waited, dtutils::WaitEnd end);
   dsfabric::ProgressHook progress_hook() noexcept;
+  [[gnu::always_inline]] Outcome start(dsfabric::Invoke handler, std::byte* payload,
+                                       std::uint32_t bytes, dsfabric::CallContext& call);
   void grow();
   bool find_free();
-  void enter(detail::Fiber& fiber);
+  [[gnu::always_inline]] void enter(detail::Fiber& fiber);
   std::exception_ptr end(detail::Fiber& fiber) noexcept;
   void suspend(const dtutils::Synchronizer* on, dtutils::WaitEnd until);
   bool resume(detail::Fiber& fiber);

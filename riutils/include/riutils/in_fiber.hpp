@@ -19,11 +19,7 @@ namespace detail {
 struct FiberPlacement {
   static void place(dsfabric::Invoke run, std::byte* payload, std::uint32_t bytes,
                     dsfabric::CallContext& call) {
-    FiberPool* const pool = FiberPool::current();
-    if (pool == nullptr || pool->run(run, payload, bytes, call) != FiberPool::Outcome::kRun)
-        [[unlikely]] {
-      run(payload, bytes, call);
-    }
+    FiberPool::run_here(run, payload, bytes, call);
   }
 };
 

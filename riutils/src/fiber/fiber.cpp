@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Fiber: switching stacks, and the loop that each of them runs.
+// Fiber: the loop that each of them runs.
 #include "fiber/fiber.hpp"
 
 #include <cstring>
-#include <utility>
 
 namespace riutils::detail {
-
-void Fiber::switch_here() {
-  thread_stack->leave_for(stack);
-  own = std::move(own).resume();
-  thread_stack->arrive_from(stack);
-}
-
-void Fiber::switch_back() {
-  stack.leave_for(*thread_stack);
-  thread = std::move(thread).resume();
-  stack.arrive_from(*thread_stack);
-}
 
 boost::context::fiber Fiber::live(boost::context::fiber&& from) {
   thread = std::move(from);
@@ -33,7 +20,13 @@ boost::context::fiber Fiber::live(boost::context::fiber&& from) {
 
 void Fiber::run_call() noexcept {
   auto* const copy = static_cast<std::byte*>(__builtin_alloca(bytes));
-  std::memcpy(copy, payload, bytes);
+  if (bytes >= 8 && bytes <= 16) {
+    // Two words, which may overlap: a function call less for the smallest records.
+    std::memcpy(copy, payload, 8);
+    std::memcpy(copy + bytes - 8, payload + bytes - 8, 8);
+  } else {
+    std::memcpy(copy, payload, bytes);
+  }
   try {
     handler(copy, bytes, *call);
   } catch (...) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <utility>
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/function_table.hpp"
@@ -42,10 +43,21 @@ struct Fiber {
   bool waited = false;
   bool last = false;
 
+  // Always inlined: the CPU predicts returns by a stack of its own, which a switch leaves behind,
+  // so that each return from a function that has switched costs a misprediction.
+
   /// To this stack, until it switches back. Called on the thread's stack.
-  void switch_here();
+  [[gnu::always_inline]] void switch_here() {
+    thread_stack->leave_for(stack);
+    own = std::move(own).resume();
+    thread_stack->arrive_from(stack);
+  }
   /// To the thread's stack, until the next switch here. Called on this one.
-  void switch_back();
+  [[gnu::always_inline]] void switch_back() {
+    stack.leave_for(*thread_stack);
+    thread = std::move(thread).resume();
+    stack.arrive_from(*thread_stack);
+  }
   /// What a fiber does all its life; the context of its first switch back.
   boost::context::fiber live(boost::context::fiber&& from);
 

@@ -153,8 +153,18 @@ void FiberPool::grow() {
   made_ += count;
 }
 
-FiberPool::Outcome FiberPool::run(dsfabric::Invoke handler, std::byte* payload, std::uint32_t bytes,
-                                  dsfabric::CallContext& call) {
+// Inlined for the reason that fiber.hpp gives.
+inline void FiberPool::enter(Fiber& fiber) {
+  running_ = &fiber;
+  {
+    const SwitchedExceptions exceptions(exceptions_, fiber.exceptions);
+    fiber.switch_here();
+  }
+  running_ = nullptr;
+}
+
+inline FiberPool::Outcome FiberPool::start(dsfabric::Invoke handler, std::byte* payload,
+                                           std::uint32_t bytes, dsfabric::CallContext& call) {
   if (running_ != nullptr) {
     handler(payload, bytes, call);
     return Outcome::kRun;
@@ -179,6 +189,19 @@ FiberPool::Outcome FiberPool::run(dsfabric::Invoke handler, std::byte* payload, 
   return Outcome::kRun;
 }
 
+FiberPool::Outcome FiberPool::run(dsfabric::Invoke handler, std::byte* payload, std::uint32_t bytes,
+                                  dsfabric::CallContext& call) {
+  return start(handler, payload, bytes, call);
+}
+
+void FiberPool::run_here(dsfabric::Invoke handler, std::byte* payload, std::uint32_t bytes,
+                         dsfabric::CallContext& call) {
+  FiberPool* const pool = mine();
+  if (pool == nullptr || pool->start(handler, payload, bytes, call) != Outcome::kRun) [[unlikely]] {
+    handler(payload, bytes, call);
+  }
+}
+
 bool FiberPool::find_free() {
   if (made_ == options_.most) return false;
   try {
@@ -188,15 +211,6 @@ bool FiberPool::find_free() {
     kernel_refusal_ = error.what();
     return false;
   }
-}
-
-void FiberPool::enter(Fiber& fiber) {
-  running_ = &fiber;
-  {
-    const SwitchedExceptions exceptions(exceptions_, fiber.exceptions);
-    fiber.switch_here();
-  }
-  running_ = nullptr;
 }
 
 std::exception_ptr FiberPool::end(Fiber& fiber) noexcept {
