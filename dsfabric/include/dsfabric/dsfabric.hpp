@@ -17,6 +17,7 @@
 #include "dsfabric/handler_scope.hpp"
 #include "dsfabric/ids.hpp"
 #include "dsfabric/message.hpp"
+#include "dsfabric/offer.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/pending_reply.hpp"
 #include "dsfabric/remote_memory.hpp"

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Named callables that a program runs for others without ever calling them itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "dsfabric/broadcast.hpp"
+#include "dsfabric/call_wrappers.hpp"
+#include "dsfabric/callable.hpp"
+
+namespace dsfabric {
+
+/// Registers F with everything that the call family makes of it (call_return, call_buffer,
+/// broadcast), so that a different program of the job can have it run here. A program that calls F
+/// itself needs this only for the forms that it does not use. That the line is in the program is
+/// enough: registration happens before main. Any thread, wait-free.
+template <NamedCallable F>
+requires RemoteCallable<F>
+void offer() noexcept {
+  const auto all = []<class... Callables>() { ((void)function_index<Callables>(), ...); };
+  if constexpr (std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>) {
+    all.template operator()<F, detail::AtDestination<F>, detail::ReadBuffer<F>, detail::HandOver<F>,
+                            detail::ReadAside<F>, detail::Broadcast<F>, detail::BroadcastWritten<F>,
+                            detail::BroadcastRead<F>>();
+  } else {
+    all.template operator()<F, detail::Returning<F>, detail::Broadcast<F>>();
+  }
+}
+
+}  // namespace dsfabric

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// One of two different programs in a job: calls named functions of the other one.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsfabric/two_programs/questions.hpp"
+
+using namespace dsfabric;
+using namespace two_programs;
+
+namespace {
+
+void require(bool condition, const char* what) {
+  if (!condition) throw std::runtime_error(std::string("not so: ") + what);
+}
+
+/// Only this program has it.
+struct Unknown {
+  static constexpr std::string_view kCallName = "unknown";
+  int operator()() const { return 1; }
+};
+
+void ask(Thread& self) {
+  SendChannel calls(self.fabric());
+  const ThreadId other = self.neighbour(1);
+  ReturnSlot<std::uint64_t> slot(self.fabric());
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    require(calls.call_return(other, Square{i}, slot) && slot.get() == i * i, "squares come back");
+  }
+
+  const std::vector<std::byte> ones(100, std::byte{1});
+  require(calls.call_buffer(other, AddUp{}, ones), "a buffer in the call is sent");
+  auto memory = self.fabric().general_allocator().allocate(ones.size());
+  std::fill_n(memory.data(), ones.size(), std::byte{2});
+  ReturnSlot<void> executed(self.fabric());
+  for (const ReadOn where : {ReadOn::kDestination, ReadOn::kServiceThread}) {
+    require(calls.call_buffer(other, AddUp{}, memory, executed, where), "a buffer to read is sent");
+    executed.get();
+  }
+  require(calls.call_return(other, SumSoFar{}, slot) && slot.get() == 500, "all buffers came");
+
+  ReturnSlot<int> never(self.fabric());
+  bool refused = false;
+  try {
+    (void)calls.call_return(other, Unknown{}, never);
+  } catch (const dtutils::Error& error) {
+    refused = std::string_view(error.what()).find("unknown") != std::string_view::npos;
+  }
+  require(refused, "a function that the other program lacks is refused by name");
+  refused = false;
+  try {
+    (void)calls.call(other, [] {});
+  } catch (const dtutils::Error& error) {
+    refused = std::string_view(error.what()).find("kCallName") != std::string_view::npos;
+  }
+  require(refused, "a function without a name is refused, and the message says what to do");
+  self.barrier();
+  std::printf("all answers were right\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  Fabric fabric = join(argc, argv);
+  fabric.run(ask);
+  return EXIT_SUCCESS;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "asker: %s\n", error.what());
+  return EXIT_FAILURE;
+}
