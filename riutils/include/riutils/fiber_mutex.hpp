@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// A lock for handlers: who waits for it gives its thread back.
+#pragma once
+
+#include <atomic>
+
+namespace riutils {
+
+/// Exclusive use of something by handlers and programs of one process, on any of its threads; it
+/// may be held across waits. Given to waiters in the order in which they came. For
+/// std::scoped_lock and std::unique_lock.
+///
+/// A fiber that waits for it is suspended; a program outside of handlers serves meanwhile. A
+/// handler that is no fiber must only try_lock(): while it waits, its thread runs no other handler,
+/// which may be the one that holds it.
+class FiberMutex {
+ public:
+  FiberMutex() = default;
+  FiberMutex(const FiberMutex&) = delete;
+  FiberMutex& operator=(const FiberMutex&) = delete;
+
+  /// Throws what handlers throw that a program serves while it waits; then it is not held. Any
+  /// thread.
+  void lock();
+  /// Any thread.
+  bool try_lock() noexcept;
+  /// By whoever holds it. Any thread.
+  void unlock() noexcept;
+
+ private:
+  struct Waiter;
+  class Guard;
+
+  void leave(Waiter& waiter) noexcept;
+
+  /// Protects the rest, for a few instructions each time.
+  std::atomic_flag guard_;
+  bool held_ = false;
+  Waiter* first_ = nullptr;
+  Waiter* last_ = nullptr;
+};
+
+}  // namespace riutils
