@@ -2,6 +2,7 @@
 // Hex: any size up to 19, with or without the swap rule.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -49,6 +50,21 @@ class BasicHex {
     last_ = static_cast<std::uint8_t>(player);
   }
   void set_player(int player) noexcept { player_ = static_cast<std::uint8_t>(player); }
+
+  /// The same position in a type for other sizes, which holds it: size() <= kOther.
+  template <std::size_t kOther>
+  BasicHex<kOther> as() const noexcept {
+    BasicHex<kOther> other(size_, swap_rule_);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto& from = stones_[i].words;
+      auto& to = other.stones_[i].words;
+      std::copy_n(from.begin(), std::min(from.size(), to.size()), to.begin());
+    }
+    other.count_ = count_;
+    other.player_ = player_;
+    other.last_ = last_;
+    return other;
+  }
 
   int player() const noexcept { return player_; }
 
@@ -109,6 +125,9 @@ class BasicHex {
     return K::winner_of_random_fill(mine, K::kBoard & ~(mine | narrow<kSize>(second)), player,
                                     random);
   }
+  template <std::size_t kOther>
+  friend class BasicHex;
+
   template <std::size_t... kSizes>
   static constexpr auto make_kernels(std::index_sequence<kSizes...>) noexcept {
     return std::array<Kernel, kLargest>{Kernel{&joined<kSizes + 1>, &fill<kSizes + 1>}...};

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// hex-gtp: the search for graphical interfaces and other programs, by the Go Text Protocol.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+
+#include "hex/gtp.hpp"
+#include "hex/options.hpp"
+
+int main(int argc, char** argv) try {
+  hex::SearchOptions search;
+  const dsfabric::Config config = dsfabric::configure(argc, argv);
+  CLI::App app{"Plays Hex by the Go Text Protocol, version 2, on stdin and stdout.", "hex-gtp"};
+  hex::add_search_options(app, search);
+  bool no_swap = false;
+  app.add_flag("--no-swap", no_swap, "without the swap rule");
+  CLI11_PARSE(app, argc, argv);
+  hex::finish(search, 5.0);
+  search.engine.largest = games::kMaxHexSize;  // boardsize may ask for any
+  dsfabric::Fabric fabric = dsfabric::join(config);
+  with_engine(fabric, search.engine, [&](hex::Engine& engine) {
+    hex::Gtp gtp(engine, {search.size, !no_swap, search.settings, search.limits}, std::cin,
+                 std::cout);
+    gtp.run();
+  });
+  return EXIT_SUCCESS;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "hex-gtp: {}\n", error.what());
+  return EXIT_FAILURE;
+}
