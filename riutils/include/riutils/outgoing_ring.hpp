@@ -84,8 +84,9 @@ class alignas(64) OutgoingRing {
   template <class F>
   bool try_post(std::uint32_t function, const F& callable) noexcept {
     constexpr std::uint32_t kStride = ring_stride(sizeof(F));
-    constexpr std::uint32_t kBytes = kStride + kRingOverhead;
-    if (at_ != sent_ || reinterpret_cast<std::uintptr_t>(at_) < post_floor_ + kBytes ||
+    constexpr std::uint32_t kBytes = kStride + 2 * kRingWord;
+    if (at_ != sent_ ||
+        reinterpret_cast<std::uintptr_t>(at_) < post_floor_ + kStride + kRingOverhead ||
         is_backlogged()) [[unlikely]] {
       return false;
     }
@@ -94,13 +95,13 @@ class alignas(64) OutgoingRing {
     put_word(at_ - kRingWord, header.encode());
     put(low + kRingWord, callable);
     put_word(low, 0);
-    if (!transmitter_->write(
-            {low, kBytes, lkey_},
-            {reinterpret_cast<std::uint64_t>(low) + to_remote_, kBytes, rkey_, 0, 0},
-            kBytes <= inline_limit_ ? dtutils::kInlined : dtutils::kUnsignaled)) [[unlikely]] {
+    const std::uint64_t there = reinterpret_cast<std::uint64_t>(low) + to_remote_;
+    const bool inlined = kBytes <= inline_limit_;
+    if (!transmitter_->write({low, kBytes, lkey_}, {there, kBytes, rkey_, 0, 0},
+                             inlined ? dtutils::kInlined : dtutils::kUnsignaled)) [[unlikely]] {
       return false;
     }
-    at_ = sent_ = floor_ = low + kRingWord;
+    leave_behind(low, inlined);
     ++calls_;
     ++writes_;
     return true;
@@ -163,6 +164,13 @@ class alignas(64) OutgoingRing {
   static void put_word(std::byte* at, std::uint64_t word) noexcept {
     std::memcpy(at, &word, sizeof word);
   }
+  /// After a post down to `low`, where the zero word is. The next header goes to that place in the
+  /// remote chunk. Here it goes below, if the device may still have to read the zero.
+  void leave_behind(std::byte* low, bool inlined) noexcept {
+    const std::uint32_t gap = inlined ? 0 : kRingWord;
+    to_remote_ += gap;
+    at_ = sent_ = floor_ = low + kRingWord - gap;
+  }
   /// Begins a record; its first call lies at at_ then.
   void open_record(const RingHeader& header, std::uint32_t run_function) noexcept {
     run_stride_ = ring_stride(header.bytes);
@@ -204,7 +212,8 @@ class alignas(64) OutgoingRing {
   void start_filling(const dtutils::RDMAMemory& memory) noexcept;
   void stop_filling() noexcept;
   bool post(std::uint64_t last_word, dtutils::Synchronizer* sent) noexcept;
-  bool write(std::byte* low, std::byte* high, dtutils::Synchronizer* sent) noexcept;
+  /// `inlined`: the device needs the lowest word no more.
+  bool write(std::byte* low, std::byte* high, dtutils::Synchronizer* sent, bool& inlined) noexcept;
   void wake() noexcept;
   bool give_up() noexcept;
   void refresh() noexcept;

@@ -50,8 +50,9 @@ struct RingHeader {
 
 /// Of a header, and of the zero word.
 inline constexpr std::uint32_t kRingWord = sizeof(std::uint64_t);
-/// What stands in a chunk beside the calls of one record: its header, and the word below.
-inline constexpr std::uint32_t kRingOverhead = 2 * kRingWord;
+/// Room that a sender wants beside the calls of one record: its header, the zero word, and one more
+/// for the case that the zero must stay as it is in the mirror.
+inline constexpr std::uint32_t kRingOverhead = 3 * kRingWord;
 
 /// Bytes from one call of a record to the next.
 constexpr std::uint32_t ring_stride(std::uint32_t bytes) noexcept {

@@ -31,7 +31,7 @@ const char* IncomingRing::objection(const RingHeader& header) const noexcept {
   if (header.count == 0 || header.bytes < entry.bytes) return "its record is too short";
   if (header.count > 1 && header.bytes != entry.bytes) return "its run is of no known size";
   // What is below the header, without the next header's place.
-  const auto room = static_cast<std::uint64_t>(at_ - begin_) - kRingOverhead;
+  const auto room = static_cast<std::uint64_t>(at_ - begin_) - 2 * kRingWord;
   if (std::uint64_t{header.count} * ring_stride(header.bytes) > room) {
     return "its record leaves the chunk";
   }

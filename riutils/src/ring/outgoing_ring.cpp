@@ -229,8 +229,9 @@ bool OutgoingRing::hold() noexcept {
     stop_filling();
     if (!held_.empty()) {
       held_.back().low = at_;
-    } else if (at_ != sent_ && !post(0, nullptr)) {
-      return false;
+    } else {
+      if (at_ != sent_ && !post(0, nullptr)) return false;
+      tail_ = at_;
     }
   }
   start_filling(memory);
@@ -246,21 +247,26 @@ void OutgoingRing::send_held() noexcept {
   while (!held_.empty() && next_is_free() && !is_backlogged()) {
     if (tail_ != nullptr) {
       put_word(tail_ - kRingWord, RingHeader{RingHeader::kControl, grown_, 0}.encode());
-      if (!write(tail_ - kRingWord, tail_, nullptr)) return;
+      bool inlined;
+      if (!write(tail_ - kRingWord, tail_, nullptr, inlined)) return;
       ++counters_.chunks_filled;
     }
     const std::vector<dtutils::Synchronizer*> sent = std::move(held_.front().sent);
     std::byte* low = held_.front().low;
-    if (held_.size() == 1) {
+    const bool last = held_.size() == 1;
+    if (last) {
       close_record();
-      low = sent_ = floor_ = at_;
+      low = at_;
     }
     std::byte* const end = held_.front().memory.data() + options_.chunk_bytes;
     enter(std::move(held_.front().memory));
     held_.pop_front();
-    tail_ = low;
     put_word(low - kRingWord, 0);
-    const bool written = low == end || write(low - kRingWord, end, nullptr);
+    bool inlined = true;
+    const bool written = low == end || write(low - kRingWord, end, nullptr, inlined);
+    tail_ = inlined ? low : low - kRingWord;
+    if (!inlined) to_remote_ += kRingWord;
+    if (last) at_ = sent_ = floor_ = tail_;
     for (dtutils::Synchronizer* const each : sent) {
       // Of no bytes: it completes after the calls. When it is refused, the Synchronizer fails.
       if (!transmitter_->write(dtutils::LocalBuffer{}, {}, dtutils::How(*each))) give_up();
@@ -334,7 +340,7 @@ std::byte* OutgoingRing::reserve(std::uint32_t function, std::uint32_t bytes,
 bool OutgoingRing::commit(dtutils::Synchronizer* sent, const SendPolicy& policy) noexcept {
   const bool first = at_ == sent_;
   open_record(reserved_.header, reserved_.run_function);
-  const auto room = static_cast<std::size_t>(at_ - begin_ - kRingWord);
+  const auto room = static_cast<std::size_t>(at_ - begin_ - 2 * kRingWord);
   if (!held_.empty()) {
     floor_ = at_ - room;
     if (sent != nullptr) held_.back().sent.push_back(sent);
@@ -353,16 +359,20 @@ bool OutgoingRing::commit(dtutils::Synchronizer* sent, const SendPolicy& policy)
 bool OutgoingRing::post(std::uint64_t last_word, dtutils::Synchronizer* sent) noexcept {
   close_record();
   put_word(at_ - kRingWord, last_word);
-  const bool written = write(at_ - kRingWord, sent_, sent);
-  sent_ = tail_ = floor_ = at_;
-  return written;
+  bool inlined;
+  if (!write(at_ - kRingWord, sent_, sent, inlined)) return false;
+  leave_behind(at_ - kRingWord, inlined);
+  return true;
 }
 
-bool OutgoingRing::write(std::byte* low, std::byte* high, dtutils::Synchronizer* sent) noexcept {
+bool OutgoingRing::write(std::byte* low, std::byte* high, dtutils::Synchronizer* sent,
+                         bool& inlined) noexcept {
   const auto write_part = [&](std::byte* from, std::byte* to, dtutils::Synchronizer* tell) {
     const auto bytes = static_cast<std::uint32_t>(to - from);
-    dtutils::How how(bytes <= inline_limit_ ? dtutils::kInlined : dtutils::kUnsignaled);
+    const bool copied = bytes <= inline_limit_;
+    dtutils::How how(copied ? dtutils::kInlined : dtutils::kUnsignaled);
     how.sent = tell;
+    if (from == low) inlined = copied;
     ++writes_;
     return transmitter_->write(
         {from, bytes, lkey_},

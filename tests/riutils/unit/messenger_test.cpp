@@ -61,20 +61,20 @@ void call_neighbour(Thread& self, const MessengerOptions& options, std::uint64_t
 }  // namespace
 
 TEST_CASE("calls_arrive_in_order_and_once") {
-  in_every_mode({}, [](Thread& self) { call_neighbour(self, {}, 5000); });
+  in_every_mode({}, [](Thread& self) { call_neighbour(self, {}, 3000); });
 }
 
 TEST_CASE("order_is_kept_while_a_small_ring_wraps_and_grows") {
   for (const WhenFull when : {WhenFull::kRetry, WhenFull::kFail, WhenFull::kRetryAsync}) {
     CAPTURE(static_cast<int>(when));
-    in_every_mode({}, [when](Thread& self) { call_neighbour(self, {small_ring(), when}, 20'000); });
+    in_every_mode({}, [when](Thread& self) { call_neighbour(self, {small_ring(), when}, 4000); });
   }
 }
 
 TEST_CASE("worker_calls_itself_and_a_worker_of_its_process") {
   in_every_mode({1, 2}, [](Thread& self) {
     RDMAMessengerGlobal messenger(self, {small_ring()});
-    constexpr std::uint64_t kCalls = 2000;
+    constexpr std::uint64_t kCalls = 600;
     for (std::uint64_t i = 0; i < kCalls; ++i) {
       require(messenger.call(self.id(), [] { ++ledger().calls; }), "to itself");
       require(messenger.call(self.neighbour(1), [i] { ledger().sum += i; }), "to the other");
@@ -197,7 +197,7 @@ TEST_CASE("handlers_that_call_back_do_not_deadlock_on_full_rings") {
     RDMAMessengerGlobal messenger(self, options);
     mine = &messenger;
     self.barrier();
-    constexpr std::uint64_t kCalls = 3000;
+    constexpr std::uint64_t kCalls = 1000;
     for (std::uint64_t i = 0; i < kCalls; ++i) {
       const bool sent = messenger.call(self.neighbour(2), [](CallContext& call) {
         for (int back = 0; back < 2; ++back) {
@@ -237,7 +237,7 @@ TEST_CASE("call_of_several_messengers_of_a_thread_share_one_order") {
     RDMAMessengerGlobal messenger(self, {small_ring()});
     RDMAAggregator aggregator(self, {.ring = small_ring(), .flush_bytes = 300});
     RDMAMessenger single(self, self.neighbour(1));
-    constexpr std::uint64_t kCalls = 9000;
+    constexpr std::uint64_t kCalls = 5000;
     for (std::uint64_t i = 0; i < kCalls; ++i) {
       const bool sent = i % 7 == 0   ? messenger.call(self.neighbour(1), Numbered{i})
                         : i % 7 == 5 ? single.call(Numbered{i})
