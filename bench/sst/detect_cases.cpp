@@ -80,6 +80,7 @@ class Detection {
     const std::uint64_t rounds = rounds_for(batch);
     goal_ = beats_ + rounds;
     const std::uint64_t goal = goal_;
+    let_others_fall_asleep();
     const double took_ns = bench::time_ns([&] {
       if (table_->self().value == 0) table_->set(&Row::a, kLast, beats_ + 1);
       spin_until(*table_, [&] { return beats_ == goal; });
@@ -109,6 +110,7 @@ void add_simplest(bench::Suite& suite, const NodePtr& node) {
                             [=](bench::Batch& batch) {
                               if (batch.rank() > 1) return 0.0;
                               const std::uint64_t rounds = rounds_for(batch);
+                              let_others_fall_asleep();
                               return bench::time_ns(
                                          [&] { (*raw)->ping_pong(batch.rank() == 0, rounds); }) /
                                      static_cast<double>(2 * rounds);
@@ -129,7 +131,8 @@ void add_simplest(bench::Suite& suite, const NodePtr& node) {
              raw->reset();
              writes->finish();
              reads->finish();
-           }});
+           },
+       .oversubscribed = true});
 }
 
 /// Both modes, `members` in all, a predicate over `rows` rows of `Elements` elements.
@@ -152,7 +155,8 @@ void add_both(bench::Suite& suite, const NodePtr& node, const std::string& name,
            [=](bench::Channel&) {
              writes->finish();
              reads->finish();
-           }});
+           },
+       .oversubscribed = true});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <span>
+#include <thread>
 
 #include "dsfabric/bootstrap.hpp"
 
@@ -53,6 +54,8 @@ dsfabric::Config quiet(const std::string& device) {
 Node::Node(bench::Channel& channel, const std::string& device)
     : fabric(dsfabric::join(std::make_unique<ChannelBootstrap>(channel), quiet(device))),
       space(fabric, {.threads = 1}) {}
+
+void let_others_fall_asleep() { std::this_thread::sleep_for(std::chrono::milliseconds(3)); }
 
 std::vector<dsfabric::ProcessId> first_processes(std::uint32_t count) {
   std::vector<dsfabric::ProcessId> all;

@@ -49,15 +49,19 @@ class CaseTable {
   std::unique_ptr<sst::Table<Row>> table_;
 };
 
+/// Call it before the clock starts: many processes leave a barrier at once, and those that have
+/// nothing to do in this batch shall be asleep by then.
+void let_others_fall_asleep();
+
 /// Evaluates as fast as it can, as a thread with a core of its own does.
 template <class Table, class Done>
 void spin_until(Table& table, Done done) {
   while (!done()) table.evaluate();
 }
-/// The same for more processes than cores.
+/// The same for more members than cores.
 template <class Table, class Done>
 void evaluate_until(Table& table, Done done) {
-  sst::Pace pace(table.space().fabric());
+  sst::Pace pace(table.space().fabric(), table.options().members);
   while (!done()) pace.after(table.evaluate());
 }
 

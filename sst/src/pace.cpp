@@ -4,19 +4,24 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <thread>
 
 #include "sst/limits.hpp"
 
 namespace sst {
-
-Pace::Pace(const dsfabric::Fabric& fabric, std::uint32_t threads) {
+Pace::Pace(const dsfabric::Fabric& fabric, std::span<const dsfabric::ProcessId> evaluating) {
   const dsfabric::MachineId here = fabric.info(fabric.process()).machine;
-  std::uint32_t evaluating = 0;
-  for (std::uint32_t i = 0; i < fabric.processes(); ++i) {
-    if (fabric.info({static_cast<std::uint16_t>(i)}).machine == here) evaluating += threads;
+  const auto is_here = [&](dsfabric::ProcessId process) {
+    return fabric.info(process).machine == here;
+  };
+  auto neighbours = std::count_if(evaluating.begin(), evaluating.end(), is_here);
+  for (std::uint16_t i = 0; evaluating.empty() && i < fabric.processes(); ++i) {
+    neighbours += is_here({i});
   }
-  const bool crowded = evaluating > std::thread::hardware_concurrency();
+  const bool crowded =
+      neighbours > static_cast<std::ptrdiff_t>(std::thread::hardware_concurrency());
   spins_ = crowded ? kBusyRoundsCrowded : kBusyRounds;
 }
 

@@ -52,4 +52,10 @@ class Detector {
   std::thread thread_;
 };
 
+/// The paper's reader thread (SST-reads): fetches the rows of its tables for ever, at the pace of
+/// each (Table::set_pace), so that evaluating need not.
+///
+///     sst::Reader reader{fabric, {table.refresh_hook()}};
+using Reader = Detector;
+
 }  // namespace sst

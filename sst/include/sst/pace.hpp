@@ -3,19 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "dsfabric/fabric.hpp"
 
 namespace sst {
 
-/// Spins as long as the machine has a core for each process of the job that lives on it, so that
-/// nothing stands between an update and its detection. On a machine with fewer cores it yields its
+/// Spins as long as the machine has a core for each process that evaluates on it, so that nothing
+/// stands between an update and its detection. On a machine with fewer cores it yields its
 /// core almost at once: somebody else has to run before anything can change. After a long while of
 /// nothing it sleeps for short times. Owner thread only.
 class Pace {
  public:
-  /// `threads` evaluate in each process.
-  explicit Pace(const dsfabric::Fabric& fabric, std::uint32_t threads = 1);
+  /// For one evaluating thread in each process of the job, or in each of those named.
+  explicit Pace(const dsfabric::Fabric& fabric,
+                std::span<const dsfabric::ProcessId> evaluating = {});
 
   /// After a round; `busy` when it found something.
   void after(bool busy) noexcept {

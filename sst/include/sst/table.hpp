@@ -150,8 +150,8 @@ class Table : public Columns<Table<Row>, Row> {
     if (core_.failures_are_new()) [[unlikely]] {
       core_.tell_failures();
     }
-    const bool arrived = refreshes_ && core_.refresh(refresh_pace_);
-    return predicates_.evaluate(*this) || arrived;
+    if (refreshes_) core_.refresh(refresh_pace_);
+    return predicates_.evaluate(*this);
   }
   /// Evaluation as work of progress(): `self.add_hook(table.hook())`.
   dsfabric::ProgressHook hook() noexcept {
@@ -161,10 +161,15 @@ class Table : public Columns<Table<Row>, Row> {
   // --- SST-reads ------------------------------------------------------------------------------
   /// Least time from one refresh to the next; 0: as often as can be. Setup only.
   void set_pace(std::chrono::nanoseconds pace) noexcept { refresh_pace_ = pace; }
-  /// Takes refreshing out of evaluate(), for a thread of its own (Reader). Setup only.
-  void refresh_elsewhere() noexcept { refreshes_ = false; }
-  /// One step of refreshing: see TableCore. One thread at a time.
-  bool refresh() noexcept { return core_.refresh(refresh_pace_); }
+  /// Takes refreshing out of evaluate(), for a thread of its own: a Reader. Setup only.
+  dsfabric::ProgressHook refresh_hook() noexcept {
+    refreshes_ = false;
+    return {[](void* table) {
+              auto& self = *static_cast<Table*>(table);
+              return self.core_.refresh(self.refresh_pace_);
+            },
+            this};
+  }
 
   // --- failures -------------------------------------------------------------------------------
   /// `upcall` runs once for each member that fails, on the evaluating thread, in evaluate(); at

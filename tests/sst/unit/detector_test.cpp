@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Who evaluates: a Detector's thread, or progress() of a worker.
+#include "sst/support/table_job.hpp"
+#include "support/catch.hpp"
+
+using namespace sst;
+using support::ForkJob;
+using support::meet;
+using support::Member;
+using support::require;
+using support::TableNode;
+
+namespace {
+
+struct Row {
+  std::uint64_t count;
+};
+constexpr std::uint64_t kGoal = 300;
+
+template <class T>
+void count_together(T& table, std::atomic<std::uint64_t>& reached) {
+  table
+      .when([](const auto& t) {
+        return t.mine(&Row::count) < kGoal && t.min(&Row::count) >= t.mine(&Row::count);
+      })
+      .recurrent([&](auto& t) {
+        t.set(&Row::count, t.mine(&Row::count) + 1);
+        reached = t.mine(&Row::count);
+      });
+}
+
+}  // namespace
+
+TEST_CASE("a_detector_evaluates_several_tables") {
+  ForkJob job(2, [](Member& member) {
+    TableNode node(member);
+    Table<Row> one(node.space), two(node.space);
+    std::atomic<std::uint64_t> first{0}, second{0};
+    count_together(one, first);
+    count_together(two, second);
+    Detector detector(node.fabric, {one.hook(), two.hook()}, {.core = 0});
+    require(support::eventually([&] { return first == kGoal && second == kGoal; }), "both counted");
+    meet(member, 0);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("tables_are_evaluated_in_progress_of_a_worker") {
+  ForkJob job(3, [](Member& member) {
+    TableNode node(member);
+    Table<Row> table(node.space);
+    std::atomic<std::uint64_t> reached{0};
+    count_together(table, reached);
+    node.fabric.run([&](dsfabric::Thread& self) {
+      self.add_hook(table.hook());
+      Pace pace(node.fabric);
+      while (table.min(&Row::count) < kGoal) pace.after(self.progress());
+      self.remove_hook(table.hook());
+    });
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("what_a_trigger_throws_comes_out_of_stop") {
+  ForkJob job(1, [](Member& member) {
+    TableNode node(member);
+    Table<Row> table(node.space);
+    std::atomic<bool> thrown{false};
+    table.when([](const auto&) { return true; }).recurrent([&](auto&) {
+      thrown = true;
+      throw std::runtime_error("out of paint");
+    });
+    Detector detector(node.fabric, {table.hook()});
+    require(support::eventually([&] { return thrown.load(); }), "it ran");
+    std::string text;
+    try {
+      detector.stop();
+    } catch (const std::runtime_error& error) {
+      text = error.what();
+    }
+    require(text == "out of paint", "its words");
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("a_detector_on_a_core_that_is_not_there_is_refused") {
+  ForkJob job(1, [](Member& member) {
+    TableNode node(member);
+    std::string text;
+    try {
+      const Detector detector(node.fabric, {}, {.core = 1000});
+    } catch (const dtutils::Error& error) {
+      text = error.what();
+    }
+    require(text.find("core 1000") != std::string::npos, text);
+  });
+  CHECK(job.wait() == "");
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// A member dies: its row stays, everybody is told once, and the others make a new table.
+#include "sst/support/table_job.hpp"
+#include "support/catch.hpp"
+
+using namespace sst;
+using dsfabric::ProcessId;
+using support::evaluate_until;
+using support::ForkJob;
+using support::Member;
+using support::require;
+using support::require_equal;
+using support::TableNode;
+
+namespace {
+
+struct Row {
+  std::uint64_t count;
+};
+struct NewRow {
+  std::uint32_t before;
+  double load;
+};
+
+void die() { ::kill(getpid(), SIGKILL); }
+
+/// The survivors have come to the same point.
+void meet_survivors(Member& member, std::size_t word) {
+  member.memory.words[word]++;
+  require(support::eventually([&] { return member.memory.words[word] >= member.size - 1; }),
+          "the survivors came");
+}
+
+}  // namespace
+
+TEST_CASE("a_dead_member_is_told_of_once_and_its_row_stays") {
+  ForkJob job(3, [](Member& member) {
+    TableNode node(member);
+    Table<Row> table(node.space);
+    std::vector<MemberId> told;
+    table.on_failure([&](MemberId failed, const std::string& reason) {
+      require(!reason.empty(), "there is a reason");
+      told.push_back(failed);
+    });
+    table.set(&Row::count, 7 + member.rank);
+    evaluate_until(
+        table, [&] { return table.min(&Row::count) >= 7; }, "all have pushed");
+    member.memory.words[0]++;
+    require(support::eventually([&] { return member.memory.words[0] == 3; }), "all have seen it");
+    if (member.rank == 1) die();
+    evaluate_until(
+        table, [&] { return !told.empty(); }, "the upcall");
+    require(table.frozen({1}), "it is frozen");
+    // Pushes go on to the one that lives.
+    for (std::uint64_t i = 100; i < 1100; ++i) table.set(&Row::count, i);
+    const MemberId other{static_cast<std::uint16_t>(2 - member.rank)};
+    evaluate_until(
+        table, [&] { return table.get(other, &Row::count) == 1099; }, "the other one");
+    require_equal(table.get({1}, &Row::count), 8u, "row of the dead");
+    require(told == std::vector<MemberId>{{1}}, "told once, of it alone");
+    int late = 0;
+    table.on_failure([&](MemberId, const std::string&) { ++late; });
+    require_equal(late, 1, "who asks later is told at once");
+    meet_survivors(member, 1);
+  });
+  CHECK(job.wait() == "1: signal 9\n");
+}
+
+TEST_CASE("survivors_make_a_new_table_with_another_row") {
+  ForkJob job(4, [](Member& member) {
+    TableNode node(member);
+    auto old = std::make_unique<Table<Row>>(node.space);
+    old->set(&Row::count, 10 + member.rank);
+    evaluate_until(
+        *old, [&] { return old->min(&Row::count) >= 10; }, "all have pushed");
+    member.memory.words[0]++;
+    require(support::eventually([&] { return member.memory.words[0] == 4; }), "all have seen it");
+    if (member.rank == 2) die();
+    evaluate_until(
+        *old, [&] { return node.fabric.failed({2}); }, "noticed");
+    const std::vector<ProcessId> members{{0}, {1}, {3}};
+    Table<NewRow> table(*old, members, [](const Row& row) {
+      return NewRow{static_cast<std::uint32_t>(row.count), 0.5};
+    });
+    require_equal(table.sum(&NewRow::before), 10u + 11 + 13, "own rows were carried over");
+    old.reset();
+    table.set(&NewRow::load, 2);
+    evaluate_until(
+        table, [&] { return table.min(&NewRow::load) == 2; }, "it works");
+    meet_survivors(member, 1);
+  });
+  CHECK(job.wait() == "2: signal 9\n");
+}
+
+TEST_CASE("a_member_that_dies_while_a_table_is_made_is_named") {
+  ForkJob job(3, [](Member& member) {
+    TableNode node(member);
+    if (member.rank == 2) die();
+    ProcessId named{};
+    try {
+      const Table<Row> table(node.space);
+    } catch (const dsfabric::PeerFailed& failed) {
+      named = failed.process();
+    }
+    require(named == ProcessId{2}, "PeerFailed names it");
+    // And without it a table can be made.
+    const Table<Row> table(node.space, {.members = {{0}, {1}}}, {member.rank});
+    require_equal(table.max(&Row::count), 1u, "of the two that are left");
+    meet_survivors(member, 0);
+  });
+  CHECK(job.wait() == "2: signal 9\n");
+}
+
+TEST_CASE("a_member_joins_by_a_new_table") {
+  ForkJob job(3, [](Member& member) {
+    TableNode node(member);
+    const std::vector<ProcessId> all{{0}, {1}, {2}};
+    std::unique_ptr<Table<Row>> table;
+    if (member.rank != 2) {
+      const Table<Row> old(node.space, {.members = {{0}, {1}}}, {5});
+      table =
+          std::make_unique<Table<Row>>(old, all, [](const Row& row) { return Row{row.count + 1}; });
+    } else {
+      table = std::make_unique<Table<Row>>(node.space, TableOptions{.members = all}, Row{9});
+    }
+    require_equal(table->min(&Row::count), 6u, "rows of the old members");
+    require_equal(table->get({2}, &Row::count), 9u, "row of the new one");
+    support::meet(member, 0);
+  });
+  CHECK(job.wait() == "");
+}
