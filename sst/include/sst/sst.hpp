@@ -2,9 +2,11 @@
 // The whole layer: what an application includes.
 #pragma once
 
+#include "sst/agreement.hpp"
 #include "sst/columns.hpp"
 #include "sst/detector.hpp"
 #include "sst/member.hpp"
+#include "sst/membership.hpp"
 #include "sst/pace.hpp"
 #include "sst/predicates.hpp"
 #include "sst/row.hpp"

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Membership: from wishes to views.
+#include "sst/membership.hpp"
+
+namespace sst {
+
+Membership::Membership(Space& space, Upcall upcall, const std::string& name)
+    : upcall_(std::move(upcall)),
+      wishes_(space, {.name = name + " wishes"}),
+      agreement_(space, {.name = name}, [this](std::uint64_t number, const MemberSet& members) {
+        members_ = members;
+        view_ = {number, members.processes()};
+        upcall_(view_);
+      }) {}
+
+MemberSet Membership::wanted() const {
+  MemberSet members;
+  for (std::uint16_t i = 0; i < wishes_.size(); ++i) {
+    const bool lives = MemberId{i} == wishes_.self() || !wishes_.frozen({i});
+    if (lives && wishes_.get({i}, &Wish::wanted)) members.add(wishes_.process({i}));
+  }
+  return members;
+}
+
+bool Membership::evaluate() {
+  wishes_.evaluate();
+  if (agreement_.leads() && agreement_.idle()) {
+    if (const MemberSet next = wanted(); next != members_) agreement_.propose(next);
+  }
+  return agreement_.evaluate();
+}
+
+dsfabric::ProgressHook Membership::hook() noexcept {
+  return {[](void* self) { return static_cast<Membership*>(self)->evaluate(); }, this};
+}
+
+}  // namespace sst
