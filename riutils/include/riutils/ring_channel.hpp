@@ -23,9 +23,12 @@ class RingChannel : public dsfabric::Calls<Channel> {
 
   // What Calls needs.
   std::byte* reserve(dsfabric::ThreadId to, std::uint32_t function, std::uint32_t bytes) {
-    current_ = station_->find(to);
-    if (current_ == nullptr) current_ = &station_->ring(to, ring_);
-    return current_->reserve(function, bytes, policy_);
+    OutgoingRing* ring = station_->find(to);
+    if (ring == nullptr) ring = &station_->ring(to, ring_);
+    std::byte* const space = ring->reserve(function, bytes, policy_);
+    // Not before: while a fiber waits for room, others of its thread call through this channel.
+    current_ = ring;
+    return space;
   }
   bool commit(dtutils::Synchronizer* sent) noexcept { return current_->commit(sent, policy_); }
   std::uint32_t index_at(dsfabric::ThreadId to, std::uint32_t function) {
