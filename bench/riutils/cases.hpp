@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The cases of riutils_bench; bench/README.md says what each of them measures.
+#pragma once
+
+#include <string>
+
+#include "fabric/node.hpp"
+#include "hand_ring.hpp"
+
+namespace ring_bench {
+
+/// Add the cases of one source file each. `node` and `ring` outlive the suite.
+void add_rate_cases(bench::Suite& suite, const fabric_bench::NodePtr& node, const HandRing& ring);
+void add_table_2_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
+void add_latency_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
+void add_all_to_all_case(bench::Suite& suite, const fabric_bench::NodePtr& node,
+                         const std::string& device);
+
+}  // namespace ring_bench

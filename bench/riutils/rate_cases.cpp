@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Calls a second: aggregated beside a ring made by hand, alone beside raw writes.
+#include <memory>
+
+#include "riutils/cases.hpp"
+#include "riutils/stream.hpp"
+
+namespace ring_bench {
+namespace {
+
+using dsfabric::Thread;
+using fabric_bench::NodePtr;
+using riutils::AggregatorOptions;
+using riutils::RDMAAggregator;
+using riutils::RDMAMessengerGlobal;
+
+const auto kMessenger = [](Thread& self) { return std::make_unique<RDMAMessengerGlobal>(self); };
+const auto kTraditional = [](Thread& self) { return std::make_unique<RDMAAggregator>(self); };
+const auto kOverflow = [](Thread& self) {
+  return std::make_unique<RDMAAggregator>(
+      self, AggregatorOptions{.mode = AggregatorOptions::Mode::kOverflow});
+};
+
+template <std::size_t kBytes>
+bench::Variant by_hand(const HandRing& ring) {
+  return {.name = "ring",
+          .measure =
+              [&ring](bench::Batch& batch) {
+                const std::uint64_t calls = HandRing::whole<kBytes>(batch.iterations());
+                const double ns = bench::time_ns([&] { ring.call<kBytes>(calls); });
+                return static_cast<double>(calls) * 1e9 / ns;
+              },
+          .assist =
+              [&ring](bench::Batch& batch) {
+                const std::uint64_t calls = HandRing::whole<kBytes>(batch.iterations());
+                ring.serve<kBytes>(calls);
+                require(HandRing::take_count() == calls, "the ring lost calls");
+              }};
+}
+
+/// Writes of as many bytes as a call puts on the wire, one after the other in memory as large as a
+/// ring's, through the Transmitter that the calls take.
+template <std::size_t kBytes>
+double write_raw(Thread& self, bench::Batch& batch) {
+  constexpr std::uint32_t kSize = kBytes + 2 * riutils::kRingWord;
+  dsfabric::SymmetricBuffer area(self, std::size_t{128} << 10);
+  double rate = 0;
+  if (batch.rank() == 0) {
+    dtutils::Transmitter& transmitter = self.transmitter(self.neighbour(1).process);
+    const dtutils::RemoteMemoryLocator there = area.at(self.neighbour(1));
+    const unsigned flags =
+        kSize <= transmitter.queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
+    const std::size_t slots = area.memory().size() / kSize;
+    rate = batch.per_second([&] {
+      std::size_t slot = 0;
+      for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
+        const std::size_t at = slot * kSize;
+        require(transmitter.write(area.memory().local(at, kSize), there.part(at, kSize), flags),
+                "the peer is gone");
+        slot = slot + 1 < slots ? slot + 1 : 0;
+      }
+      require(transmitter.flush(), "the peer is gone");
+    });
+  }
+  self.barrier();
+  return rate;
+}
+
+template <std::size_t kBytes>
+void add_size(bench::Suite& suite, const NodePtr& node, const HandRing& ring,
+              const char* aggregated_bar, const char* mixed_bar, const char* rate_bar) {
+  const auto add = [&](const char* name, bench::Variant over, bench::Variant under,
+                       const char* bar) {
+    const bench::Ratio ratio{.over = over.name, .under = under.name, .bar = bar};
+    suite.add({.name = name,
+               .size = kBytes,
+               .unit = bench::Unit::kPerSecond,
+               .variants = {std::move(over), std::move(under)},
+               .ratios = {ratio}});
+  };
+  add("aggregated_vs_ring", calling<kBytes, 0>("aggregated", node, kTraditional),
+      by_hand<kBytes>(ring), aggregated_bar);
+  add("aggregated_mixed_vs_ring", calling<kBytes, 1>("aggregated", node, kTraditional),
+      by_hand<kBytes>(ring), mixed_bar);
+  suite.add({.name = "messenger_rate",
+             .size = kBytes,
+             .unit = bench::Unit::kPerSecond,
+             .variants = {calling<kBytes, 0>("calls", node, kMessenger, rate_bar)}});
+  const auto raw = fabric_bench::on_worker(node, write_raw<kBytes>);
+  add("messenger_vs_raw", calling<kBytes, 0>("calls", node, kMessenger),
+      {.name = "raw_writes", .measure = raw, .assist = raw}, ">= 0.95");
+  add("overflow_vs_messenger", calling<kBytes, 0>("overflow", node, kOverflow),
+      calling<kBytes, 0>("messenger", node, kMessenger), ">= 0.95");
+}
+
+}  // namespace
+
+void add_rate_cases(bench::Suite& suite, const NodePtr& node, const HandRing& ring) {
+  add_size<8>(suite, node, ring, ">= 1.4", ">= 0.7", ">= 50e6");
+  add_size<64>(suite, node, ring, ">= 1.0", ">= 0.75", ">= 45e6");
+  add_size<256>(suite, node, ring, ">= 0.7", ">= 0.45", ">= 35e6");
+}
+
+}  // namespace ring_bench

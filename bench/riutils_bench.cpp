@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Measures RIutils between two processes on one device.
+#include "riutils/cases.hpp"
+
+int main(int argc, char** argv) {
+  std::string device = "shm";
+  fabric_bench::NodePtr node;
+  const ring_bench::HandRing ring;
+  bench::Suite suite(argc, argv, "riutils_bench",
+                     "calls by one-sided writes, alone and aggregated");
+  suite.option("--device", device, "Device to measure, as dtutils::open_device knows it");
+  suite.setup([&](bench::Channel& channel) {
+    node = std::make_unique<fabric_bench::Node>(channel, device);
+  });
+  suite.teardown([&](bench::Channel&) { node.reset(); });
+  ring_bench::add_rate_cases(suite, node, ring);
+  ring_bench::add_table_2_cases(suite, node);
+  ring_bench::add_latency_cases(suite, node);
+  ring_bench::add_all_to_all_case(suite, node, device);
+  return suite.run();
+}
