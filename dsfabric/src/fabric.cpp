@@ -190,6 +190,9 @@ void Fabric::report_exception(const CallContext& call, std::exception_ptr thrown
   core_->exceptions().report(call, std::move(thrown));
 }
 
+std::uint64_t Fabric::calls_sent() const noexcept { return core_->lanes().sum(&Lane::calls_sent); }
+std::uint64_t Fabric::calls_run() const noexcept { return core_->lanes().sum(&Lane::calls_run); }
+
 std::vector<std::vector<std::byte>> Fabric::exchange(std::span<const std::byte> mine) {
   const std::scoped_lock lock(core_->bootstrap_mutex());
   return core_->bootstrap().all_gather(mine, core_->config().start_timeout);

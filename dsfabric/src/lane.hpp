@@ -13,7 +13,7 @@
 
 namespace dsfabric {
 
-/// Owner thread only, except `inbox.push` and `taken`.
+/// Owner thread only, except `inbox.push`, `taken` and reading the counters.
 class Lane {
  public:
   Lane(std::uint32_t its_number, ThreadId its_name) noexcept : number(its_number), name(its_name) {}
@@ -33,6 +33,10 @@ class Lane {
   std::optional<dtutils::LinearCircularAllocator> send_memory;
   /// Messages for this worker that somebody else took in, or that came inside a dispatcher.
   Inbox inbox;
+  /// Calls that went out from here as messages, each before it is sent; calls that came as messages
+  /// and were run here, each afterwards.
+  std::atomic<std::uint64_t> calls_sent{0};
+  std::atomic<std::uint64_t> calls_run{0};
   /// For lanes of outside threads: in use. Acquire and release hand the lane over.
   std::atomic<bool> taken{false};
 

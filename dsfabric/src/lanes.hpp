@@ -28,6 +28,19 @@ class Lanes {
   Lane& watch() noexcept { return *lanes_->all[workers_ + service_threads_]; }
   Lane& home() noexcept { return *lanes_->all[workers_ + service_threads_ + 1]; }
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(lanes_->all.size()); }
+  /// Of all lanes together. Any thread, wait-free.
+  std::uint64_t sum(std::atomic<std::uint64_t> Lane::*counter) const noexcept {
+    std::uint64_t all = 0;
+    for (const auto& lane : lanes_->all) {
+      // Acquire: pairs with count().
+      all += ((*lane).*counter).load(std::memory_order_acquire);
+    }
+    return all;
+  }
+  /// One more, by the owner of the lane. Release: who sees it, sees what was counted before.
+  static void count(std::atomic<std::uint64_t>& counter) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
 
   /// The calling thread's lane. The first call of an unknown thread takes an outside lane: Error
   /// when none is free. Any thread.

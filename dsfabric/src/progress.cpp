@@ -140,6 +140,14 @@ void Core::run(Lane& lane, ReceiveBuffer& buffer) {
                          {buffer.data + sizeof(MessageHeader), header.bytes},
                          *fabric_,
                          lane.worker};
+  // Also when it throws.
+  const struct Count {
+    Lane& lane;
+    bool is_call;
+    ~Count() {
+      if (is_call) Lanes::count(lane.calls_run);
+    }
+  } counted{lane, header.kind == static_cast<std::uint8_t>(MessageKind::kCall)};
   const Dispatching dispatching(lane);
   if (dispatcher.run == nullptr || !dispatcher.run(dispatcher.context, message)) [[unlikely]] {
     failures_->declare(

@@ -64,7 +64,8 @@ bool SendSpace::commit(MessageKind kind, ThreadId to, dtutils::Synchronizer* sen
     }
     return false;
   }
-  const Lane* const lane = fabric_.core().lanes().known();
+  Lane* const lane = fabric_.core().lanes().known();
+  if (kind == MessageKind::kCall) Lanes::count(lane->calls_sent);
   auto& header = *reinterpret_cast<MessageHeader*>(start_);
   header.kind = static_cast<std::uint8_t>(kind);
   header.flags = flags;

@@ -169,6 +169,11 @@ class Fabric {
   void report_exception(const CallContext& call, std::exception_ptr thrown);
 
   // --- for layers above ---------------------------------------------------------------------
+  /// Calls that this process has sent as messages, and calls that came as messages and were run
+  /// here, by any of its threads. A call is counted before it is sent, and after it was run; who
+  /// sees it counted as run, sees as counted what it sent. Any thread, wait-free.
+  std::uint64_t calls_sent() const noexcept;
+  std::uint64_t calls_run() const noexcept;
   /// Every process gives bytes and gets everyone's: a collective through the launcher, slow and of
   /// any size. Throws PeerFailed or Error. Setup only, outside of run().
   std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine);
