@@ -15,6 +15,7 @@
 #include "dtutils/limits.hpp"
 #include "dtutils/wait.hpp"
 #include "fiber/fiber.hpp"
+#include "fiber/fiber_pools.hpp"
 #include "fiber/stack_slab.hpp"
 
 namespace riutils {
@@ -84,6 +85,7 @@ FiberPool::FiberPool(dsfabric::Fabric& fabric, const FiberOptions& options)
   if (worker_ != nullptr) worker_->add_hook(progress_hook());
   before_ = dtutils::set_wait_hook({&wait_hook, this});
   mine() = this;
+  detail::FiberPools::of(fabric_)->add(*this);
 }
 
 FiberPool::FiberPool(dsfabric::Thread& self, const FiberOptions& options)
@@ -91,6 +93,7 @@ FiberPool::FiberPool(dsfabric::Thread& self, const FiberOptions& options)
 
 FiberPool::~FiberPool() {
   drain();
+  detail::FiberPools::of(fabric_)->remove(*this);
   dtutils::set_wait_hook(before_);
   if (worker_ != nullptr) worker_->remove_hook(progress_hook());
   mine() = nullptr;

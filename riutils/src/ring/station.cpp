@@ -31,8 +31,11 @@ Station& Station::of(dsfabric::Thread& self) {
   // Once, however many ask, and also when this is another Thread of a later run().
   self.remove_hook(hook);
   self.add_hook(hook);
-  station.thread_ = &self;
-  station.receiver_.serve_for(&self);
+  if (station.thread_ != &self) {
+    // Only then: a helper thread may be polling.
+    station.thread_ = &self;
+    station.receiver_.serve_for(&self);
+  }
   return station;
 }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// One helper thread: the receivers that it polls, and how it takes them up and lets them go.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "riutils/helper_threads.hpp"
+#include "riutils/receiver.hpp"
+
+namespace riutils {
+
+/// What a worker hands over: its receiver, and the way back for exceptions.
+struct Delegation::Work {
+  explicit Work(Receiver& its_receiver) noexcept : receiver(its_receiver) {}
+
+  /// By the helper; the first one is kept.
+  void keep(std::exception_ptr thrown) noexcept;
+  /// A ProgressHook of the worker: throws what was kept, once.
+  static bool rethrow(void* work);
+
+  Receiver& receiver;
+  std::atomic<bool> failed{false};
+  std::exception_ptr thrown;
+};
+
+/// The list changes under the lock, with a new version; the helper copies it between two sweeps,
+/// and says which version it has. So a sweep takes no lock.
+class HelperThreads::Helper {
+ public:
+  Helper(dsfabric::Fabric& fabric, const FiberOptions& fibers);
+  Helper(const Helper&) = delete;
+  Helper& operator=(const Helper&) = delete;
+  ~Helper();
+
+  /// Any thread.
+  void add(Delegation::Work& work);
+  /// Returns when the helper does not touch it any more. The thread of `self`, which serves.
+  void remove(Delegation::Work& work, dsfabric::Thread& self);
+  std::size_t load() const;
+
+ private:
+  void live(const FiberOptions& fibers, std::promise<void>& started);
+  bool sweep(FiberPool& pool) noexcept;
+
+  dsfabric::Fabric& fabric_;
+  mutable std::mutex mutex_;
+  std::vector<Delegation::Work*> wanted_;
+  std::vector<Delegation::Work*> works_;
+  std::atomic<std::uint64_t> version_{0};
+  std::atomic<std::uint64_t> seen_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace riutils
