@@ -9,6 +9,7 @@
 #include "dsfabric/support/fork_job.hpp"
 #include "games/hex.hpp"
 #include "mcts/mcts.hpp"
+#include "mcts/ring_links.hpp"
 #include "support/require.hpp"
 
 namespace support {

@@ -19,7 +19,8 @@ using support::SearchJob;
 namespace {
 
 /// Several phases of a search; all counts at the end, node by node.
-void search_and_audit(HexSearcher& searcher, std::size_t size, const Settings& settings,
+template <class Searcher>
+void search_and_audit(Searcher& searcher, std::size_t size, const Settings& settings,
                       std::uint64_t rollouts) {
   Limits limits;
   limits.rollouts = rollouts;
@@ -45,10 +46,11 @@ Settings audited(std::uint64_t seed) {
   return settings;
 }
 
+template <class Channel = mcts::SendLink>
 void audit_all_modes(const SearchJob& job, std::uint64_t rollouts) {
   const std::uint64_t seed = support::test_seed();
   INFO("seed " << seed << ", adversary " << job.adversary);
-  CHECK(job.run<Hex11>([&](HexSearcher& searcher) {
+  CHECK(job.run<Hex11, Channel>([&](mcts::Searcher<Hex11, Channel>& searcher) {
     for (const bool always_call : {false, true}) {
       for (const std::uint32_t playouts : {1u, 4u}) {
         Settings settings = audited(seed + playouts);
@@ -77,6 +79,18 @@ TEST_CASE("counts_are_exact_with_processes_and_an_adversary") {
 }
 TEST_CASE("counts_are_exact_with_everything_and_an_adversary") {
   audit_all_modes({3, 2, support::test_seed() | 1}, 100);
+}
+
+TEST_CASE("counts_are_exact_by_messengers") { audit_all_modes<mcts::MessengerLink>({2, 2}, 1000); }
+TEST_CASE("counts_are_exact_by_traditional_aggregators") {
+  audit_all_modes<mcts::TraditionalLink>({2, 2}, 1000);
+}
+TEST_CASE("counts_are_exact_by_overflow_aggregators") {
+  audit_all_modes<mcts::OverflowLink>({3, 1}, 1000);
+}
+TEST_CASE("counts_are_exact_by_rings_and_an_adversary") {
+  audit_all_modes<mcts::TraditionalLink>({2, 1, support::test_seed() | 1}, 100);
+  audit_all_modes<mcts::MessengerLink>({2, 2, support::test_seed() | 1}, 100);
 }
 
 TEST_CASE("selections_that_wait_for_a_node_go_on_when_it_is_there") {

@@ -18,12 +18,12 @@ struct Settings {
   float exploration = 0.7F;
   /// Rollouts that each worker of the root's process may have under way at once. More keep other
   /// processes busy, and make the search choose with older news.
-  std::uint32_t window = 16;
+  std::uint32_t window = 32;
   /// Processes that take part, from process 0 on; 0: all of them.
   std::uint32_t processes = 0;
-  /// Nodes that a worker of the root's process gets, for each that another worker gets: below 1 it
-  /// makes up for the work at the root.
-  float root_share = 1.0F;
+  /// Nodes that a worker of the root's process gets, for each that another worker gets. 1 places
+  /// them uniformly; below 1 it makes up for the work at the root.
+  float root_share = 0.8F;
   /// Makes every step from node to node a call, even between threads of one process.
   bool always_call = false;
   /// Ends a search as soon as the value of its root is proven.

@@ -16,9 +16,9 @@ namespace mcts {
 
 /// The rollouts of Seriema 5.3.2. Nodes are owned by workers; a node's children lie wherever chance
 /// has put them. A rollout moves along the tree by calls: Select to the owner of the next node,
-/// Create (with the position) to the owner of a new one, Arrived back to its parent, and Return
-/// upwards with the points. Within a process it simply goes on, since nodes may be used by all
-/// threads of their process.
+/// Create (with the position) to the owner of a new one, Created back to its parent with its place
+/// and first result, and Return upwards with later results. Within a process it simply goes on,
+/// since nodes may be used by all threads of their process.
 ///
 /// Exactly one of these ends each rollout: it comes back to the root, in the root's process, and is
 /// counted as finished there. Owner thread only; calls reach it in progress() of that thread.
@@ -35,7 +35,7 @@ class Walker {
         rank_(static_cast<std::uint16_t>(self.fabric().rank_of(self.id()))),
         random_(0),
         threads_(self.fabric().info(self.fabric().process()).threads),
-        peers_(self, *this) {
+        peers_(self.all_gather(reinterpret_cast<std::uint64_t>(this))) {
     dsfabric::Fabric& fabric = self.fabric();
     first_rank_ = static_cast<std::uint16_t>(rank_ - self.id().index);
     for (std::uint32_t rank = 0; rank < fabric.total_threads(); ++rank) {
@@ -86,7 +86,7 @@ class Walker {
     const Job job = jobs_[first_job_];
     first_job_ = first_job_ + 1 == jobs_.size() ? 0 : first_job_ + 1;
     --waiting_jobs_;
-    simulate(job.position, job.parent);
+    simulate(job);
     return true;
   }
 
@@ -97,57 +97,72 @@ class Walker {
   Tree<G>& tree() const noexcept { return tree_; }
   /// Cells of the nodes made here, with Settings::audit.
   const std::vector<std::uint32_t>& made() const noexcept { return made_; }
-  dsfabric::GlobalPtr<Walker> on(std::uint16_t rank) const noexcept {
-    return peers_.on(threads_of_job_[rank]);
-  }
   dsfabric::ThreadId thread_of(std::uint16_t rank) const noexcept { return threads_of_job_[rank]; }
 
  private:
   using Context = dsfabric::CallContext;
-  using Peer = dsfabric::GlobalPtr<Walker>;
+
+  /// What a rollout brings back: points of player 0 (2 for a won playout), and who wins the
+  /// position for sure.
+  struct Result {
+    std::uint16_t points : 14;
+    std::uint16_t decided : 2;
+  };
+  static_assert(sizeof(Result) == 2);
 
   struct Job {
     G position;
     ParentRef parent;
+    /// Of the node that was created by call for this position; pending: its parent knows it.
+    Link link = Link::pending();
   };
 
-  // --- what travels: each names the walker of its destination ---------------------------------
+  // --- what travels ----------------------------------------------------------------------------
+  // Each carries the address of its destination's walker (SameObject), not a GlobalPtr, and no more
+  // of a ParentRef than the destination needs: a rollout makes several of these, so bytes count.
   struct Select {
-    Peer walker;
+    std::uint64_t walker;
     std::uint32_t cell;
     std::uint32_t visits;
-    void operator()(Context& call) const noexcept {
-      Walker& here = *walker.get(call.fabric);
+    void operator()() const noexcept {
+      Walker& here = at(walker);
       here.descend(here.tree_.node(cell), visits, true);
     }
   };
   struct Create {
-    Peer walker;
-    ParentRef parent;
-    void operator()(Context& call, std::byte* position, std::uint32_t) const noexcept {
-      walker.get(call.fabric)->create(*std::launder(reinterpret_cast<G*>(position)), parent);
-    }
-  };
-  struct Arrived {
-    Peer walker;
-    std::uint64_t link;
-    std::uint32_t cell;
-    std::uint32_t child;
-    void operator()(Context& call) const noexcept {
-      Walker& here = *walker.get(call.fabric);
-      here.resume(here.tree_.node(cell), child, Link::of(link), true);
+    std::uint64_t walker;
+    std::uint32_t parent_cell;
+    std::uint16_t parent_rank;
+    std::uint16_t child;
+    void operator()(Context&, std::byte* position, std::uint32_t) const noexcept {
+      at(walker).create(*std::launder(reinterpret_cast<G*>(position)),
+                        {{parent_cell, parent_rank}, child});
     }
   };
   struct Return {
-    Peer walker;
-    ParentRef to;
-    Outcome decided;
-    std::uint32_t points;
-    void operator()(Context& call) const noexcept {
-      walker.get(call.fabric)->credit(to, points, decided);
+    std::uint64_t walker;
+    std::uint32_t cell;
+    std::uint16_t child;
+    Result result;
+    void operator()() const noexcept { at(walker).credit({{cell, 0}, child}, result); }
+  };
+  /// The first Return of a new node, with its place.
+  struct Created {
+    std::uint64_t walker;
+    std::uint64_t link;
+    std::uint32_t cell;
+    std::uint16_t child;
+    Result result;
+    void operator()() const noexcept {
+      Walker& here = at(walker);
+      here.resume(here.tree_.node(cell), child, Link::of(link), true);
+      here.credit({{cell, 0}, child}, result);
     }
   };
+  static_assert(sizeof(Select) == 16 && sizeof(Create) == 16 && sizeof(Return) == 16 &&
+                sizeof(Created) == 24);
 
+  static Walker& at(std::uint64_t walker) noexcept { return *reinterpret_cast<Walker*>(walker); }
   /// Whether a node of that worker is reached without a call.
   bool here(std::uint16_t rank) const noexcept {
     return static_cast<std::uint16_t>(rank - first_rank_) < threads_ && !settings_.always_call;
@@ -169,7 +184,7 @@ class Walker {
       if (children == nullptr) {
         ++counters_.refused;
         node->own.fetch_add(1, std::memory_order_relaxed);
-        return evaluate(node->position, node->parent(), by_call);
+        return evaluate({node->position, node->parent()}, by_call);
       }
       std::uint32_t i = children->take_next();
       if (i < children->count()) return expand(*node, *children, i, by_call);
@@ -194,12 +209,12 @@ class Walker {
       G next = node.position;
       next.apply(children.move(i));
       ++counters_.refused;
-      begin(nullptr, next, next.outcome(), parent_ref(node, i), by_call);
+      begin(nullptr, next.outcome(), {next, parent_ref(node, i)}, by_call);
       return nullptr;
     }
     const NodeRef at = link.at();
     if (here(at.rank)) return &tree_.node(at.cell);
-    send(at.rank, Select{on(at.rank), at.cell, visits});
+    send(at.rank, Select{peers_[at.rank], at.cell, visits});
     return nullptr;
   }
 
@@ -210,21 +225,20 @@ class Walker {
     const std::uint16_t owner = place();
     const ParentRef parent = parent_ref(node, i);
     if (!here(owner)) {
-      return send(owner, Create{on(owner), parent}, std::as_bytes(std::span(&next, 1)));
+      return send(owner, Create{peers_[owner], parent.node.cell, parent.node.rank, parent.child},
+                  std::as_bytes(std::span(&next, 1)));
     }
     const Outcome outcome = next.outcome();
     Node<G>* const made = make(next, parent, owner, outcome);
     resume(node, i, link_to(made), by_call);
-    begin(made, next, outcome, parent, by_call);
+    begin(made, outcome, {next, parent}, by_call);
   }
 
-  /// The position was sent here, to become a node.
+  /// The position was sent here, to become a node. Its parent learns of it with its first result.
   void create(const G& position, ParentRef parent) noexcept {
     const Outcome outcome = position.outcome();
     Node<G>* const made = make(position, parent, rank_, outcome);
-    send(parent.node.rank,
-         Arrived{on(parent.node.rank), link_to(made).bits(), parent.node.cell, parent.child});
-    begin(made, position, outcome, parent, true);
+    begin(made, outcome, {position, parent, link_to(made)}, true);
   }
 
   /// Child `i` of the node is there: selections that waited for it go on.
@@ -253,70 +267,76 @@ class Walker {
   }
 
   /// The first rollout at a new leaf, which has no node when there was no memory for one.
-  void begin(Node<G>* node, const G& position, Outcome outcome, ParentRef parent,
-             bool by_call) noexcept {
-    if (node != nullptr && outcome != Outcome::kOngoing) return end_at(*node);
-    if (outcome != Outcome::kOngoing) return end(outcome, parent);
+  void begin(Node<G>* node, Outcome outcome, const Job& job, bool by_call) noexcept {
     if (node != nullptr) node->own.fetch_add(1, std::memory_order_relaxed);
-    evaluate(position, parent, by_call);
+    outcome != Outcome::kOngoing ? end(outcome, job) : evaluate(job, by_call);
   }
   void end_at(Node<G>& node) noexcept {
     node.own.fetch_add(1, std::memory_order_relaxed);
-    end(node.outcome, node.parent());
+    end(node.outcome, {node.position, node.parent()});
   }
-  void end(Outcome outcome, ParentRef parent) noexcept {
-    ++counters_.simulations;
-    give_back(parent, settings_.playouts * points_of(outcome), outcome);
+  /// The game is over here: all playouts end alike.
+  void end(Outcome outcome, const Job& job) noexcept {
+    give_back(job, settings_.playouts * points_of(outcome), outcome);
   }
-  void evaluate(const G& position, ParentRef parent, bool by_call) noexcept {
-    if (!by_call || waiting_jobs_ == jobs_.size()) return simulate(position, parent);
+  void evaluate(const Job& job, bool by_call) noexcept {
+    if (!by_call || waiting_jobs_ == jobs_.size()) return simulate(job);
     std::size_t at = first_job_ + waiting_jobs_++;
     if (at >= jobs_.size()) at -= jobs_.size();
-    jobs_[at] = {position, parent};
+    jobs_[at] = job;
   }
-  void simulate(const G& position, ParentRef parent) noexcept {
-    ++counters_.simulations;
+  void simulate(const Job& job) noexcept {
     std::uint32_t points = 0;
     for (std::uint32_t i = 0; i < settings_.playouts; ++i) {
-      points += points_of(playout(position, random_));
+      points += points_of(playout(job.position, random_));
     }
-    give_back(parent, points, Outcome::kOngoing);
+    give_back(job, points, Outcome::kOngoing);
   }
   static std::uint32_t points_of(Outcome outcome) noexcept {
     return outcome == Outcome::kFirst ? 2 : outcome == Outcome::kDraw ? 1 : 0;
   }
 
-  /// Backpropagation of a new result. `decided`: who wins the child for sure.
-  void give_back(ParentRef to, std::uint32_t points, Outcome decided) noexcept {
+  /// Backpropagation of a new result.
+  void give_back(const Job& job, std::uint32_t points, Outcome decided) noexcept {
+    ++counters_.simulations;
     counters_.points += points;
-    pass_on(to, points, decided);
+    const Result result{static_cast<std::uint16_t>(points),
+                        static_cast<std::uint16_t>(is_win(decided) ? decided : Outcome::kOngoing)};
+    const ParentRef& to = job.parent;
+    if (!job.link.is_pending()) {
+      return send(to.node.rank,
+                  Created{peers_[to.node.rank], job.link.bits(), to.node.cell, to.child, result});
+    }
+    if (to.is_nobody()) return finish(result);
+    here(to.node.rank) ? credit(to, result) : send_back(to, result);
   }
-  void pass_on(ParentRef to, std::uint32_t points, Outcome decided) noexcept {
-    if (to.is_nobody()) return finish(decided);
-    if (here(to.node.rank)) return credit(to, points, decided);
-    send(to.node.rank, Return{on(to.node.rank), to, decided, points});
+  void send_back(const ParentRef& to, Result result) noexcept {
+    send(to.node.rank, Return{peers_[to.node.rank], to.node.cell, to.child, result});
   }
   /// From a node of this process up, as far as it goes without a call.
-  void credit(ParentRef to, std::uint32_t points, Outcome decided) noexcept {
+  void credit(ParentRef to, Result result) noexcept {
     do {
       Node<G>& node = tree_.node(to.node.cell);
       Children& children = *node.children.load(std::memory_order_acquire);
       const int mover = node.position.player();
-      const Proof proof = !is_win(decided)           ? Proof::kNone
-                          : decided == win_of(mover) ? Proof::kWin
-                                                     : Proof::kLoss;
-      const bool all_lost =
-          children.settle(to.child, mover == 0 ? points : full_ - points, proof, points_a_visit_);
-      decided = proof == Proof::kWin ? win_of(mover)
-                : all_lost           ? win_of(1 - mover)
-                                     : Outcome::kOngoing;
+      const auto decided = static_cast<Outcome>(result.decided);
+      const Proof proof = decided == Outcome::kOngoing ? Proof::kNone
+                          : decided == win_of(mover)   ? Proof::kWin
+                                                       : Proof::kLoss;
+      const std::uint32_t points = mover == 0 ? result.points : full_ - result.points;
+      const bool all_lost = children.settle(to.child, points, proof, points_a_visit_);
+      const Outcome known = proof == Proof::kWin ? win_of(mover)
+                            : all_lost           ? win_of(1 - mover)
+                                                 : Outcome::kOngoing;
+      result.decided = static_cast<std::uint16_t>(known) & 3;
       to = node.parent();
-      if (to.is_nobody()) return finish(decided);
+      if (to.is_nobody()) return finish(result);
     } while (here(to.node.rank));
-    send(to.node.rank, Return{on(to.node.rank), to, decided, points});
+    send_back(to, result);
   }
-  void finish(Outcome decided) noexcept {
+  void finish(Result result) noexcept {
     ++counters_.finished;
+    const auto decided = static_cast<Outcome>(result.decided);
     if (decided != Outcome::kOngoing) tree_.prove(decided);
   }
 
@@ -351,7 +371,8 @@ class Walker {
   std::size_t waiting_jobs_ = 0;
   std::vector<std::uint32_t> made_;
   std::vector<dsfabric::ThreadId> threads_of_job_;
-  dsfabric::SameObject<Walker> peers_;
+  /// The walkers of all workers, by rank, as addresses in their processes.
+  std::vector<std::uint64_t> peers_;
 };
 
 }  // namespace mcts

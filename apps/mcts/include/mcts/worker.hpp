@@ -93,7 +93,11 @@ class Worker {
       const Node<G>& node = shared_.tree.node(cell);
       const ParentRef parent = node.parent();
       const Check check{peers_.on(walker_.thread_of(parent.node.rank)), parent, visits_at(node)};
-      if (!channel_.call(walker_.thread_of(parent.node.rank), check)) report_failure();
+      // False: the peer is gone, or has not kept up with so many.
+      while (!channel_.call(walker_.thread_of(parent.node.rank), check)) {
+        if (somebody_failed()) report_failure();
+        self_.progress();
+      }
       ++sent;
     }
     channel_.flush();
