@@ -2,15 +2,15 @@
 // Chooses the engine.
 #include "hex/engine.hpp"
 
-#include <array>
-
 #include "dtutils/error.hpp"
 #include "hex/engine_of.hpp"
 
 namespace hex {
 namespace {
 
-std::vector<const EngineKind*> kinds() { return {&kSendEngine}; }
+std::vector<const EngineKind*> kinds() {
+  return {&kMessengerEngine, &kTraditionalEngine, &kOverflowEngine, &kSendEngine};
+}
 
 }  // namespace
 

@@ -23,7 +23,8 @@ struct EngineOptions {
   std::size_t memory = std::size_t{1} << 30;
 };
 
-/// Ways to make the calls, the default first.
+/// Ways to make the calls, the default first: "messenger" (one write a call), "traditional" and
+/// "overflow" (aggregated), "send" (messages of DSfabric).
 const std::vector<std::string>& channel_names();
 
 /// What a driver is handed. Owner thread only.

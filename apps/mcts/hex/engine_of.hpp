@@ -45,6 +45,9 @@ struct EngineKind {
   void (*small)(dsfabric::Fabric&, std::size_t memory, const Driver&);
   void (*large)(dsfabric::Fabric&, std::size_t memory, const Driver&);
 };
+extern const EngineKind kMessengerEngine;
+extern const EngineKind kTraditionalEngine;
+extern const EngineKind kOverflowEngine;
 extern const EngineKind kSendEngine;
 
 }  // namespace hex

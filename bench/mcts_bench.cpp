@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Measures the tree search at Hex 11 x 11: against a plain one, with two processes, two threads.
+#include "mcts/jobs.hpp"
+
+namespace {
+
+using mcts_bench::Calls;
+using mcts_bench::JobsPtr;
+
+/// Enough that the tree is deeper than its first two levels. About 0.2 s each.
+std::uint64_t rollouts_of(std::uint32_t playouts) { return playouts == 1 ? 200'000 : 60'000; }
+
+mcts::Settings settings_of(std::uint32_t playouts, std::uint32_t processes = 0) {
+  mcts::Settings settings;
+  settings.playouts = playouts;
+  settings.processes = processes;
+  return settings;
+}
+
+bench::Variant together(const char* name, const JobsPtr& jobs, const mcts::Settings& settings,
+                        Calls calls = Calls::kMessenger) {
+  const auto work = [=, &jobs](bench::Batch& batch) {
+    return search(jobs->together, calls, settings, batch.iterations());
+  };
+  return {.name = name, .measure = work, .assist = work};
+}
+
+bench::Case case_of(const char* name, std::uint32_t playouts, std::vector<bench::Variant> variants,
+                    std::vector<bench::Ratio> ratios = {}) {
+  return {.name = name,
+          .size = playouts,
+          .unit = bench::Unit::kPerSecond,
+          .variants = std::move(variants),
+          .ratios = std::move(ratios),
+          .min_iterations = rollouts_of(playouts),
+          .max_iterations = rollouts_of(playouts)};
+}
+
+void add_one_thread(bench::Suite& suite, const JobsPtr& jobs) {
+  for (const std::uint32_t playouts : {1u, 16u}) {
+    const mcts::Settings settings = settings_of(playouts);
+    const auto plain = [=](bench::Batch& batch) {
+      return mcts_bench::search_plainly(settings, batch.iterations());
+    };
+    const auto framework = [=, &jobs](bench::Batch& batch) {
+      return search(jobs->alone, Calls::kMessenger, settings, batch.iterations());
+    };
+    suite.add(
+        case_of("plain_uct", playouts,
+                {{.name = "plain", .measure = plain, .bar = playouts == 1 ? ">= 500000" : ""}}));
+    suite.add(
+        case_of("framework_1_thread_vs_plain", playouts,
+                {{.name = "framework", .measure = framework}, {.name = "plain", .measure = plain}},
+                {{.over = "framework", .under = "plain", .bar = ">= 0.8"}}));
+  }
+}
+
+void add_processes(bench::Suite& suite, const JobsPtr& jobs) {
+  for (const std::uint32_t playouts : {16u, 1u}) {
+    suite.add(
+        case_of("processes_2_vs_1", playouts,
+                {together("two", jobs, settings_of(playouts)),
+                 together("one", jobs, settings_of(playouts, 1))},
+                {{.over = "two", .under = "one", .bar = playouts == 1 ? ">= 1.5" : ">= 1.85"}}));
+  }
+  for (const std::uint32_t playouts : {16u, 1u}) {
+    const mcts::Settings settings = settings_of(playouts);
+    suite.add(case_of("traditional_vs_overflow", playouts,
+                      {together("traditional", jobs, settings, Calls::kTraditional),
+                       together("overflow", jobs, settings, Calls::kOverflow),
+                       together("messenger", jobs, settings)},
+                      {{.over = "traditional", .under = "overflow"}}));
+  }
+}
+
+void add_threads(bench::Suite& suite, const JobsPtr& jobs) {
+  for (const std::uint32_t playouts : {16u, 1u}) {
+    const auto of = [=, &jobs](bool two) {
+      return [=, &jobs](bench::Batch& batch) {
+        const mcts_bench::AllCores all(jobs->cores);
+        return search(two ? jobs->two_threads : jobs->alone, Calls::kMessenger,
+                      settings_of(playouts), batch.iterations());
+      };
+    };
+    suite.add(case_of("threads_2_vs_1", playouts,
+                      {{.name = "two", .measure = of(true)}, {.name = "one", .measure = of(false)}},
+                      {{.over = "two", .under = "one", .bar = playouts == 16 ? ">= 1.85" : ""}}));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string device = "shm";
+  JobsPtr jobs;
+  bench::Suite suite(argc, argv, "mcts_bench", "tree search at Hex 11 x 11; simulations a second");
+  suite.option("--device", device, "Device to measure, as dtutils::open_device knows it");
+  suite.setup(
+      [&](bench::Channel& channel) { jobs = std::make_unique<mcts_bench::Jobs>(channel, device); });
+  suite.teardown([&](bench::Channel& channel) {
+    channel.barrier();
+    jobs.reset();
+  });
+  add_one_thread(suite, jobs);
+  add_processes(suite, jobs);
+  add_threads(suite, jobs);
+  return suite.run();
+}
