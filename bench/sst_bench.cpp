@@ -15,5 +15,6 @@ int main(int argc, char** argv) {
   sst_bench::add_evaluation_cases(suite);
   sst_bench::add_push_cases(suite, node);
   sst_bench::add_counting_cases(suite, node);
+  sst_bench::add_routing_cases(suite, node);
   return suite.run();
 }

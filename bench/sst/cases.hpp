@@ -13,5 +13,6 @@ void add_detect_cases(bench::Suite& suite, const NodePtr& node);
 void add_evaluation_cases(bench::Suite& suite);
 void add_push_cases(bench::Suite& suite, const NodePtr& node);
 void add_counting_cases(bench::Suite& suite, const NodePtr& node);
+void add_routing_cases(bench::Suite& suite, const NodePtr& node);
 
 }  // namespace sst_bench

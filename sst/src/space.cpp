@@ -57,6 +57,8 @@ Space::Space(dsfabric::Fabric& fabric, const SpaceOptions& options)
   fabric.on_failure([weak = std::weak_ptr(links_)](ProcessId failed, const std::string&) {
     const std::shared_ptr<Links> links = weak.lock();
     if (!links) return;
+    const std::scoped_lock lock(links->ending);
+    if (links->transmitters.empty()) return;
     try {
       links->transmitters[failed.value]->queue_pair().disconnect();
     } catch (const dtutils::Error&) {
@@ -72,6 +74,7 @@ Space::~Space() {
     // When it fails, the peer is gone, and so is the need to tell it anything.
     if (transmitter) (void)transmitter->flush(kFlushTimeout);
   }
+  const std::scoped_lock lock(links_->ending);
   links_->transmitters.clear();
 }
 

@@ -54,13 +54,7 @@ struct CheckPlace {
 
 template <class Row, std::size_t... I>
 consteval bool check_fields(std::index_sequence<I...>) {
-  constexpr bool kPacked = ((alignof(Field<Row, I>) > alignof(Row)) || ...);
-  static_assert(!kPacked,
-                "cariama: the row is packed, so its fields could be read half written: let the "
-                "compiler place them");
-  if constexpr (kPacked) {
-    return false;
-  } else if constexpr ((CheckType<Row, I, field_address<Row, I>()>::kValue && ...)) {
+  if constexpr ((CheckType<Row, I, field_address<Row, I>()>::kValue && ...)) {
     constexpr auto kOffsets = offsets<Row>();
     return (CheckPlace<Row, I, kOffsets[I], field_address<Row, I>()>::kValue && ...);
   } else {

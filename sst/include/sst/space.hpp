@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -106,6 +107,8 @@ class Space {
   struct Links {
     std::vector<std::unique_ptr<dtutils::Transmitter>> transmitters;
     std::atomic<std::uint32_t> failures{0};
+    /// Held while a connection is cut, and while all of them are destroyed.
+    std::mutex ending;
   };
 
   bool can_be_freed(const Grave& grave) const noexcept;

@@ -19,6 +19,8 @@ using support::TableNode;
 namespace {
 
 constexpr std::size_t kFinished = 15;
+/// Decisions that a member leaves behind.
+constexpr std::size_t kKept = 4000;
 
 /// Evaluates on, because others need this member's copies, until all that live have finished.
 template <class Target>
@@ -77,13 +79,13 @@ TEST_CASE("survivors_decide_the_same_when_leaders_die_at_any_moment") {
     // Members write what they decide into memory that their end leaves behind.
     ForkJob job(kMembers, [](Member& member) {
       TableNode node(member);
-      auto* decided = reinterpret_cast<std::uint64_t*>(member.memory.processes[member.rank].bytes);
+      std::byte* decided = member.memory.processes[member.rank].bytes[0];
       std::memset(decided, 0, support::kMostBytes);
       std::uint64_t count = 0, proposed = 0;
       Agreement<std::uint64_t> agreement(node.space, {},
                                          [&](std::uint64_t number, const std::uint64_t& value) {
                                            require_equal(number, count + 1, "number");
-                                           if (count < 4000) decided[count] = value;
+                                           if (count < kKept) std::memcpy(decided + count * 8, &value, 8);
                                            ++count;
                                          });
       member.memory.words[0]++;
@@ -107,9 +109,11 @@ TEST_CASE("survivors_decide_the_same_when_leaders_die_at_any_moment") {
     job.kill(1);
     CHECK(job.wait() == "0: signal 9\n1: signal 9\n");
     const auto decision = [&](std::uint32_t rank, std::size_t i) {
-      return reinterpret_cast<std::uint64_t*>(job.memory().processes[rank].bytes)[i];
+      std::uint64_t value;
+      std::memcpy(&value, job.memory().processes[rank].bytes[0] + i * 8, 8);
+      return value;
     };
-    for (std::size_t i = 0; i < 4000; ++i) {
+    for (std::size_t i = 0; i < kKept; ++i) {
       for (std::uint32_t rank = 0; rank < kMembers; ++rank) {
         // The dead may have decided less, never anything else.
         if (decision(rank, i) == 0 || decision(3, i) == 0) continue;

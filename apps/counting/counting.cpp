@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Everybody counts, and goes on when everybody is there: the first example of SST.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "sst/sst.hpp"
+
+namespace {
+
+struct Options {
+  std::uint64_t counts = 100'000;
+  std::string mode = "writes";
+  std::string json;
+};
+
+struct Row {
+  std::uint64_t count;
+};
+
+void count_together(dsfabric::Fabric& fabric, const Options& options) {
+  sst::Space space{fabric};
+  sst::Table<Row> table{
+      space, {.mode = options.mode == "writes" ? sst::Mode::kWrites : sst::Mode::kReads}};
+  const std::uint64_t goal = options.counts;
+  table
+      .when([goal](const auto& t) {  // everybody has come as far as I have
+        const std::uint64_t mine = t.mine(&Row::count);
+        return mine < goal && t.min(&Row::count) >= mine;
+      })
+      .recurrent([](auto& t) { t.set(&Row::count, t.mine(&Row::count) + 1); });
+
+  const auto begin = std::chrono::steady_clock::now();
+  sst::Pace pace{fabric};
+  while (table.min(&Row::count) < goal) pace.after(table.evaluate());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+
+  if (fabric.process().value != 0) return;
+  const double rate = static_cast<double>(goal) / took.count();
+  fmt::print("{} processes counted to {} in {:.3f} s: {:.0f} counts a second\n", fabric.processes(),
+             goal, took.count(), rate);
+  if (!options.json.empty()) {
+    std::ofstream(options.json) << nlohmann::json{{"processes", fabric.processes()},
+                                                  {"mode", options.mode},
+                                                  {"counts", goal},
+                                                  {"seconds", took.count()},
+                                                  {"counts_per_second", rate}}
+                                << '\n';
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  Options options;
+  dsfabric::Config config = dsfabric::configure(argc, argv);
+  CLI::App app{"All processes of a job count together; start several by scripts/run."};
+  app.add_option("--counts", options.counts, "How far")->capture_default_str();
+  app.add_option("--mode", options.mode, "How rows come to the others")
+      ->check(CLI::IsMember({"writes", "reads"}))
+      ->capture_default_str();
+  app.add_option("--json", options.json, "Also write the figures to this file");
+  CLI11_PARSE(app, argc, argv);
+  dsfabric::Fabric fabric = dsfabric::join(config);
+  count_together(fabric, options);
+  return EXIT_SUCCESS;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "counting: {}\n", error.what());
+  return EXIT_FAILURE;
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// Wrong on purpose: a packed field may lie across words.
+#include "sst/row.hpp"
+
+struct __attribute__((packed)) Row {
+  char letter;
+  double load;
+};
+static_assert(sst::RowType<Row>);
+// expected: cannot bind packed field

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// What readers saw while writers pushed, recorded and checked afterwards: whole fields, in order.
+#include <cstdlib>
+#include <vector>
+
+#include "sst/support/table_job.hpp"
+#include "support/catch.hpp"
+#include "support/random.hpp"
+#include "support/threads.hpp"
+
+using namespace sst;
+using support::ForkJob;
+using support::Member;
+using support::require;
+using support::TableNode;
+
+namespace {
+
+using Wide6 = std::array<std::uint64_t, 6>;
+
+/// A writer counts `round` up and pushes, in this order: `first`, a Wide and an element as fields,
+/// then the whole row with `block`, then `last`.
+struct Row {
+  std::uint64_t last;
+  std::uint32_t first;
+  std::uint32_t elements[3];
+  Wide<Wide6> wide;
+  std::uint64_t block[100];
+};
+
+/// One look of a reader at a row, in the reverse order of the pushes.
+struct Look {
+  std::uint16_t member;
+  std::uint64_t last;
+  std::uint64_t block_low, block_high;
+  std::uint64_t element;
+  Wide6 wide;
+  std::uint64_t first;
+};
+
+void write(Table<Row>& table, std::uint64_t round, support::Random& random) {
+  const auto small = static_cast<std::uint32_t>(round);
+  table.set(&Row::first, small);
+  table.set(&Row::wide, {round, round, round, round, round, round});
+  table.set(&Row::elements, 2, small);
+  for (std::size_t i = 0; i < 100; ++i) table.store(&Row::block, i, round);
+  table.push();
+  table.set(&Row::last, round);
+  // Now and then something that nobody looks at, so that the rhythm varies.
+  if (random.one_in(3)) table.set(&Row::elements, 0, small);
+}
+
+Look look(const Table<Row>& table, MemberId member, support::Random& random) {
+  Look seen{};
+  seen.member = member.value;
+  seen.last = table.get(member, &Row::last);
+  const std::size_t at = random.below(100);
+  seen.block_low = table.get(member, &Row::block, at);
+  seen.block_high = table.get(member, &Row::block, 99 - at);
+  seen.element = table.get(member, &Row::elements, 2);
+  seen.wide = table.get(member, &Row::wide);
+  seen.first = table.get(member, &Row::first);
+  return seen;
+}
+
+/// `ordered`: SST-writes; else only what holds for each field by itself.
+void check(const std::vector<Look>& history, std::size_t members, bool ordered) {
+  std::vector<Look> before(members);
+  for (const Look& now : history) {
+    Look& then = before[now.member];
+    for (const std::uint64_t word : now.wide) require(word == now.wide[0], "a Wide is whole");
+    require(now.last >= then.last && now.first >= then.first && now.element >= then.element &&
+                now.wide[0] >= then.wide[0],
+            "nothing goes back");
+    if (ordered) {
+      require(now.block_low >= now.last && now.block_high >= now.last,
+              "the row that was pushed before `last`");
+      require(now.element >= now.last && now.wide[0] >= now.element && now.first >= now.wide[0],
+              "fields in the order of their pushes");
+    }
+    then = now;
+  }
+}
+
+void write_and_look(Member& member, Mode mode, std::uint64_t rounds, std::uint64_t seed) {
+  TableNode node(member, {.threads = 3});
+  Table<Row> table(node.space, {.mode = mode});
+  std::atomic<bool> done{false};
+  std::vector<Look> history;
+  history.reserve(400'000);
+  support::Threads threads;
+  threads.start([&] {
+    support::Random random(seed + member.rank);
+    while (!done) {
+      if (mode == Mode::kReads) table.evaluate();
+      for (std::uint16_t i = 0; i < member.size; ++i) {
+        if (history.size() < history.capacity()) history.push_back(look(table, {i}, random));
+      }
+    }
+  });
+  support::Random random(seed * 31 + member.rank);
+  for (std::uint64_t round = 1; round <= rounds; ++round) {
+    write(table, round, random);
+    if (round % 64 == 0) std::this_thread::yield();
+  }
+  require(support::eventually([&] { return table.min(&Row::last) == rounds; }), "all arrived");
+  support::meet(member, 0);
+  done = true;
+  threads.join();
+  check(history, member.size, mode == Mode::kWrites);
+  // There was something to see.
+  require(history.size() > 100 && history.back().last == rounds, "the reader looked");
+}
+
+void run(Mode mode, std::uint64_t rounds, bool adversary) {
+  const std::uint64_t seed = support::test_seed();
+  CAPTURE(seed);
+  if (adversary) {
+    setenv("CARIAMA_SHM_ADVERSARY", ("seed=" + std::to_string(seed % 100'000 + 1)).c_str(), 1);
+  } else {
+    unsetenv("CARIAMA_SHM_ADVERSARY");
+  }
+  ForkJob job(3, [=](Member& member) { write_and_look(member, mode, rounds, seed); });
+  CHECK(job.wait(std::chrono::seconds(100)) == "");
+  unsetenv("CARIAMA_SHM_ADVERSARY");
+}
+
+}  // namespace
+
+TEST_CASE("histories_of_pushed_rows") { run(Mode::kWrites, 20'000, false); }
+
+TEST_CASE("histories_of_pushed_rows_on_a_device_that_does_all_it_may") {
+  run(Mode::kWrites, 1'000, true);
+}
+
+TEST_CASE("histories_of_fetched_rows") { run(Mode::kReads, 20'000, false); }
+
+TEST_CASE("histories_of_fetched_rows_on_a_device_that_does_all_it_may") {
+  run(Mode::kReads, 2'000, true);
+}
+
+TEST_CASE("whole_rows_are_in_order_only_where_the_device_says_so") {
+  // The rule that Table states, held against both kinds of device.
+  for (const bool adversary : {false, true}) {
+    CAPTURE(adversary);
+    if (adversary) setenv("CARIAMA_SHM_ADVERSARY", "7", 1);
+    ForkJob job(2, [=](Member& member) {
+      TableNode node(member, {.threads = 2});
+      struct Large {
+        std::uint64_t block[64];
+      };
+      Table<Large> table(node.space);
+      require(table.bytes_in_order() == !adversary, "what the device answers");
+      constexpr std::uint64_t kRounds = 4000;
+      std::atomic<bool> done{false};
+      std::uint64_t early = 0;
+      support::Threads threads;
+      threads.start([&] {
+        const MemberId other{static_cast<std::uint16_t>(1 - member.rank)};
+        while (!done) {
+          // A later address first: in ascending order it is never the newer one.
+          const std::uint64_t high = table.get(other, &Large::block, 63);
+          early += table.get(other, &Large::block, 0) < high;
+        }
+      });
+      for (std::uint64_t round = 1; round <= kRounds; ++round) {
+        for (std::size_t i = 0; i < 64; ++i) table.store(&Large::block, i, round);
+        table.push();
+      }
+      require(support::eventually([&] { return table.min(&Large::block, 0) == kRounds; }), "all");
+      support::meet(member, 0);
+      done = true;
+      threads.join();
+      member.memory.processes[member.rank].result = early;
+      if (table.bytes_in_order()) require(early == 0, "ascending, as promised");
+    });
+    CHECK(job.wait(std::chrono::seconds(60)) == "");
+    unsetenv("CARIAMA_SHM_ADVERSARY");
+  }
+}

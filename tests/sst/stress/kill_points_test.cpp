@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// SIGKILL of a member in the middle of its pushes: the row freezes, whole in each field.
+#include "sst/support/table_job.hpp"
+#include "support/catch.hpp"
+#include "support/random.hpp"
+
+using namespace sst;
+using support::ForkJob;
+using support::Member;
+using support::require;
+using support::TableNode;
+
+namespace {
+
+using Wide6 = std::array<std::uint64_t, 6>;
+struct Row {
+  std::uint64_t count;
+  Wide<Wide6> wide;
+  std::uint64_t block[40];
+};
+
+void push_all(Table<Row>& table, std::uint64_t round) {
+  table.set(&Row::wide, {round, round, round, round, round, round});
+  for (std::size_t i = 0; i < 40; ++i) table.store(&Row::block, i, round);
+  table.push();
+  table.set(&Row::count, round);
+}
+
+}  // namespace
+
+TEST_CASE("a_row_freezes_whole_wherever_its_owner_dies") {
+  const std::uint64_t seed = support::test_seed();
+  support::Random random(seed);
+  for (int point = 0; point < 25; ++point) {
+    const auto victim = static_cast<std::uint32_t>(random.below(3));
+    const auto moment = std::chrono::microseconds(random.below(10'000));
+    CAPTURE(seed, point, victim, moment.count());
+    ForkJob job(3, [](Member& member) {
+      TableNode node(member);
+      Table<Row> table(node.space);
+      std::vector<MemberId> told;
+      table.on_failure([&](MemberId failed, const std::string&) { told.push_back(failed); });
+      member.memory.words[0]++;
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      for (std::uint64_t round = 1; told.empty(); ++round) {
+        push_all(table, round);
+        table.evaluate();
+        require(std::chrono::steady_clock::now() < end, "the death is noticed");
+      }
+      const Snapshot<Row> then = table.snapshot();
+      const MemberId dead = told.front();
+      for (const std::uint64_t word : then.get(dead, &Row::wide)) {
+        require(word == then.get(dead, &Row::wide)[0], "a Wide is whole");
+      }
+      // Pushes are in order up to the end.
+      require(then.get(dead, &Row::wide)[0] >= then.get(dead, &Row::block, 0), "wide, then block");
+      require(then.get(dead, &Row::block, 0) >= then.get(dead, &Row::count), "block, then count");
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const Snapshot<Row> now = table.snapshot();
+      require(std::memcmp(&now.cells(dead), &then.cells(dead), sizeof(Row)) == 0, "frozen");
+      require(told.size() == 1, "told once");
+      member.memory.words[1]++;
+      require(support::eventually([&] { return member.memory.words[1] >= 2; }), "both survive");
+    });
+    CHECK(support::eventually([&] { return job.memory().words[0] == 3; }));
+    std::this_thread::sleep_for(moment);
+    job.kill(victim);
+    REQUIRE(job.wait() == std::to_string(victim) + ": signal 9\n");
+  }
+}

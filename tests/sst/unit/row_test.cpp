@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// What may be a row, and what the compiler says about the rest.
+#include "sst/row.hpp"
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "dsfabric/ids.hpp"
+#include "support/catch.hpp"
+#include "support/job.hpp"
+#include "support/matchers.hpp"
+
+using namespace sst;
+
+namespace {
+
+enum class Colour : std::uint8_t { kRed };
+struct Point {
+  double x, y, z;
+};
+struct All {
+  int step;
+  std::uint64_t count;
+  bool ready;
+  double load;
+  int numbers[1024];
+  std::array<std::uint16_t, 3> few;
+  Wide<Point> place;
+  Colour colour;
+  char name[2][5];
+  dsfabric::ThreadId thread;
+};
+static_assert(RowType<All>);
+static_assert(detail::kFields<All> == 10);
+static_assert(kStride<All> % kLine == 0 && kStride<All> >= sizeof(All));
+constexpr auto kOffsets = detail::offsets<All>();
+static_assert(kOffsets[1] == offsetof(All, count) && kOffsets[4] == offsetof(All, numbers) &&
+              kOffsets[5] == offsetof(All, few) && kOffsets[6] == offsetof(All, place) &&
+              kOffsets[8] == offsetof(All, name) && kOffsets[9] == offsetof(All, thread));
+
+struct Sixteen {
+  std::uint8_t a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q;
+};
+static_assert(RowType<Sixteen> && detail::kFields<Sixteen> == 16);
+struct OneBool {
+  bool is;
+};
+static_assert(RowType<OneBool>);
+
+/// What the compiler has to say about a source; empty when it is content.
+std::string compile(const std::filesystem::path& source) {
+  const auto root = std::filesystem::path(__FILE__).parent_path() / "../../..";
+  const auto include = [&](const char* layer) {
+    return "-I" + (root / layer / "include").string();
+  };
+  const auto result = support::run_job(
+      {"c++", "-std=c++20", "-fsyntax-only", include("sst"), include("dsfabric"),
+       include("dtutils"), source.string()},
+      {.environment = {"LC_ALL=C"}, .input = {}, .limit = std::chrono::seconds(50)});
+  return result.status == 0 ? "" : "error: " + result.err;
+}
+
+}  // namespace
+
+TEST_CASE("bad_rows_are_refused_in_words_that_name_the_field") {
+  const auto folder = std::filesystem::path(__FILE__).parent_path() / "../compile_fail";
+  for (const char* name :
+       {"crossing", "wide", "pointer", "string", "packed", "two_bytes_too_far"}) {
+    const auto source = folder / (std::string(name) + ".cpp");
+    std::ifstream file(source);
+    std::string line;
+    std::size_t expectations = 0;
+    const std::string message = compile(source);
+    while (std::getline(file, line)) {
+      if (!line.starts_with("// expected: ")) continue;
+      CAPTURE(name);
+      CHECK_THAT(message, support::contains(line.substr(13)));
+      ++expectations;
+    }
+    CHECK(expectations > 0);
+  }
+}
+
+TEST_CASE("rows_that_only_differ_in_places_have_other_digests") {
+  struct A {
+    std::uint32_t x;
+    std::uint64_t y;
+  };
+  struct B {
+    std::uint64_t x;
+    std::uint32_t y;
+  };
+  constexpr auto kTwo = std::make_index_sequence<2>();
+  CHECK(detail::digest<A>(kTwo) != detail::digest<B>(kTwo));
+}
