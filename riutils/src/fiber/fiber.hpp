@@ -11,16 +11,10 @@
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/function_table.hpp"
+#include "fiber/handled_exceptions.hpp"
 #include "fiber/sanitized_stack.hpp"
 
 namespace riutils::detail {
-
-/// What the C++ runtime knows of the exceptions that a stack handles (__cxa_eh_globals of the
-/// Itanium C++ ABI, section 2.2.2): handlers may wait inside a catch block.
-struct HandledExceptions {
-  void* caught = nullptr;
-  unsigned uncaught = 0;
-};
 
 /// Lies at the upper end of its stack. It lives as long as its pool, and runs one call after the
 /// other; between two of them it waits inside live(). Owner thread of the pool only.

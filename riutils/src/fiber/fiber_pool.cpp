@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -16,14 +15,15 @@
 #include "dtutils/wait.hpp"
 #include "fiber/fiber.hpp"
 #include "fiber/fiber_pools.hpp"
+#include "fiber/handled_exceptions.hpp"
 #include "fiber/stack_slab.hpp"
 
 namespace riutils {
 namespace {
 
 using detail::Fiber;
-using detail::HandledExceptions;
 using detail::StackSlab;
+using detail::SwitchedExceptions;
 
 constexpr std::size_t kSmallestStack = std::size_t{16} << 10;
 /// A record is copied onto the stack that it runs on.
@@ -46,27 +46,6 @@ FiberOptions checked(FiberOptions options) {
   }
   return options;
 }
-
-/// The handled exceptions of the thread's stack make way for those of a fiber.
-class SwitchedExceptions {
- public:
-  SwitchedExceptions(void* globals, HandledExceptions& fibers) noexcept
-      : globals_(globals), fibers_(fibers) {
-    std::memcpy(&threads_, globals_, sizeof threads_);
-    std::memcpy(globals_, &fibers_, sizeof fibers_);
-  }
-  SwitchedExceptions(const SwitchedExceptions&) = delete;
-  SwitchedExceptions& operator=(const SwitchedExceptions&) = delete;
-  ~SwitchedExceptions() {
-    std::memcpy(&fibers_, globals_, sizeof fibers_);
-    std::memcpy(globals_, &threads_, sizeof threads_);
-  }
-
- private:
-  void* globals_;
-  HandledExceptions& fibers_;
-  HandledExceptions threads_;
-};
 
 }  // namespace
 
