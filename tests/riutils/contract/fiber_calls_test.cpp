@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Handlers that wait, over every channel: nested calls, calls back, chains, calls of oneself.
-#include <functional>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <vector>
 
-#include "dsfabric/support/fork_job.hpp"
-#include "dtutils/wait.hpp"
 #include "riutils/fiber_mutex.hpp"
 #include "riutils/in_fiber.hpp"
 #include "riutils/rdma_aggregator.hpp"
 #include "riutils/rdma_messenger_global.hpp"
+#include "riutils/support/handler_job.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/require.hpp"
@@ -22,69 +20,19 @@ using riutils::FiberPool;
 using riutils::in_fiber;
 using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
+using support::ask;
 using support::ForkJob;
+using support::ledger;
 using support::Member;
+using support::my_channel;
 using support::require;
 using support::require_equal;
+using support::run_handler_job;
+using support::serve_until;
 
 namespace {
 
-template <class Channel>
-std::unique_ptr<Channel> make(Thread& self) {
-  if constexpr (std::is_same_v<Channel, SendChannel>) {
-    return std::make_unique<SendChannel>(self.fabric());
-  } else {
-    return std::make_unique<Channel>(self);
-  }
-}
-
-/// The channel of the calling worker: handlers use it too.
-template <class Channel>
-Channel*& mine() {
-  thread_local Channel* channel = nullptr;
-  return channel;
-}
-
-std::atomic<std::uint64_t>& ledger(std::size_t index) {
-  static std::atomic<std::uint64_t> words[4];
-  return words[index];
-}
-
-template <class Channel>
-std::string run_job(std::uint32_t processes, std::uint32_t threads, const FiberOptions& options,
-                    const std::function<void(Thread&)>& work) {
-  ForkJob job(processes, [&](Member& member) {
-    Config config;
-    config.threads = threads;
-    Fabric fabric = member.join(config);
-    fabric.run([&](Thread& self) {
-      const FiberPool fibers(self, options);
-      const auto channel = make<Channel>(self);
-      mine<Channel>() = channel.get();
-      self.barrier();
-      work(self);
-      self.barrier();
-    });
-  });
-  return job.wait(std::chrono::seconds(50));
-}
-
-void serve_until(Thread& self, const std::function<bool()>& done) {
-  dtutils::Deadline deadline(std::chrono::seconds(40));
-  dtutils::Backoff backoff;
-  while (!done()) {
-    require(!deadline.passed(), "what was awaited did not come");
-    self.progress() ? backoff.reset() : backoff.pause();
-  }
-}
-
-/// Calls `function` on `to` and waits for the result; in handlers too.
-template <class Channel, class F>
-auto ask(Fabric& fabric, ThreadId to, const F& function) {
-  ReturnSlot<detail::CallResult<F>> slot(fabric);
-  require(mine<Channel>()->call_return(to, function, slot), "sent");
-  return slot.get();
-}
+const FiberOptions kDefaults;
 
 ThreadId somebody(Fabric& fabric, std::uint64_t number) {
   return fabric.thread_of_rank(static_cast<std::uint32_t>(number * 0x9e3779b97f4a7c15u >> 40) %
@@ -101,7 +49,7 @@ struct Fibonacci {
     if (n < 2) return n;
     ReturnSlot<std::uint64_t> left(call.fabric);
     ReturnSlot<std::uint64_t> right(call.fabric);
-    Channel& calls = *mine<Channel>();
+    Channel& calls = *my_channel<Channel>();
     const std::uint64_t count = ledger(0);
     require(calls.call_return(somebody(call.fabric, count), in_fiber(Fibonacci{n - 1}), left) &&
                 calls.call_return(somebody(call.fabric, count * 7 + 1), in_fiber(Fibonacci{n - 2}),
@@ -115,7 +63,7 @@ struct Fibonacci {
 
 TEMPLATE_TEST_CASE("waiting_handler_asks_a_third_thread_and_its_caller", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
-  CHECK(run_job<TestType>(3, 1, {}, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(3, 1, &kDefaults, [](Thread& self) {
           for (std::uint64_t i = 0; i < 100; ++i) {
             const ThreadId next = self.neighbour(1);
             const ThreadId third = self.neighbour(2);
@@ -132,7 +80,7 @@ TEMPLATE_TEST_CASE("waiting_handler_asks_a_third_thread_and_its_caller", "", Sen
 
 TEMPLATE_TEST_CASE("waiting_handler_calls_its_own_thread", "", SendChannel, RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(run_job<TestType>(2, 1, {}, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 1, &kDefaults, [](Thread& self) {
           const auto depth = ask<TestType>(
               self.fabric(), self.neighbour(1), in_fiber([](CallContext& call) -> int {
                 const ThreadId here = call.worker->id();
@@ -147,7 +95,7 @@ TEMPLATE_TEST_CASE("waiting_handler_calls_its_own_thread", "", SendChannel, RDMA
 
 TEMPLATE_TEST_CASE("trees_of_waiting_handlers_end", "", SendChannel, RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(run_job<TestType>(2, 2, {}, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 2, &kDefaults, [](Thread& self) {
           const auto value =
               ask<TestType>(self.fabric(), self.neighbour(1), in_fiber(Fibonacci<TestType>{11}));
           require_equal(value, 89u, "fibonacci number");
@@ -156,7 +104,7 @@ TEMPLATE_TEST_CASE("trees_of_waiting_handlers_end", "", SendChannel, RDMAMesseng
 
 TEMPLATE_TEST_CASE("exception_of_a_waiting_handler_reaches_its_caller", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
-  CHECK(run_job<TestType>(2, 1, {}, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 1, &kDefaults, [](Thread& self) {
           const auto text = support::error_text([&] {
             ask<TestType>(self.fabric(), self.neighbour(1), in_fiber([](CallContext& call) -> int {
                             ask<TestType>(call.fabric, call.source, []() -> int {
@@ -173,10 +121,10 @@ TEMPLATE_TEST_CASE("call_in_a_fiber_says_when_no_stack_is_left", "", SendChannel
                    RDMAMessengerGlobal, RDMAAggregator) {
   FiberOptions one;
   one.most = 1;
-  CHECK(run_job<TestType>(2, 1, one, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 1, &one, [](Thread& self) {
           static dtutils::Synchronizer go(1);
           ReturnSlot<int> first(self.fabric());
-          TestType& calls = *mine<TestType>();
+          TestType& calls = *my_channel<TestType>();
           require(calls.call_return(self.neighbour(1), in_fiber([]() -> int {
                                       go.wait();
                                       return 5;
@@ -193,27 +141,17 @@ TEMPLATE_TEST_CASE("call_in_a_fiber_says_when_no_stack_is_left", "", SendChannel
 
 TEMPLATE_TEST_CASE("call_in_a_fiber_says_when_there_is_no_pool", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
-  ForkJob job(2, [&](Member& member) {
-    Config config;
-    config.threads = 1;
-    Fabric fabric = member.join(config);
-    fabric.run([&](Thread& self) {
-      const auto channel = make<TestType>(self);
-      mine<TestType>() = channel.get();
-      self.barrier();
-      const auto text = support::error_text(
-          [&] { ask<TestType>(fabric, self.neighbour(1), in_fiber([] { return 6; })); });
-      require(text.find("has no FiberPool") != std::string::npos, text);
-      self.barrier();
-    });
-  });
-  CHECK(job.wait() == "");
+  CHECK(run_handler_job<TestType>(2, 1, nullptr, [](Thread& self) {
+          const auto text = support::error_text(
+              [&] { ask<TestType>(self.fabric(), self.neighbour(1), in_fiber([] { return 6; })); });
+          require(text.find("has no FiberPool") != std::string::npos, text);
+        }) == "");
 }
 
 TEMPLATE_TEST_CASE("buffers_and_broadcasts_run_in_fibers_too", "", SendChannel, RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(run_job<TestType>(2, 2, {}, [](Thread& self) {
-          TestType& calls = *mine<TestType>();
+  CHECK(run_handler_job<TestType>(2, 2, &kDefaults, [](Thread& self) {
+          TestType& calls = *my_channel<TestType>();
           const std::vector<std::byte> bytes(600, std::byte{7});
           const auto check = [](CallContext& call, std::byte* data, std::uint32_t size) {
             (void)ask<TestType>(call.fabric, call.source, [] { return 0; });
@@ -242,19 +180,19 @@ TEMPLATE_TEST_CASE("buffers_and_broadcasts_run_in_fibers_too", "", SendChannel, 
 
 TEMPLATE_TEST_CASE("waiting_handlers_share_a_lock", "", SendChannel, RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(run_job<TestType>(2, 2, {}, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 2, &kDefaults, [](Thread& self) {
           static riutils::FiberMutex mutex;
           static std::uint64_t counter = 0;
           constexpr std::uint64_t kCalls = 50;
           for (std::uint64_t i = 0; i < kCalls; ++i) {
-            require(mine<TestType>()->call(self.neighbour(std::int64_t(i)),
-                                           in_fiber([](CallContext& call) {
-                                             const std::scoped_lock lock(mutex);
-                                             const std::uint64_t seen = counter;
-                                             ask<TestType>(call.fabric, call.source, [] {});
-                                             counter = seen + 1;
-                                             ++ledger(0);
-                                           })),
+            require(my_channel<TestType>()->call(self.neighbour(std::int64_t(i)),
+                                                 in_fiber([](CallContext& call) {
+                                                   const std::scoped_lock lock(mutex);
+                                                   const std::uint64_t seen = counter;
+                                                   ask<TestType>(call.fabric, call.source, [] {});
+                                                   counter = seen + 1;
+                                                   ++ledger(0);
+                                                 })),
                     "sent");
           }
           // Counted by both workers of a process.
@@ -274,7 +212,7 @@ TEST_CASE("dead_process_ends_the_waits_of_handlers") {
       fabric.run([&](Thread& self) {
         const FiberPool fibers(self);
         RDMAMessengerGlobal calls(self);
-        mine<RDMAMessengerGlobal>() = &calls;
+        my_channel<RDMAMessengerGlobal>() = &calls;
         self.barrier();
         if (member.rank == 0) {
           const auto text = support::error_text([&] {

@@ -5,12 +5,11 @@
 #include <string>
 #include <thread>
 
-#include "dsfabric/support/fork_job.hpp"
-#include "dtutils/wait.hpp"
 #include "riutils/helper_threads.hpp"
 #include "riutils/in_fiber.hpp"
 #include "riutils/rdma_aggregator.hpp"
 #include "riutils/rdma_messenger_global.hpp"
+#include "riutils/support/handler_job.hpp"
 #include "riutils/termination.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
@@ -23,16 +22,13 @@ using riutils::in_fiber;
 using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
 using support::ForkJob;
+using support::ledger;
 using support::Member;
 using support::require;
 using support::require_equal;
+using support::serve_until;
 
 namespace {
-
-std::atomic<std::uint64_t>& ledger(std::size_t index) {
-  static std::atomic<std::uint64_t> words[4];
-  return words[index];
-}
 
 std::string run_job(std::uint32_t processes, std::uint32_t threads, std::uint32_t helper_threads,
                     const std::function<void(Thread&, HelperThreads&)>& work) {
@@ -54,15 +50,6 @@ std::string run_job(std::uint32_t processes, std::uint32_t threads, std::uint32_
 /// Looks, and serves nothing.
 void watch_until(const std::function<bool()>& done) {
   require(support::eventually(done, std::chrono::seconds(20)), "what was awaited did not come");
-}
-
-void serve_until(Thread& self, const std::function<bool()>& done) {
-  dtutils::Deadline deadline(std::chrono::seconds(20));
-  dtutils::Backoff backoff;
-  while (!done()) {
-    require(!deadline.passed(), "what was awaited did not come");
-    self.progress() ? backoff.reset() : backoff.pause();
-  }
 }
 
 }  // namespace
