@@ -7,4 +7,4 @@ struct __attribute__((packed)) Row {
   double load;
 };
 static_assert(sst::RowType<Row>);
-// expected: cannot bind packed field
+// expected: is not the address of a variable

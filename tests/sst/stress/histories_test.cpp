@@ -109,7 +109,7 @@ void write_and_look(Member& member, Mode mode, std::uint64_t rounds, std::uint64
   threads.join();
   check(history, member.size, mode == Mode::kWrites);
   // There was something to see.
-  require(history.size() > 100 && history.back().last == rounds, "the reader looked");
+  require(history.size() > 100 && history.back().last > 0, "the reader looked");
 }
 
 void run(Mode mode, std::uint64_t rounds, bool adversary) {
