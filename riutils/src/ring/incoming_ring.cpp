@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "dsfabric/fabric.hpp"
+#include "dtutils/wait.hpp"
+#include "ring/limits.hpp"
 
 namespace riutils {
 
@@ -25,79 +27,86 @@ void IncomingRing::enter(std::size_t chunk) noexcept {
   at_ = begin_ + circle_[chunk].size();
 }
 
-const char* IncomingRing::objection(const RingHeader& header) const noexcept {
-  if (header.function >= table_.size()) return "it names a function that does not exist";
-  const dsfabric::FunctionTable::Entry& entry = table_.entry(header.function);
-  if (header.count == 0 || header.bytes < entry.bytes) return "its record is too short";
-  if (header.count > 1 && header.bytes != entry.bytes) return "its run is of no known size";
+const char* IncomingRing::objection(std::uint64_t word, const std::byte* at) const noexcept {
+  if (!RingHeader::present(word)) return "a word is no header";
+  const RingHeader header = RingHeader::decode(word);
+  if (header.function >= functions_) return "a record names a function that does not exist";
+  const std::uint32_t least = table_.entry(header.function).bytes;
+  if (header.count == 0 || header.bytes < least) return "a record is too short";
+  if (header.count > 1 && header.bytes != least) return "a run has calls of another size";
   // What is below the header, without the next header's place.
-  const auto room = static_cast<std::uint64_t>(at_ - begin_) - 2 * kRingWord;
+  const auto room = static_cast<std::uint64_t>(at - begin_) - 2 * kRingWord;
   if (std::uint64_t{header.count} * ring_stride(header.bytes) > room) {
-    return "its record leaves the chunk";
+    return "a record leaves its chunk";
   }
   return nullptr;
 }
 
 IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext& call) {
   const std::byte* const enough = at_ - budget;
-  while (at_ > enough) {
-    const std::uint64_t word = dtutils::load_device_word(eye());
-    if (word == 0) return End::kEmpty;
-    const RingHeader header = RingHeader::decode(word);
-    if (header.function == RingHeader::kControl) {
-      if (RingHeader::present(word)) return End::kChunk;
-      reason_ = "a word in its ring is no header";
-      return End::kCorrupt;
+  const std::uint64_t before = counters_.records;
+  bool gathered = false;
+  // Handlers cannot reach this ring, so its place is kept in a register.
+  std::byte* at = at_;
+  while (at > enough) {
+    const std::uint64_t word =
+        dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(at - kRingWord));
+    if (word == 0) {
+      // In the midst of a stream, a look at each word that the sender is about to write would take
+      // the line from it each time.
+      if (gathered || counters_.records - before < 2) return End::kEmpty;
+      gathered = true;
+      for (unsigned i = 0; i < kGatherPauses; ++i) dtutils::cpu_pause();
+      continue;
     }
-    const char* const wrong =
-        RingHeader::present(word) ? objection(header) : "a word in its ring is no header";
-    if (wrong != nullptr) [[unlikely]] {
+    const RingHeader header = RingHeader::decode(word);
+    if (header.function == RingHeader::kControl && RingHeader::present(word)) return End::kChunk;
+    if (const char* const wrong = objection(word, at)) [[unlikely]] {
       reason_ = wrong;
       return End::kCorrupt;
     }
-    run_one(header, call);
+    std::byte* const end = at - kRingWord;
+    at = end - std::size_t{ring_stride(header.bytes)} * header.count;
+    // Before the calls: whatever they do, the ring is past them.
+    at_ = at;
+    ++counters_.records;
+    if (header.count != 1) {
+      run_many(header, end, call);
+      continue;
+    }
+    ++counters_.calls;
+    try {
+      table_.entry(header.function).invoke(at, header.bytes, call);
+    } catch (...) {
+      call.fabric.report_exception(call, std::current_exception());
+    }
   }
   return End::kMore;
 }
 
-void IncomingRing::run_one(const RingHeader& header, dsfabric::CallContext& call) {
-  const dsfabric::FunctionTable::Entry& entry = table_.entry(header.function);
-  std::byte* const end = at_ - kRingWord;
-  ++counters_.records;
-  // Whatever the handlers do, the ring is past them.
-  if (header.count == 1) {
-    at_ = end - ring_stride(header.bytes);
-    ++counters_.calls;
-    try {
-      entry.invoke(at_, header.bytes, call);
-    } catch (...) {
-      call.fabric.report_exception(call, std::current_exception());
-    }
-    return;
-  }
-  const std::uint32_t stride = ring_stride(header.bytes);
-  at_ = end - std::size_t{stride} * header.count;
+void IncomingRing::run_many(const RingHeader& header, std::byte* end, dsfabric::CallContext& call) {
+  const dsfabric::InvokeRun invoke = table_.entry(header.function).invoke_run;
+  std::byte* const below = at_;
   std::uint32_t left = header.count;
-  std::byte* from = end;
   while (left != 0) {
     std::uint32_t done = 0;
     try {
-      entry.invoke_run(from, left, call, done);
+      invoke(end, left, call, done);
       counters_.calls += left;
       return;
     } catch (...) {
       counters_.calls += done;
       left -= done;
-      from -= std::size_t{stride} * done;
+      end -= std::size_t{ring_stride(header.bytes)} * done;
       // Calls that were not run become a record of their own, over the last one that was: so this
       // ring needs to remember nothing when the exception goes on to whoever polls.
       if (left != 0) {
-        at_ = from + kRingWord;
+        at_ = end + kRingWord;
         const RingHeader rest{header.function, left, header.bytes};
-        dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(from), rest.encode());
+        dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end), rest.encode());
       }
       call.fabric.report_exception(call, std::current_exception());
-      at_ = end - std::size_t{stride} * header.count;
+      at_ = below;
     }
   }
 }
@@ -105,7 +114,7 @@ void IncomingRing::run_one(const RingHeader& header, dsfabric::CallContext& call
 bool IncomingRing::leave_chunk() {
   const RingHeader control = RingHeader::decode(*eye());
   if (control.count > waiting_.size()) {
-    reason_ = "it counts chunks that it was not given";
+    reason_ = "a control word counts chunks that nobody gave";
     return false;
   }
   // Before consumption is told: the sender comes round to a zero, and the receiver to no old

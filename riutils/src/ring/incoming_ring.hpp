@@ -63,11 +63,13 @@ class IncomingRing {
   const IncomingCounters& counters() const noexcept { return counters_; }
 
  private:
-  const char* objection(const RingHeader& header) const noexcept;
-  void run_one(const RingHeader& header, dsfabric::CallContext& call);
+  /// Why the word below `at` announces nothing that can be right; else nullptr.
+  const char* objection(std::uint64_t word, const std::byte* at) const noexcept;
+  void run_many(const RingHeader& header, std::byte* end, dsfabric::CallContext& call);
   void enter(std::size_t chunk) noexcept;
 
   const dsfabric::FunctionTable& table_ = dsfabric::FunctionTable::instance();
+  const std::uint32_t functions_ = table_.size();
   /// The lowest byte that was run; the eye is below it.
   std::byte* at_ = nullptr;
   std::byte* begin_ = nullptr;
