@@ -85,7 +85,8 @@ TEST_CASE("survivors_decide_the_same_when_leaders_die_at_any_moment") {
       Agreement<std::uint64_t> agreement(node.space, {},
                                          [&](std::uint64_t number, const std::uint64_t& value) {
                                            require_equal(number, count + 1, "number");
-                                           if (count < kKept) std::memcpy(decided + count * 8, &value, 8);
+                                           if (count < kKept)
+                                             std::memcpy(decided + count * 8, &value, 8);
                                            ++count;
                                          });
       member.memory.words[0]++;

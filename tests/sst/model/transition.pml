@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT
 // A transition predicate over two words that others change while it is evaluated.
-/* The subject: Predicates (predicates.hpp), kind kTransition, over two words of other members' rows,
-   as the detector of a third member sees them: `a && b`, or with AGGREGATE the monotonic `min >= v`.
+/* The subject: Predicates (predicates.hpp), kind kTransition, over two words of other members'
+   rows, as the detector of a third member sees them: `a && b`, or with AGGREGATE the monotonic
+   `min >= v`.
 
    WRITERS each push to their own word, as a device places them: any interleaving of single stores.
-   They set it, clear it, and set it for good (FLIPS times), so the predicate may turn true and false
-   at any moment between the two loads of an evaluation.
+   They set it, clear it, and set it for good (FLIPS times), so the predicate may turn true and
+   false at any moment between the two loads of an evaluation.
 
    Checked:
    - the triggers run when an evaluation found it true and the one before found it false, no more
      and no less (`fired` equals the number of such turns);
    - nothing is lost: once both words are true for good and the detector has evaluated again, the
      predicate is known to be true (`was`), and has fired since it was last seen false;
-   - with AGGREGATE: values only grow, and ranges handed over have no gap, no overlap, and end at the
-     last minimum.
+   - with AGGREGATE: values only grow, and ranges handed over have no gap, no overlap, and end at
+     the last minimum.
 
    The mutants, which must fail:
    MUTANT_LATE_WAS: `was` is stored from a second reading of the words, after the trigger.
    MUTANT_RANGE: the range that is handed over ends at a second reading, `handled` at the first. */
-/* spin-check: spin="-DFLIPS=3" cc="-DSAFETY" run="-m100000" expect=pass */
-/* spin-check: spin="-DFLIPS=2 -DMUTANT_LATE_WAS" cc="-DSAFETY" run="-m100000" expect=fail error="assertion violated" */
-/* spin-check: spin="-DFLIPS=3 -DAGGREGATE" cc="-DSAFETY" run="-m100000" expect=pass */
-/* spin-check: spin="-DFLIPS=3 -DAGGREGATE -DMUTANT_RANGE" cc="-DSAFETY" run="-m100000" expect=fail error="assertion violated" */
+/* spin-check: spin="-DFLIPS=3" cc="-DSAFETY" expect=pass */
+/* spin-check: spin="-DFLIPS=2 -DMUTANT_LATE_WAS" cc="-DSAFETY" expect=fail error="assertion" */
+/* spin-check: spin="-DFLIPS=3 -DAGGREGATE" cc="-DSAFETY" expect=pass */
+/* spin-check: spin="-DFLIPS=3 -DAGGREGATE -DMUTANT_RANGE" cc="-DSAFETY" expect=fail error="assertion" */
 
 #ifndef FLIPS
 #define FLIPS 2

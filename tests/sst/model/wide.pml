@@ -5,9 +5,11 @@
    - As a device places them (default): front, word, word, back. The writer may die anywhere.
    - With LOCAL, as the owner stores them into its own row: both marks, the words, back, front; the
      reader is another thread of the owner.
-   - With FETCHED, the same stores, and a reader that copies as an RDMA read does: in ascending order,
+   - With FETCHED, the same stores, and a reader that copies as an RDMA read does: in ascending
+     order,
      or, nondeterministically, in the order of Wide::read.
-   The reader looks LOOKS times. Checked: what it accepts is one write, whole; nothing goes back; and
+   The reader looks LOOKS times. Checked: what it accepts is one write, whole; nothing goes back;
+   and
    once the writer has ended or died, one look is enough.
 
    The mutants, which must fail:
@@ -15,13 +17,13 @@
    MUTANT_ANY_WHOLE: the newest whole slot is accepted, whatever was seen of a newer write.
    MUTANT_ONE_SLOT: all writes go to one slot.
    MUTANT_NO_MARKS: the owner's stores do not mark the slot first, with FETCHED. */
-/* spin-check: cc="-DSAFETY -DCOLLAPSE -DMEMLIM=4000" run="-m100000" expect=pass */
-/* spin-check: spin="-DLOCAL" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=4000" run="-m100000" expect=pass */
-/* spin-check: spin="-DLOCAL -DFETCHED" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=4000" run="-m100000" expect=pass */
-/* spin-check: spin="-DMUTANT_ASCENDING" cc="-DSAFETY" run="-m100000" expect=fail error="assertion violated" */
-/* spin-check: spin="-DMUTANT_ANY_WHOLE" cc="-DSAFETY" run="-m100000" expect=fail error="assertion violated" */
-/* spin-check: spin="-DMUTANT_ONE_SLOT" cc="-DSAFETY" run="-m100000" expect=fail error="assertion violated" */
-/* spin-check: spin="-DLOCAL -DFETCHED -DMUTANT_NO_MARKS" cc="-DSAFETY" run="-m100000" expect=fail error="assertion violated" */
+/* spin-check: cc="-DSAFETY -DMEMLIM=4000" expect=pass */
+/* spin-check: spin="-DLOCAL" cc="-DSAFETY -DMEMLIM=4000" expect=pass */
+/* spin-check: spin="-DLOCAL -DFETCHED" cc="-DSAFETY -DMEMLIM=4000" expect=pass */
+/* spin-check: spin="-DMUTANT_ASCENDING" cc="-DSAFETY" expect=fail error="assertion" */
+/* spin-check: spin="-DMUTANT_ANY_WHOLE" cc="-DSAFETY" expect=fail error="assertion" */
+/* spin-check: spin="-DMUTANT_ONE_SLOT" cc="-DSAFETY" expect=fail error="assertion" */
+/* spin-check: spin="-DLOCAL -DFETCHED -DMUTANT_NO_MARKS" cc="-DSAFETY" expect=fail error="assertion" */
 
 #define WRITES 4
 #define LOOKS 2
