@@ -18,11 +18,11 @@
 
    The mutants, which must fail:
    MUTANT_LATE_WAS: `was` is stored from a second reading of the words, after the trigger.
-   MUTANT_RANGE: the range that is handed over ends at a second reading, `handled` at the first. */
+   MUTANT_SPAN: the range that is handed over ends at a second reading, `handled` at the first. */
 /* spin-check: spin="-DFLIPS=3" cc="-DSAFETY" expect=pass */
 /* spin-check: spin="-DFLIPS=2 -DMUTANT_LATE_WAS" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DFLIPS=3 -DAGGREGATE" cc="-DSAFETY" expect=pass */
-/* spin-check: spin="-DFLIPS=3 -DAGGREGATE -DMUTANT_RANGE" cc="-DSAFETY" expect=fail error="assertion" */
+/* spin-check: spin="-DFLIPS=3 -DAGGREGATE -DMUTANT_SPAN" cc="-DSAFETY" expect=fail error="assert" */
 
 #ifndef FLIPS
 #define FLIPS 2
@@ -61,7 +61,7 @@ active proctype detector() {
      if
      :: handled < reached ->
         /* The trigger: from handled + 1 to the end of the range. */
-#ifdef MUTANT_RANGE
+#ifdef MUTANT_SPAN
         read_min(last);
 #else
         last = reached;
