@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A transition predicate over two words that others change while it is evaluated.
 /* The subject: Predicates (predicates.hpp), kind kTransition, over two words of other members'
-   rows, as the detector of a third member sees them: `a && b`, or with AGGREGATE the monotonic
+   rows, as the detector of a third member sees them: `a && b`, or with MINIMUM the monotonic
    `min >= v`.
 
    WRITERS each push to their own word, as a device places them: any interleaving of single stores.
@@ -13,16 +13,16 @@
      and no less (`fired` equals the number of such turns);
    - nothing is lost: once both words are true for good and the detector has evaluated again, the
      predicate is known to be true (`was`), and has fired since it was last seen false;
-   - with AGGREGATE: values only grow, and ranges handed over have no gap, no overlap, and end at
+   - with MINIMUM: values only grow, and ranges handed over have no gap, no overlap, and end at
      the last minimum.
 
    The mutants, which must fail:
    MUTANT_LATE_WAS: `was` is stored from a second reading of the words, after the trigger.
-   MUTANT_SPAN: the range that is handed over ends at a second reading, `handled` at the first. */
+   LATE_END: the range that is handed over ends at a second reading, `handled` at the first. */
 /* spin-check: spin="-DFLIPS=3" cc="-DSAFETY" expect=pass */
 /* spin-check: spin="-DFLIPS=2 -DMUTANT_LATE_WAS" cc="-DSAFETY" expect=fail error="assertion" */
-/* spin-check: spin="-DFLIPS=3 -DAGGREGATE" cc="-DSAFETY" expect=pass */
-/* spin-check: spin="-DFLIPS=3 -DAGGREGATE -DMUTANT_SPAN" cc="-DSAFETY" expect=fail error="assert" */
+/* spin-check: spin="-DFLIPS=3 -DMINIMUM" cc="-DSAFETY" expect=pass */
+/* spin-check: spin="-DFLIPS=2 -DMINIMUM -DLATE_END" cc="-DSAFETY" expect=fail error="assertion" */
 
 #ifndef FLIPS
 #define FLIPS 2
@@ -31,7 +31,7 @@
 byte word[2];
 byte ended;
 
-#ifdef AGGREGATE
+#ifdef MINIMUM
 
 /* Counters that grow; the detector hands over (handled, min]. */
 proctype writer(byte mine) {
@@ -61,7 +61,7 @@ active proctype detector() {
      if
      :: handled < reached ->
         /* The trigger: from handled + 1 to the end of the range. */
-#ifdef MUTANT_SPAN
+#ifdef LATE_END
         read_min(last);
 #else
         last = reached;

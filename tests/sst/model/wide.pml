@@ -14,14 +14,14 @@
    MUTANT_ASCENDING: the reader of a row that a device writes looks at `front` first.
    MUTANT_ANY_WHOLE: the newest whole slot is accepted, whatever was seen of a newer write.
    MUTANT_ONE_SLOT: all writes go to one slot.
-   MUTANT_NO_MARKS: the owner's stores do not mark the slot first, with FETCHED. */
+   MUTANT_BARE: the owner's stores do not mark the slot first, with FETCHED. */
 /* spin-check: cc="-DSAFETY -DMEMLIM=4000" expect=pass */
 /* spin-check: spin="-DLOCAL" cc="-DSAFETY -DMEMLIM=4000" expect=pass */
 /* spin-check: spin="-DLOCAL -DFETCHED" cc="-DSAFETY -DMEMLIM=4000" expect=pass */
 /* spin-check: spin="-DMUTANT_ASCENDING" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DMUTANT_ANY_WHOLE" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DMUTANT_ONE_SLOT" cc="-DSAFETY" expect=fail error="assertion" */
-/* spin-check: spin="-DLOCAL -DFETCHED -DMUTANT_NO_MARKS" cc="-DSAFETY" expect=fail error="assert" */
+/* spin-check: spin="-DLOCAL -DFETCHED -DMUTANT_BARE" cc="-DSAFETY" expect=fail error="assertion" */
 
 #define WRITES 4
 #define LOOKS 2
@@ -43,7 +43,7 @@ active proctype writer() {
   :: n < WRITES ->
      n++;
 #ifdef LOCAL
-#ifndef MUTANT_NO_MARKS
+#ifndef MUTANT_BARE
      slots[SLOT(n)].front = n + MARK;
      slots[SLOT(n)].back = n + MARK;
 #endif
