@@ -13,6 +13,7 @@ namespace ring_bench {
 void add_rate_cases(bench::Suite& suite, const fabric_bench::NodePtr& node, const HandRing& ring);
 void add_table_2_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 void add_latency_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
+void add_fiber_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 void add_all_to_all_case(bench::Suite& suite, const fabric_bench::NodePtr& node,
                          const std::string& device);
 
