@@ -177,7 +177,10 @@ class Calls {
     const auto bytes = static_cast<std::uint32_t>(sizeof(F) + extra.size());
     std::byte* const space = channel().reserve(to, function_index<F>(), bytes);
     if (space == nullptr) return false;
-    std::memcpy(space, static_cast<const void*>(&function), sizeof(F));
+    // An empty one has a byte that was never written.
+    if constexpr (!std::is_empty_v<F>) {
+      std::memcpy(space, static_cast<const void*>(&function), sizeof(F));
+    }
     if (!extra.empty()) std::memcpy(space + sizeof(F), extra.data(), extra.size());
     return true;
   }

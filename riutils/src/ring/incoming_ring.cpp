@@ -30,13 +30,14 @@ void IncomingRing::enter(std::size_t chunk) noexcept {
 const char* IncomingRing::objection(std::uint64_t word, const std::byte* at) const noexcept {
   if (!RingHeader::present(word)) return "a word is no header";
   const RingHeader header = RingHeader::decode(word);
-  if (header.function >= functions_) return "a record names a function that does not exist";
-  const std::uint32_t least = table_.entry(header.function).bytes;
+  if (header.function >= functions_.size()) return "a record names a function that does not exist";
+  const std::uint32_t least = functions_[header.function].bytes;
   if (header.count == 0 || header.bytes < least) return "a record is too short";
   if (header.count > 1 && header.bytes != least) return "a run has calls of another size";
-  // What is below the header, without the next header's place.
-  const auto room = static_cast<std::uint64_t>(at - begin_) - 2 * kRingWord;
-  if (std::uint64_t{header.count} * ring_stride(header.bytes) > room) {
+  // Its header, its calls, and the next header's place.
+  const std::uint64_t needed =
+      2 * kRingWord + std::uint64_t{header.count} * ring_stride(header.bytes);
+  if (needed > static_cast<std::uint64_t>(at - begin_)) {
     return "a record leaves its chunk";
   }
   return nullptr;
@@ -76,7 +77,7 @@ IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext&
     }
     ++counters_.calls;
     try {
-      table_.entry(header.function).invoke(at, header.bytes, call);
+      functions_[header.function].invoke(at, header.bytes, call);
     } catch (...) {
       call.fabric.report_exception(call, std::current_exception());
     }
@@ -85,7 +86,7 @@ IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext&
 }
 
 void IncomingRing::run_many(const RingHeader& header, std::byte* end, dsfabric::CallContext& call) {
-  const dsfabric::InvokeRun invoke = table_.entry(header.function).invoke_run;
+  const dsfabric::InvokeRun invoke = functions_[header.function].invoke_run;
   std::byte* const below = at_;
   std::uint32_t left = header.count;
   while (left != 0) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,12 @@ namespace riutils {
 /// One thread at a time, all methods.
 class IncomingRing {
  public:
-  IncomingRing(dsfabric::ThreadId sender, const dtutils::RemoteMemoryLocator& consumed_word)
-      : consumed_word_(consumed_word) {
+  /// The functions that a record may name, by their index.
+  using Functions = std::span<const dsfabric::FunctionTable::Entry>;
+
+  IncomingRing(dsfabric::ThreadId sender, const dtutils::RemoteMemoryLocator& consumed_word,
+               Functions functions)
+      : functions_(functions), consumed_word_(consumed_word) {
     counters_.from = sender;
   }
   IncomingRing(const IncomingRing&) = delete;
@@ -68,8 +73,7 @@ class IncomingRing {
   void run_many(const RingHeader& header, std::byte* end, dsfabric::CallContext& call);
   void enter(std::size_t chunk) noexcept;
 
-  const dsfabric::FunctionTable& table_ = dsfabric::FunctionTable::instance();
-  const std::uint32_t functions_ = table_.size();
+  Functions functions_;
   /// The lowest byte that was run; the eye is below it.
   std::byte* at_ = nullptr;
   std::byte* begin_ = nullptr;

@@ -36,7 +36,9 @@ IncomingRing& Receiver::ring_from(const NewChunks& chunks) {
     if (ring->sender() == chunks.sender) return *ring;
   }
   eyes_.push_back(&kBlind);
-  return *rings_.emplace_back(std::make_unique<IncomingRing>(chunks.sender, chunks.consumed_word));
+  const dsfabric::FunctionTable& table = dsfabric::FunctionTable::instance();
+  return *rings_.emplace_back(std::make_unique<IncomingRing>(
+      chunks.sender, chunks.consumed_word, IncomingRing::Functions(&table.entry(0), table.size())));
 }
 
 bool Receiver::adopt() {
