@@ -124,12 +124,12 @@ void FiberPool::grow() {
     whole.sp = top;
     whole.size = static_cast<std::size_t>(top - stack.data());
     // Boost runs a few instructions on the new stack here.
-    detail::SanitizedStack::move_to(fiber->stack);
+    thread_stack_->visit(fiber->stack);
     fiber->own = boost::context::fiber(
         std::allocator_arg, boost::context::preallocated(whole.sp, whole.size, whole),
         OwnedElsewhere{},
         [fiber](boost::context::fiber&& from) { return fiber->live(std::move(from)); });
-    detail::SanitizedStack::move_to(*thread_stack_);
+    thread_stack_->end_visit();
     fiber->next = std::exchange(free_, fiber);
   }
   made_ += count;

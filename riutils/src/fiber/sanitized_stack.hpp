@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <pthread.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -27,8 +28,17 @@ class SanitizedStack {
     thread_ = __tsan_create_fiber(0);
 #endif
   }
-  /// The one that is calling; its bounds are learnt at the first switch.
+  /// The one of the calling thread.
   void adopt() noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+    pthread_attr_t attributes;
+    void* bottom = nullptr;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+      pthread_attr_getstack(&attributes, &bottom, &size_);
+      pthread_attr_destroy(&attributes);
+    }
+    bottom_ = bottom;
+#endif
 #if defined(__SANITIZE_THREAD__)
     thread_ = __tsan_get_current_fiber();
 #endif
@@ -45,12 +55,27 @@ class SanitizedStack {
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_, next.bottom_, next.size_);
 #endif
-    move_to(next);
-  }
-  /// The same for a switch to code that is not ours and comes back at once.
-  static void move_to([[maybe_unused]] SanitizedStack& next) noexcept {
 #if defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(next.thread_, 0);
+#endif
+  }
+  /// Around a visit to `other` by code that is not ours and comes back at once. For
+  /// AddressSanitizer the thread stays here, but gives out no frames of its own meanwhile: those of
+  /// the visit outlive it.
+  void visit([[maybe_unused]] SanitizedStack& other) noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&fake_, bottom_, size_);
+#endif
+#if defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(other.thread_, 0);
+#endif
+  }
+  void end_visit() noexcept {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fake_, nullptr, nullptr);
+#endif
+#if defined(__SANITIZE_THREAD__)
+    __tsan_switch_to_fiber(thread_, 0);
 #endif
   }
   /// Just after a switch to this stack from `last`.
