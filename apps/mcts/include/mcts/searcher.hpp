@@ -23,7 +23,7 @@ struct Command {
   Step step = Step::kEnd;
   Settings settings;
   std::uint64_t rollouts = 0;
-  G position;
+  G position = G();
 };
 
 /// The root's worker, as the driver of run() gets it. Owner thread only.
@@ -65,7 +65,7 @@ class Searcher {
 
   /// Worker::audit of the last tree, for tests.
   std::uint64_t audit() {
-    tell({Step::kAudit, settings_, 0, {}});
+    tell({Step::kAudit, settings_, 0, G()});
     return worker_.audit();
   }
 
@@ -73,7 +73,7 @@ class Searcher {
 
   /// Ends the others. run() does it.
   void end() {
-    if (failure_.empty()) tell({Step::kEnd, settings_, 0, {}});
+    if (failure_.empty()) tell({Step::kEnd, settings_, 0, G()});
   }
 
  private:
@@ -110,7 +110,7 @@ class Searcher {
            (report.proven == Outcome::kOngoing || !settings_.stop_when_proven)) {
       const std::uint64_t left = limits.rollouts - report.total.started;
       const std::uint64_t rollouts = std::min(left, std::max<std::uint64_t>(limits.phase, 1));
-      tell({Step::kPhase, settings_, rollouts, {}});
+      tell({Step::kPhase, settings_, rollouts, G()});
       report.total = worker_.phase(rollouts, end, watch);
       report.proven = worker_.shared().tree.proven();
       ++report.phases;

@@ -111,8 +111,8 @@ class Walker {
   static_assert(sizeof(Result) == 2);
 
   struct Job {
-    G position;
-    ParentRef parent;
+    G position = G();
+    ParentRef parent = ParentRef::of_root();
     /// Of the node that was created by call for this position; pending: its parent knows it.
     Link link = Link::pending();
   };
