@@ -9,13 +9,11 @@ namespace riutils::detail {
 boost::context::fiber Fiber::live(boost::context::fiber&& from) {
   thread = std::move(from);
   stack.arrive_from(*thread_stack);
-  while (!last) {
+  for (;;) {
     run_call();
     ended = true;
     switch_back();
   }
-  stack.leave_for(*thread_stack, true);
-  return std::move(thread);
 }
 
 void Fiber::run_call() noexcept {

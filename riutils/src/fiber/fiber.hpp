@@ -17,7 +17,8 @@
 namespace riutils::detail {
 
 /// Lies at the upper end of its stack. It lives as long as its pool, and runs one call after the
-/// other; between two of them it waits inside live(). Owner thread of the pool only.
+/// other; between two of them it waits inside live(), from where it is not woken at the end: it is
+/// forgotten together with its stack. Owner thread of the pool only.
 struct Fiber {
   /// Of this stack while something else runs, and of the thread's stack while the fiber runs.
   boost::context::fiber own;
@@ -32,10 +33,9 @@ struct Fiber {
   std::uint32_t bytes = 0;
   std::optional<dsfabric::CallContext> call;
   std::exception_ptr thrown;
-  /// The call is over; it has waited at least once; the fiber itself is to end.
+  /// The call is over; it has waited at least once.
   bool ended = false;
   bool waited = false;
-  bool last = false;
 
   // Always inlined: the CPU predicts returns by a stack of its own, which a switch leaves behind,
   // so that each return from a function that has switched costs a misprediction.
@@ -52,7 +52,7 @@ struct Fiber {
     thread = std::move(thread).resume();
     stack.arrive_from(*thread_stack);
   }
-  /// What a fiber does all its life; the context of its first switch back.
+  /// What a fiber does until its stack goes; it never returns.
   boost::context::fiber live(boost::context::fiber&& from);
 
  private:

@@ -76,13 +76,8 @@ FiberPool::~FiberPool() {
   dtutils::set_wait_hook(before_);
   if (worker_ != nullptr) worker_->remove_hook(progress_hook());
   mine() = nullptr;
-  while (free_ != nullptr) {
-    Fiber& fiber = *std::exchange(free_, free_->next);
-    fiber.last = true;
-    fiber.switch_here();
-    fiber.stack.unmake();
-    fiber.~Fiber();
-  }
+  // An idle fiber owns nothing beside its stack.
+  for (Fiber* fiber = free_; fiber != nullptr; fiber = fiber->next) fiber->stack.unmake();
   if (!waiting_.empty()) {
     for (StackSlab& slab : slabs_) slab.abandon();
   }

@@ -49,11 +49,10 @@ class SanitizedStack {
 #endif
   }
 
-  /// Just before the switch. `for_good`: this stack is never returned to.
-  void leave_for([[maybe_unused]] SanitizedStack& next,
-                 [[maybe_unused]] bool for_good = false) noexcept {
+  /// Just before the switch.
+  void leave_for([[maybe_unused]] SanitizedStack& next) noexcept {
 #if defined(__SANITIZE_ADDRESS__)
-    __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_, next.bottom_, next.size_);
+    __sanitizer_start_switch_fiber(&fake_, next.bottom_, next.size_);
 #endif
 #if defined(__SANITIZE_THREAD__)
     __tsan_switch_to_fiber(next.thread_, 0);
