@@ -2,8 +2,6 @@
 // The cases of riutils_bench; bench/README.md says what each of them measures.
 #pragma once
 
-#include <string>
-
 #include "fabric/node.hpp"
 #include "hand_ring.hpp"
 
@@ -14,7 +12,5 @@ void add_rate_cases(bench::Suite& suite, const fabric_bench::NodePtr& node, cons
 void add_table_2_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 void add_latency_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 void add_fiber_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
-void add_all_to_all_case(bench::Suite& suite, const fabric_bench::NodePtr& node,
-                         const std::string& device);
 
 }  // namespace ring_bench

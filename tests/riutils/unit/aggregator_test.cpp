@@ -118,7 +118,7 @@ TEST_CASE("runs_of_equal_calls_keep_order_and_count_in_both_modes") {
     for (const WhenFull when : {WhenFull::kRetry, WhenFull::kFail, WhenFull::kRetryAsync}) {
       CAPTURE(seed, static_cast<int>(mode), static_cast<int>(when));
       in_every_mode({}, [&](Thread& self) {
-        call_in_runs(self, {mode, small_ring(), when, 300}, 4000, seed);
+        call_in_runs(self, {mode, small_ring(), when, 300}, 2000, seed);
       });
     }
   }

@@ -67,7 +67,7 @@ TEST_CASE("calls_arrive_in_order_and_once") {
 TEST_CASE("order_is_kept_while_a_small_ring_wraps_and_grows") {
   for (const WhenFull when : {WhenFull::kRetry, WhenFull::kFail, WhenFull::kRetryAsync}) {
     CAPTURE(static_cast<int>(when));
-    in_every_mode({}, [when](Thread& self) { call_neighbour(self, {small_ring(), when}, 4000); });
+    in_every_mode({}, [when](Thread& self) { call_neighbour(self, {small_ring(), when}, 2000); });
   }
 }
 
