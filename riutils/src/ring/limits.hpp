@@ -10,8 +10,6 @@ namespace riutils {
 
 inline constexpr std::uint32_t kLeastChunk = 256;
 inline constexpr std::uint32_t kMostChunk = RingHeader::kMostBytes + 1;
-/// Chunks that one service call asks for at most.
-inline constexpr std::uint32_t kMostPerRequest = 16;
 /// After about this many bytes of one ring a poll looks at the next one.
 inline constexpr std::uint32_t kBytesPerPoll = 16u << 10;
 /// CPU pauses (a few hundred ns) before a receiver that found several records looks for more.
