@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Measures the tree search at Hex 11 x 11: against a plain one, with two processes, two threads.
+#include <algorithm>
+#include <string_view>
+
 #include "mcts/jobs.hpp"
 
 namespace {
@@ -7,8 +10,12 @@ namespace {
 using mcts_bench::Calls;
 using mcts_bench::JobsPtr;
 
-/// Enough that the tree is deeper than its first two levels. About 0.2 s each.
-std::uint64_t rollouts_of(std::uint32_t playouts) { return playouts == 1 ? 200'000 : 60'000; }
+/// Of one batch: enough that the tree is deeper than its first two levels, about 0.2 s.
+struct Rollouts {
+  std::uint64_t one_playout = 200'000;
+  std::uint64_t more = 60'000;
+  std::uint64_t of(std::uint32_t playouts) const { return playouts == 1 ? one_playout : more; }
+};
 
 mcts::Settings settings_of(std::uint32_t playouts, std::uint32_t processes = 0) {
   mcts::Settings settings;
@@ -25,18 +32,18 @@ bench::Variant together(const char* name, const JobsPtr& jobs, const mcts::Setti
   return {.name = name, .measure = work, .assist = work};
 }
 
-bench::Case case_of(const char* name, std::uint32_t playouts, std::vector<bench::Variant> variants,
-                    std::vector<bench::Ratio> ratios = {}) {
+bench::Case case_of(const char* name, const Rollouts& rollouts, std::uint32_t playouts,
+                    std::vector<bench::Variant> variants, std::vector<bench::Ratio> ratios = {}) {
   return {.name = name,
           .size = playouts,
           .unit = bench::Unit::kPerSecond,
           .variants = std::move(variants),
           .ratios = std::move(ratios),
-          .min_iterations = rollouts_of(playouts),
-          .max_iterations = rollouts_of(playouts)};
+          .min_iterations = rollouts.of(playouts),
+          .max_iterations = rollouts.of(playouts)};
 }
 
-void add_one_thread(bench::Suite& suite, const JobsPtr& jobs) {
+void add_one_thread(bench::Suite& suite, const JobsPtr& jobs, const Rollouts& rollouts) {
   for (const std::uint32_t playouts : {1u, 16u}) {
     const mcts::Settings settings = settings_of(playouts);
     const auto plain = [=](bench::Batch& batch) {
@@ -46,26 +53,26 @@ void add_one_thread(bench::Suite& suite, const JobsPtr& jobs) {
       return search(jobs->alone, Calls::kMessenger, settings, batch.iterations());
     };
     suite.add(
-        case_of("plain_uct", playouts,
+        case_of("plain_uct", rollouts, playouts,
                 {{.name = "plain", .measure = plain, .bar = playouts == 1 ? ">= 500000" : ""}}));
     suite.add(
-        case_of("framework_1_thread_vs_plain", playouts,
+        case_of("framework_1_thread_vs_plain", rollouts, playouts,
                 {{.name = "framework", .measure = framework}, {.name = "plain", .measure = plain}},
                 {{.over = "framework", .under = "plain", .bar = ">= 0.8"}}));
   }
 }
 
-void add_processes(bench::Suite& suite, const JobsPtr& jobs) {
+void add_processes(bench::Suite& suite, const JobsPtr& jobs, const Rollouts& rollouts) {
   for (const std::uint32_t playouts : {16u, 1u}) {
     suite.add(
-        case_of("processes_2_vs_1", playouts,
+        case_of("processes_2_vs_1", rollouts, playouts,
                 {together("two", jobs, settings_of(playouts)),
                  together("one", jobs, settings_of(playouts, 1))},
                 {{.over = "two", .under = "one", .bar = playouts == 1 ? ">= 1.5" : ">= 1.85"}}));
   }
   for (const std::uint32_t playouts : {16u, 1u}) {
     const mcts::Settings settings = settings_of(playouts);
-    suite.add(case_of("traditional_vs_overflow", playouts,
+    suite.add(case_of("traditional_vs_overflow", rollouts, playouts,
                       {together("traditional", jobs, settings, Calls::kTraditional),
                        together("overflow", jobs, settings, Calls::kOverflow),
                        together("messenger", jobs, settings)},
@@ -73,7 +80,7 @@ void add_processes(bench::Suite& suite, const JobsPtr& jobs) {
   }
 }
 
-void add_threads(bench::Suite& suite, const JobsPtr& jobs) {
+void add_threads(bench::Suite& suite, const JobsPtr& jobs, const Rollouts& rollouts) {
   for (const std::uint32_t playouts : {16u, 1u}) {
     const auto of = [=, &jobs](bool two) {
       return [=, &jobs](bench::Batch& batch) {
@@ -82,7 +89,7 @@ void add_threads(bench::Suite& suite, const JobsPtr& jobs) {
                       settings_of(playouts), batch.iterations());
       };
     };
-    suite.add(case_of("threads_2_vs_1", playouts,
+    suite.add(case_of("threads_2_vs_1", rollouts, playouts,
                       {{.name = "two", .measure = of(true)}, {.name = "one", .measure = of(false)}},
                       {{.over = "two", .under = "one", .bar = playouts == 16 ? ">= 1.85" : ""}}));
   }
@@ -101,8 +108,13 @@ int main(int argc, char** argv) {
     channel.barrier();
     jobs.reset();
   });
-  add_one_thread(suite, jobs);
-  add_processes(suite, jobs);
-  add_threads(suite, jobs);
+  Rollouts rollouts;
+  // A smoke run is short under a sanitizer too.
+  if (std::find(argv, argv + argc, std::string_view("--smoke")) != argv + argc) {
+    rollouts = {2000, 500};
+  }
+  add_one_thread(suite, jobs, rollouts);
+  add_processes(suite, jobs, rollouts);
+  add_threads(suite, jobs, rollouts);
   return suite.run();
 }

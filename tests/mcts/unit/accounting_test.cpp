@@ -67,6 +67,14 @@ void audit_all_modes(const SearchJob& job, std::uint64_t rollouts) {
 
 }  // namespace
 
+/// The thread sanitizer does not follow the fences by which the shm device hands bytes of a ring
+/// from one thread of a process to another.
+#if defined(__SANITIZE_THREAD__)
+constexpr std::uint32_t kRingThreads = 1;
+#else
+constexpr std::uint32_t kRingThreads = 2;
+#endif
+
 TEST_CASE("counts_are_exact_alone") { audit_all_modes({1, 1}, 2000); }
 TEST_CASE("counts_are_exact_with_threads") { audit_all_modes({1, 3}, 1000); }
 TEST_CASE("counts_are_exact_with_processes") { audit_all_modes({3, 1}, 1000); }
@@ -81,16 +89,18 @@ TEST_CASE("counts_are_exact_with_everything_and_an_adversary") {
   audit_all_modes({3, 2, support::test_seed() | 1}, 100);
 }
 
-TEST_CASE("counts_are_exact_by_messengers") { audit_all_modes<mcts::MessengerLink>({2, 2}, 1000); }
+TEST_CASE("counts_are_exact_by_messengers") {
+  audit_all_modes<mcts::MessengerLink>({2, kRingThreads}, 1000);
+}
 TEST_CASE("counts_are_exact_by_traditional_aggregators") {
-  audit_all_modes<mcts::TraditionalLink>({2, 2}, 1000);
+  audit_all_modes<mcts::TraditionalLink>({2, kRingThreads}, 1000);
 }
 TEST_CASE("counts_are_exact_by_overflow_aggregators") {
   audit_all_modes<mcts::OverflowLink>({3, 1}, 1000);
 }
 TEST_CASE("counts_are_exact_by_rings_and_an_adversary") {
   audit_all_modes<mcts::TraditionalLink>({2, 1, support::test_seed() | 1}, 100);
-  audit_all_modes<mcts::MessengerLink>({2, 2, support::test_seed() | 1}, 100);
+  audit_all_modes<mcts::MessengerLink>({2, kRingThreads, support::test_seed() | 1}, 100);
 }
 
 TEST_CASE("selections_that_wait_for_a_node_go_on_when_it_is_there") {

@@ -30,6 +30,13 @@ bool line_by_the_book(const ConnectFour& game, int player) {
   return false;
 }
 
+/// Proofs need all moves.
+mcts::Settings exploring() {
+  mcts::Settings settings;
+  settings.exploration = 0.7F;
+  return settings;
+}
+
 ConnectFour after(std::initializer_list<mcts::Move> moves) {
   ConnectFour game;
   for (const mcts::Move move : moves) game.apply(move);
@@ -66,7 +73,7 @@ TEST_CASE("connect_four_wins_and_threats_are_seen") {
     mcts::Limits limits;
     limits.rollouts = 3000;
     const auto think = [&](const ConnectFour& game) {
-      const mcts::Report report = searcher.think(game, mcts::Settings(), limits);
+      const mcts::Report report = searcher.think(game, exploring(), limits);
       require_exact(report);
       return report;
     };
@@ -86,13 +93,12 @@ TEST_CASE("sticks_of_the_tutorial_are_solved") {
     mcts::Limits limits;
     limits.rollouts = 20000;
     for (const std::uint32_t sticks : {5u, 6u, 7u, 10u}) {
-      const mcts::Report report =
-          searcher.think(tutorial::Sticks(sticks), mcts::Settings(), limits);
+      const mcts::Report report = searcher.think(tutorial::Sticks(sticks), exploring(), limits);
       require_exact(report);
       require(report.best() == sticks % 4, "leave a multiple of four");
       require(report.proven == Outcome::kFirst, "that wins");
     }
-    const mcts::Report lost = searcher.think(tutorial::Sticks(8), mcts::Settings(), limits);
+    const mcts::Report lost = searcher.think(tutorial::Sticks(8), exploring(), limits);
     require(lost.proven == Outcome::kSecond, "eight are lost");
   }) == "");
 }

@@ -21,6 +21,7 @@ namespace {
 mcts::Report think(HexSearcher& searcher, const Hex11& position, std::uint64_t rollouts) {
   mcts::Settings settings;
   settings.playouts = 4;
+  settings.exploration = 0.7F;  // proofs need all moves
   mcts::Limits limits;
   limits.rollouts = rollouts;
   const mcts::Report report = searcher.think(position, settings, limits);

@@ -15,7 +15,7 @@ struct Settings {
   /// Random playouts at each new leaf (16 in Seriema 5.3.2).
   std::uint32_t playouts = 16;
   /// The constant of UCB: exploration * sqrt(ln(visits of the node) / visits of the child).
-  float exploration = 0.7F;
+  float exploration = 0.07F;
   /// Rollouts that each worker of the root's process may have under way at once. More keep other
   /// processes busy, and make the search choose with older news.
   std::uint32_t window = 32;
