@@ -94,7 +94,8 @@ void announce([[maybe_unused]] void* to, [[maybe_unused]] std::size_t length) {
 
 }  // namespace
 
-void place_bytes(void* target, const void* source, std::size_t length) noexcept {
+__attribute__((no_sanitize("thread"))) void place_bytes(void* target, const void* source,
+                                                        std::size_t length) noexcept {
   announce(target, length);
   auto* to = static_cast<std::byte*>(target);
   auto* from = static_cast<const std::byte*>(source);
