@@ -2,6 +2,8 @@
 // Calls by messages: to any thread, at any time, without any set-up (Seriema 4.3).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 
 #include "dsfabric/calls.hpp"
@@ -33,7 +35,11 @@ class SendChannel : public Calls<SendChannel> {
  private:
   Fabric& fabric_;
   ThreadId to_{};
-  std::optional<SendSpace> space_;
+  /// While one waits for room, handlers run, which may call through this channel: they get the
+  /// second. Handlers do not run inside each other.
+  std::array<std::optional<SendSpace>, 2> spaces_;
+  std::size_t waiting_ = 0;
+  std::optional<SendSpace>* space_ = nullptr;
 };
 
 /// Makes the fabric run calls that arrive as messages, and agrees with all processes on what the

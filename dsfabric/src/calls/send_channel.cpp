@@ -25,16 +25,26 @@ bool run_message(void*, const Incoming& message) {
 
 std::byte* SendChannel::reserve(ThreadId to, std::uint32_t function, std::uint32_t bytes) {
   const RecordHeader header{index_at(to, function), bytes};
+  std::optional<SendSpace>& space = spaces_.at(waiting_);
+  {
+    const struct Waiting {
+      std::size_t& depth;
+      explicit Waiting(std::size_t& its_depth) noexcept : depth(its_depth) { ++depth; }
+      ~Waiting() { --depth; }
+    } waiting(waiting_);
+    space.emplace(fabric_, to.process, record_size(bytes));
+  }
+  // Not before: calls of handlers came in between.
   to_ = to;
-  space_.emplace(fabric_, to.process, record_size(bytes));
-  if (!*space_) return nullptr;
-  std::memcpy(space_->payload(), &header, sizeof header);
-  return space_->payload() + sizeof header;
+  space_ = &space;
+  if (!*space) return nullptr;
+  std::memcpy(space->payload(), &header, sizeof header);
+  return space->payload() + sizeof header;
 }
 
 bool SendChannel::commit(dtutils::Synchronizer* sent) noexcept {
-  const bool done = space_->commit(MessageKind::kCall, to_, sent);
-  space_.reset();
+  const bool done = (*space_)->commit(MessageKind::kCall, to_, sent);
+  space_->reset();
   return done;
 }
 

@@ -84,6 +84,26 @@ bool is_filled(const std::byte* data, std::size_t bytes, int first) {
 
 }  // namespace
 
+TEST_CASE("handlers_call_through_a_channel_that_waits_for_room") {
+  in_every_mode(2, 1, [](Thread& self) {
+    static SendChannel* channel = nullptr;
+    SendChannel calls(self.fabric());
+    channel = &calls;
+    constexpr std::uint64_t kCalls = 3000;
+    self.barrier();
+    for (std::uint64_t i = 0; i < kCalls; ++i) {
+      const bool sent = calls.call(self.neighbour(1), [i](CallContext& call) {
+        require(channel->call(call.source, [i] { ++ledger().calls, ledger().sum += i; }),
+                "the answer is sent");
+      });
+      require(sent, "the call is sent");
+    }
+    serve_until(self, [] { return ledger().calls == kCalls; });
+    require_equal(ledger().sum.load(), kCalls * (kCalls - 1) / 2, "the sum of all answers");
+    self.barrier();
+  });
+}
+
 TEST_CASE("call_runs_once_at_the_worker_it_names") {
   in_every_mode(3, 2, [](Thread& self) {
     SendChannel calls(self.fabric());
