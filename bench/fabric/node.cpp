@@ -7,35 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "dsfabric/bootstrap.hpp"
+#include "fabric/channel_bootstrap.hpp"
 
 namespace fabric_bench {
 namespace {
-
-class ChannelBootstrap final : public dsfabric::Bootstrap {
- public:
-  explicit ChannelBootstrap(bench::Channel& channel) : channel_(channel) {}
-  std::uint32_t rank() const noexcept override {
-    return static_cast<std::uint32_t>(channel_.rank());
-  }
-  std::uint32_t size() const noexcept override {
-    return static_cast<std::uint32_t>(channel_.processes());
-  }
-  std::string name() const override { return "the bench's channel"; }
-  std::vector<dsfabric::Bytes> all_gather(std::span<const std::byte> mine,
-                                          std::chrono::milliseconds) override {
-    std::vector<dsfabric::Bytes> all;
-    const char* begin = reinterpret_cast<const char*>(mine.data());
-    for (const std::string& each : channel_.gather_bytes({begin, mine.size()})) {
-      const auto bytes = std::as_bytes(std::span(each));
-      all.emplace_back(bytes.begin(), bytes.end());
-    }
-    return all;
-  }
-
- private:
-  bench::Channel& channel_;
-};
 
 constexpr std::chrono::microseconds kTimeToFallAsleep{200};
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "dsfabric/bootstrap.hpp"
+#include "fabric/channel_bootstrap.hpp"
 #include "games/hex.hpp"
 #include "mcts/mcts.hpp"
 #include "mcts/plain_uct.hpp"
@@ -18,31 +19,6 @@ namespace mcts_bench {
 namespace {
 
 using games::Hex11;
-
-class ChannelBootstrap final : public dsfabric::Bootstrap {
- public:
-  explicit ChannelBootstrap(bench::Channel& channel) : channel_(channel) {}
-  std::uint32_t rank() const noexcept override {
-    return static_cast<std::uint32_t>(channel_.rank());
-  }
-  std::uint32_t size() const noexcept override {
-    return static_cast<std::uint32_t>(channel_.processes());
-  }
-  std::string name() const override { return "the bench's channel"; }
-  std::vector<dsfabric::Bytes> all_gather(std::span<const std::byte> mine,
-                                          std::chrono::milliseconds) override {
-    std::vector<dsfabric::Bytes> all;
-    for (const std::string& each :
-         channel_.gather_bytes({reinterpret_cast<const char*>(mine.data()), mine.size()})) {
-      const auto bytes = std::as_bytes(std::span(each));
-      all.emplace_back(bytes.begin(), bytes.end());
-    }
-    return all;
-  }
-
- private:
-  bench::Channel& channel_;
-};
 
 class AloneBootstrap final : public dsfabric::Bootstrap {
  public:
@@ -91,7 +67,8 @@ void set_cores(const std::vector<int>& cores) {
 }  // namespace
 
 Jobs::Jobs(bench::Channel& channel, const std::string& device)
-    : together(dsfabric::join(std::make_unique<ChannelBootstrap>(channel), config_of(device, 1))),
+    : together(dsfabric::join(std::make_unique<fabric_bench::ChannelBootstrap>(channel),
+                              config_of(device, 1))),
       alone(dsfabric::join(std::make_unique<AloneBootstrap>(), config_of(device, 1))),
       two_threads(dsfabric::join(std::make_unique<AloneBootstrap>(), config_of(device, 2))),
       cores(channel.cores()) {}
