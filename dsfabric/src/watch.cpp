@@ -10,8 +10,7 @@
 
 namespace dsfabric {
 
-Watch::Watch(Core& core)
-    : core_(core), touched_(core.peers().size()), thread_([this] { run(); }) {}
+Watch::Watch(Core& core) : core_(core), touched_(core.peers().size()), thread_([this] { run(); }) {}
 
 Watch::~Watch() {
   stop_.store(true, std::memory_order_release);
