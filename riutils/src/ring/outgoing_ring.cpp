@@ -323,13 +323,14 @@ std::byte* OutgoingRing::reserve(std::uint32_t function, std::uint32_t bytes,
         "raise chunk_bytes in RingOptions, or pass the data as a buffer by RDMA");
   }
   if (is_backlogged()) station_.fabric().make_room(*transmitter_);
-  while (gone_ || static_cast<std::size_t>(at_ - begin_) < needed) {
-    if (gone_ || !next_chunk(policy, needed)) return nullptr;
-  }
+  // First: it takes a word of the room.
   if (sent_ != nullptr && at_ != sent_ && policy.gather != 0 &&
       static_cast<std::size_t>(sent_ - at_) + stride + kRingWord > policy.gather &&
       !post(0, nullptr)) {
     return nullptr;
+  }
+  while (gone_ || static_cast<std::size_t>(at_ - begin_) < needed) {
+    if (gone_ || !next_chunk(policy, needed)) return nullptr;
   }
   close_record();
   const bool plain = bytes == dsfabric::FunctionTable::instance().entry(function).bytes;

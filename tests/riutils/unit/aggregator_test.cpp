@@ -91,7 +91,9 @@ void call_in_runs(Thread& self, const AggregatorOptions& options, std::uint64_t 
     const std::size_t kind = random.below(5);
     for (std::size_t run = random.size_up_to(200); run != 0 && i < count; --run, ++i) {
       while (!call_number(aggregator, self.neighbour(1), i, kind)) {
-        require(options.when_full != WhenFull::kRetry, "a call that retries is made");
+        require(options.when_full != WhenFull::kRetry,
+                "a call that retries is made: " +
+                    self.fabric().failure_reason(self.neighbour(1).process));
         self.progress();
       }
     }
@@ -125,7 +127,8 @@ TEST_CASE("runs_of_equal_calls_keep_order_and_count_in_both_modes") {
 }
 
 TEST_CASE("default_sizes_carry_many_calls") {
-  const std::uint64_t seed = support::test_seed();
+  // The second one once filled a chunk by the word that a post takes, and ran over its end.
+  const std::uint64_t seed = GENERATE(support::test_seed(), std::uint64_t{1262030483});
   CAPTURE(seed);
   in_every_mode({}, [&](Thread& self) { call_in_runs(self, {}, 60'000, seed); });
 }
