@@ -31,14 +31,26 @@ struct Level {
   const char* what_it_saves;
   /// Runs in the first process; throws dtutils::Error.
   Cost (*send)(const Job& job, Wire& wire);
+  /// Runs in the second one. False when a slot is wrong.
+  bool (*receive)(const Job& job, Wire& wire);
 };
 
 // One file a level.
 Cost send_by_queue_pair(const Job& job, Wire& wire);
 Cost send_by_transmitter(const Job& job, Wire& wire);
+Cost send_by_fabric_call(const Job& job, Wire& wire);
+Cost send_by_messenger(const Job& job, Wire& wire);
+Cost send_by_aggregator(const Job& job, Wire& wire);
 
-/// The second process, the same at all levels: registers memory, connects, watches counters arrive.
-/// False when a slot is wrong.
-bool receive(const Job& job, Wire& wire);
+/// The second process where counters are written: registers memory, connects, watches them arrive.
+bool receive_writes(const Job& job, Wire& wire);
+/// The second process where they are called in: joins, and serves until the first one is done.
+bool receive_calls(const Job& job, Wire& wire);
+
+/// The last counter that was meant for a slot.
+inline std::uint64_t expected(std::uint64_t slot, std::uint64_t count) {
+  const std::uint64_t back = (count - slot % kSlots) % kSlots;
+  return back < count ? count - back : 0;
+}
 
 }  // namespace levels

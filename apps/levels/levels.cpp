@@ -21,17 +21,25 @@ using levels::Level;
 using levels::Wire;
 
 constexpr std::array kLevels{
-    Level{"QueuePair", "nothing: you signal, poll and count by hand", levels::send_by_queue_pair},
-    Level{"Transmitter", "signaling, polling, recycling of memory", levels::send_by_transmitter},
+    Level{"QueuePair", "nothing: you signal, poll and count by hand", levels::send_by_queue_pair,
+          levels::receive_writes},
+    Level{"Transmitter", "signaling, polling, recycling of memory", levels::send_by_transmitter,
+          levels::receive_writes},
+    Level{"fabric call", "endpoints, keys, addresses: you name a thread and call it",
+          levels::send_by_fabric_call, levels::receive_calls},
+    Level{"messenger", "the same calls, each by one RDMA write", levels::send_by_messenger,
+          levels::receive_calls},
+    Level{"aggregator", "the same calls, many by one write", levels::send_by_aggregator,
+          levels::receive_calls},
 };
 
 /// The target process: its exit status tells what it saw.
-[[noreturn]] void be_target(const Job& job, int socket) {
+[[noreturn]] void be_target(const Level& level, const Job& job, int socket) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   int status = 2;
   try {
     Wire wire(socket);
-    status = levels::receive(job, wire) ? 0 : 1;
+    status = level.receive(job, wire) ? 0 : 1;
     wire.exchange(status);
   } catch (const std::exception& error) {
     fmt::print(stderr, "levels, target process: {}\n", error.what());
@@ -49,7 +57,7 @@ Cost run(const Level& level, const Job& job) {
   if (target < 0) throw dtutils::Error("levels", "fork failed", "raise `ulimit -u`", errno);
   if (target == 0) {
     close(sockets[0]);
-    be_target(job, sockets[1]);
+    be_target(level, job, sockets[1]);
   }
   close(sockets[1]);
   Wire wire(sockets[0]);
@@ -64,9 +72,9 @@ Cost run(const Level& level, const Job& job) {
 }
 
 void print_table(const std::vector<Cost>& costs, const Job& job) {
-  fmt::print("\n{} counters of 8 bytes, written into the memory of another process ({})\n\n",
-             job.count, job.device);
-  fmt::print("{:<14}{:>8}{:>14}   {}\n", "level", "lines", "ns a write", "what it does for you");
+  fmt::print("\n{} counters of 8 bytes, put into the memory of another process ({})\n\n", job.count,
+             job.device);
+  fmt::print("{:<14}{:>8}{:>14}   {}\n", "level", "lines", "ns each", "what it does for you");
   for (std::size_t i = 0; i < costs.size(); ++i) {
     fmt::print("{:<14}{:>8}{:>14.1f}   {}\n", kLevels[i].name, costs[i].lines,
                costs[i].nanoseconds_each, kLevels[i].what_it_saves);

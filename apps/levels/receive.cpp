@@ -9,17 +9,7 @@
 #include "job.hpp"
 
 namespace levels {
-namespace {
-
-/// The last counter that was meant for a slot.
-std::uint64_t expected(std::uint64_t slot, std::uint64_t count) {
-  const std::uint64_t back = (count - slot % kSlots) % kSlots;
-  return back < count ? count - back : 0;
-}
-
-}  // namespace
-
-bool receive(const Job& job, Wire& wire) {
+bool receive_writes(const Job& job, Wire& wire) {
   const auto device = dtutils::open_device(job.device);
   dtutils::ProtectionDomain pd(*device);
   dtutils::CompletionQueue completions(*device, 16);
