@@ -35,7 +35,7 @@ struct Level {
   bool (*receive)(const Job& job, Wire& wire);
 };
 
-// One file a level.
+// One file for each level of writing, one for all levels of calling.
 Cost send_by_queue_pair(const Job& job, Wire& wire);
 Cost send_by_transmitter(const Job& job, Wire& wire);
 Cost send_by_fabric_call(const Job& job, Wire& wire);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fixture of benches above DTutils: one process of a fabric whose workers do what it is handed.
+// The fixture of benches above DTutils: one process of a fabric whose workers do what it is
 // handed.
 #pragma once
 
