@@ -34,7 +34,7 @@ class RDMAAggregator : public RingChannel<RDMAAggregator> {
     OutgoingRing* const ring = station_->find(to);
     if (ring == nullptr) return false;
     const std::uint32_t index = dsfabric::function_index<F>();
-    return ring->try_append(index, function) ||
+    return ring->try_append(index, function) || ring->try_gather(index, function) ||
            (policy_.gather == 0 && ring->try_post(index, function));
   }
 
