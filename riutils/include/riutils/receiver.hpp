@@ -13,6 +13,7 @@
 
 namespace riutils {
 
+class Attention;
 class IncomingRing;
 struct NewChunks;
 
@@ -31,8 +32,10 @@ class Receiver {
   Receiver& operator=(const Receiver&) = delete;
   ~Receiver();
 
-  /// Runs calls that have arrived, from each ring at most a few kilobytes. True when there was one.
-  /// Inside a handler: false. One thread at a time.
+  /// Runs calls that have arrived, from each ring at most a few kilobytes. True when there was one,
+  /// or when more are expected at once: in the midst of a stream a ring is left alone for up to a
+  /// microsecond, so that its sender is not disturbed. Inside a handler: false. One thread at a
+  /// time.
   bool poll();
   /// The worker that handlers find in their CallContext; nullptr while there is none. One thread at
   /// a time, not during poll.
@@ -52,6 +55,7 @@ class Receiver {
  private:
   bool adopt();
   bool serve(std::size_t ring);
+  void wake_rested();
   IncomingRing& ring_from(const NewChunks& chunks);
 
   dsfabric::Fabric& fabric_;
@@ -61,6 +65,10 @@ class Receiver {
   /// of this array for eight rings, and the line of each word, which stays in this core's cache.
   std::vector<const std::uint64_t*> eyes_;
   std::vector<std::unique_ptr<IncomingRing>> rings_;
+  std::vector<Attention> attention_;
+  /// Rings that are left alone for now.
+  std::uint32_t resting_ = 0;
+  std::uint64_t polls_ = 0;
   std::uint32_t adopted_ = 0;
   alignas(64) std::atomic<std::uint64_t> executed_{0};
   std::atomic<std::uint32_t> joined_{0};

@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "dsfabric/fabric.hpp"
-#include "dtutils/wait.hpp"
-#include "ring/limits.hpp"
 
 namespace riutils {
 
@@ -45,21 +43,12 @@ const char* IncomingRing::objection(std::uint64_t word, const std::byte* at) con
 
 IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext& call) {
   const std::byte* const enough = at_ - budget;
-  const std::uint64_t before = counters_.records;
-  bool gathered = false;
   // Handlers cannot reach this ring, so its place is kept in a register.
   std::byte* at = at_;
   while (at > enough) {
     const std::uint64_t word =
         dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(at - kRingWord));
-    if (word == 0) {
-      // In the midst of a stream, a look at each word that the sender is about to write would take
-      // the line from it each time.
-      if (gathered || counters_.records - before < 2) return End::kEmpty;
-      gathered = true;
-      for (unsigned i = 0; i < kGatherPauses; ++i) dtutils::cpu_pause();
-      continue;
-    }
+    if (word == 0) return End::kEmpty;
     const RingHeader header = RingHeader::decode(word);
     if (header.function == RingHeader::kControl && RingHeader::present(word)) return End::kChunk;
     if (const char* const wrong = objection(word, at)) [[unlikely]] {
@@ -67,6 +56,9 @@ IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext&
       return End::kCorrupt;
     }
     std::byte* const end = at - kRingWord;
+    // Not for the protocol: a line that was changed here goes back to the sender at less cost than
+    // one that was only read (messenger_rate: 34 instead of 19 M/s at 64 bytes).
+    dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end), std::uint64_t{0});
     at = end - std::size_t{ring_stride(header.bytes)} * header.count;
     // Before the calls: whatever they do, the ring is past them.
     at_ = at;

@@ -12,8 +12,6 @@ inline constexpr std::uint32_t kLeastChunk = 256;
 inline constexpr std::uint32_t kMostChunk = RingHeader::kMostBytes + 1;
 /// After about this many bytes of one ring a poll looks at the next one.
 inline constexpr std::uint32_t kBytesPerPoll = 16u << 10;
-/// CPU pauses (a few hundred ns) before a receiver that found several records looks for more.
-inline constexpr unsigned kGatherPauses = 8;
 /// Steps of progress between two looks at the clock for what waits to be sent.
 inline constexpr std::uint32_t kStepsPerClock = 8;
 

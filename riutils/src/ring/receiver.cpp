@@ -9,6 +9,7 @@
 
 #include "dsfabric/handler_scope.hpp"
 #include "dtutils/device_memory.hpp"
+#include "ring/attention.hpp"
 #include "ring/incoming_ring.hpp"
 #include "ring/limits.hpp"
 #include "ring/new_chunks.hpp"
@@ -18,6 +19,8 @@ namespace {
 
 /// What the receiver looks at instead of a ring whose sender has broken the protocol.
 constexpr std::uint64_t kBlind = 0;
+/// And instead of one that is left alone for a moment.
+constexpr std::uint64_t kResting = 0;
 
 }  // namespace
 
@@ -36,6 +39,7 @@ IncomingRing& Receiver::ring_from(const NewChunks& chunks) {
     if (ring->sender() == chunks.sender) return *ring;
   }
   eyes_.push_back(&kBlind);
+  attention_.emplace_back();
   const dsfabric::FunctionTable& table = dsfabric::FunctionTable::instance();
   return *rings_.emplace_back(std::make_unique<IncomingRing>(
       chunks.sender, chunks.consumed_word, IncomingRing::Functions(&table.entry(0), table.size())));
@@ -66,11 +70,26 @@ bool Receiver::poll() {
   // Acquire: pairs with join.
   if (arrivals_.load(std::memory_order_acquire) != adopted_) [[unlikely]]
     busy = adopt();
+  ++polls_;
+  if (resting_ != 0) {
+    busy = true;
+    wake_rested();
+  }
   const std::size_t rings = eyes_.size();
   for (std::size_t i = 0; i < rings; ++i) {
     if (dtutils::load_device_word(eyes_[i]) != 0) busy = serve(i) || busy;
   }
   return busy;
+}
+
+void Receiver::wake_rested() {
+  const auto now = Attention::Clock::now();
+  for (std::size_t i = 0; i < eyes_.size(); ++i) {
+    if (eyes_[i] != &kResting || !attention_[i].over(now)) continue;
+    --resting_;
+    attention_[i].resume(polls_);
+    eyes_[i] = rings_[i]->eye();
+  }
 }
 
 bool Receiver::serve(std::size_t index) {
@@ -86,7 +105,8 @@ bool Receiver::serve(std::size_t index) {
     std::uint64_t before;
     ~Done() {
       receiver.polling_ = false;
-      if (receiver.eyes_[index] != &kBlind) receiver.eyes_[index] = ring.eye();
+      const std::uint64_t*& eye = receiver.eyes_[index];
+      if (eye != &kBlind && eye != &kResting) eye = ring.eye();
       std::atomic<std::uint64_t>& all = receiver.executed_;
       // Release: pairs with executed(), so that whoever sees the number sees what the calls did.
       all.store(all.load(std::memory_order_relaxed) + ring.counters().calls - before,
@@ -96,6 +116,13 @@ bool Receiver::serve(std::size_t index) {
 
   dsfabric::CallContext call{fabric_, ring.sender(), worker_};
   IncomingRing::End end = ring.run(kBytesPerPoll, call);
+  if (end == IncomingRing::End::kEmpty) {
+    if (attention_[index].rests_after(polls_, ring.counters().calls - before)) {
+      ++resting_;
+      eyes_[index] = &kResting;
+    }
+    return true;
+  }
   if (end == IncomingRing::End::kChunk) {
     if (arrivals_.load(std::memory_order_acquire) != adopted_) adopt();
     if (ring.leave_chunk()) {
