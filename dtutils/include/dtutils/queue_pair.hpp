@@ -129,7 +129,7 @@ class QueuePair {
 
  private:
   Post post_one(WorkRequest& request) noexcept {
-    ibv_send_wr* bad = nullptr;
+    ibv_send_wr* bad;
     const int code = ibv_post_send(qp_, &request.raw(), &bad);
     if (code != 0) [[unlikely]] {
       return refusal(code);

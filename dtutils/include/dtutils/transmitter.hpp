@@ -196,7 +196,7 @@ class Transmitter {
     return hand_over(request);
   }
   bool hand_over(WorkRequest& request) noexcept {
-    ibv_send_wr* bad = nullptr;
+    ibv_send_wr* bad;
     const int code = ibv_post_send(qp_, &request.raw(), &bad);
     if (code != 0) [[unlikely]] {
       refused(code);
