@@ -11,6 +11,9 @@ namespace ring_bench {
 void add_rate_cases(bench::Suite& suite, const fabric_bench::NodePtr& node, const HandRing& ring);
 void add_table_2_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 void add_latency_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
+/// `four`: two workers in each process.
+void add_all_to_all_case(bench::Suite& suite, const fabric_bench::NodePtr& pair,
+                         const fabric_bench::NodePtr& four);
 void add_fiber_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 
 }  // namespace ring_bench
