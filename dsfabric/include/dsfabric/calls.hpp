@@ -95,18 +95,25 @@ class Calls {
   }
 
   /// The same; `buffer`, registered memory of this process, is read (RDMA read) by the peer into
-  /// memory of its own. It must stay as it is until `executed` has been told.
+  /// memory of its own. It must stay as it is until `executed` has been told. To a service thread
+  /// it goes as a message, whatever the channel, so it may overtake other calls.
   template <class F>
   [[nodiscard]] bool call_buffer(ThreadId to, const F& function, const dtutils::RDMAMemory& buffer,
                                  ReturnSlot<void>& executed, ReadOn where = ReadOn::kDestination) {
     detail::check_callable<F>();
+    Fabric& fabric = channel().fabric();
     dtutils::RemoteMemoryLocator from = buffer.remote();
-    from.process = channel().fabric().process().value;
+    from.process = fabric.process().value;
     if (where == ReadOn::kDestination || to.is_service()) {
       return tied(to, executed, detail::ReadBuffer<F>(function, from, executed.address()));
     }
-    return tied(ThreadId::service_of(to.process), executed,
-                detail::ReadAside<F>(function, to, from, executed.address()));
+    using Aside = detail::ReadAside<F>;
+    (void)detail::index_at(fabric, to, function_index<Aside>());
+    return tied_to(to.process, executed, [&] {
+      const Aside wrapped(function, to, from, executed.address());
+      return detail::send_record(fabric, ThreadId::service_of(to.process), function_index<Aside>(),
+                                 &wrapped, sizeof wrapped);
+    });
   }
 
   /// Thread `to` runs `function()` and its value arrives in `slot`, whose get() waits for it. With
@@ -189,9 +196,13 @@ class Calls {
   bool tied(ThreadId to, ReturnSlot<T>& slot, const F& wrapped) {
     // An unknown thread is refused here, before the slot is tied to a process that is not there.
     (void)channel().index_at(to, function_index<F>());
-    if (!slot.expect(to.process)) return false;
+    return tied_to(to.process, slot, [&] { return call(to, wrapped); });
+  }
+  template <class T, class Send>
+  static bool tied_to(ProcessId process, ReturnSlot<T>& slot, Send&& send) {
+    if (!slot.expect(process)) return false;
     bool sent = false;
-    // Also when call() throws: nothing may stay tied then.
+    // Also when it throws: nothing may stay tied then.
     const struct Refusal {
       ReturnSlot<T>& slot;
       const bool& sent;
@@ -199,7 +210,7 @@ class Calls {
         if (!sent) slot.refuse();
       }
     } refusal{slot, sent};
-    sent = call(to, wrapped);
+    sent = send();
     return sent;
   }
   template <class F>

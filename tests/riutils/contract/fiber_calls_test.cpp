@@ -162,10 +162,8 @@ TEMPLATE_TEST_CASE("buffers_and_broadcasts_run_in_fibers_too", "", SendChannel, 
           auto memory = self.fabric().general_allocator().allocate(600);
           std::memset(memory.data(), 7, memory.size());
           ReturnSlot<void> read(self.fabric());
-          // No ring leads to a service thread.
-          const bool by_message = std::is_same_v<TestType, SendChannel>;
           require(calls.call_buffer(self.neighbour(1), in_fiber(check), memory, read,
-                                    by_message ? ReadOn::kServiceThread : ReadOn::kDestination),
+                                    ReadOn::kServiceThread),
                   "sent");
           read.get();
           ExecutionSlots executed(self.fabric());
