@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "riutils/cases.hpp"
+#include "riutils/raw_writes.hpp"
 #include "riutils/stream.hpp"
 
 namespace ring_bench {
@@ -38,34 +39,6 @@ bench::Variant by_hand(const HandRing& ring) {
               }};
 }
 
-/// Writes of as many bytes as a call puts on the wire, one after the other in memory as large as a
-/// ring's, through the Transmitter that the calls take.
-template <std::size_t kBytes>
-double write_raw(Thread& self, bench::Batch& batch) {
-  constexpr std::uint32_t kSize = kBytes + 2 * riutils::kRingWord;
-  dsfabric::SymmetricBuffer area(self, std::size_t{128} << 10);
-  double rate = 0;
-  if (batch.rank() == 0) {
-    dtutils::Transmitter& transmitter = self.transmitter(self.neighbour(1).process);
-    const dtutils::RemoteMemoryLocator there = area.at(self.neighbour(1));
-    const unsigned flags =
-        kSize <= transmitter.queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
-    const std::size_t slots = area.memory().size() / kSize;
-    rate = batch.per_second([&] {
-      std::size_t slot = 0;
-      for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-        const std::size_t at = slot * kSize;
-        require(transmitter.write(area.memory().local(at, kSize), there.part(at, kSize), flags),
-                "the peer is gone");
-        slot = slot + 1 < slots ? slot + 1 : 0;
-      }
-      require(transmitter.flush(), "the peer is gone");
-    });
-  }
-  self.barrier();
-  return rate;
-}
-
 template <std::size_t kBytes>
 void add_size(bench::Suite& suite, const NodePtr& node, const HandRing& ring,
               const char* aggregated_bar, const char* mixed_bar, const char* rate_bar) {
@@ -86,9 +59,8 @@ void add_size(bench::Suite& suite, const NodePtr& node, const HandRing& ring,
              .size = kBytes,
              .unit = bench::Unit::kPerSecond,
              .variants = {calling<kBytes, 0>("calls", node, kMessenger, rate_bar)}});
-  const auto raw = fabric_bench::on_worker(node, write_raw<kBytes>);
   add("messenger_vs_raw", calling<kBytes, 0>("calls", node, kMessenger),
-      {.name = "raw_writes", .measure = raw, .assist = raw}, ">= 0.95");
+      raw_writes<kBytes>("raw_writes", node), ">= 0.95");
   add("overflow_vs_messenger", calling<kBytes, 0>("overflow", node, kOverflow),
       calling<kBytes, 0>("messenger", node, kMessenger), ">= 0.95");
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "riutils/cases.hpp"
+#include "riutils/raw_writes.hpp"
 #include "riutils/stream.hpp"
 
 namespace ring_bench {
@@ -51,6 +52,7 @@ void add_size(bench::Suite& suite, const NodePtr& node) {
              .variants = {
                  calling<kBytes, 0>("send", node, send), calling<kBytes, 0>("write", node, write),
                  calling<kBytes, 0>("trad", node, trad), calling<kBytes, 0>("ovfl", node, ovfl),
+                 raw_writes<kBytes>("max_raw", node),
                  ucx_am("ucp_am_bw", kBytes, R"(Final:(?:\s+\S+){7}\s+(\S+))", 1.0)}});
 }
 
