@@ -17,10 +17,16 @@ struct Rollouts {
   std::uint64_t of(std::uint32_t playouts) const { return playouts == 1 ? one_playout : more; }
 };
 
+/// Without RAVE: the search that the plain one does too.
 mcts::Settings settings_of(std::uint32_t playouts, std::uint32_t processes = 0) {
   mcts::Settings settings;
   settings.playouts = playouts;
   settings.processes = processes;
+  settings.rave = 0;
+  return settings;
+}
+mcts::Settings with_rave(mcts::Settings settings) {
+  settings.rave = mcts::Settings().rave;
   return settings;
 }
 
@@ -62,6 +68,22 @@ void add_one_thread(bench::Suite& suite, const JobsPtr& jobs, const Rollouts& ro
   }
 }
 
+/// What the machine gives to two processes that have nothing to do with each other: no search can
+/// scale better. Both do the same at once, so the rate of both is twice that of one of them.
+void add_independent(bench::Suite& suite, const Rollouts& rollouts) {
+  for (const std::uint32_t playouts : {16u, 1u}) {
+    const mcts::Settings settings = settings_of(playouts);
+    const auto one = [=](bench::Batch& batch) {
+      return mcts_bench::search_plainly(settings, batch.iterations());
+    };
+    const auto two = [=](bench::Batch& batch) { return 2 * one(batch); };
+    suite.add(
+        case_of("independent_2_vs_1", rollouts, playouts,
+                {{.name = "two", .measure = two, .assist = one}, {.name = "one", .measure = one}},
+                {{.over = "two", .under = "one"}}));
+  }
+}
+
 void add_processes(bench::Suite& suite, const JobsPtr& jobs, const Rollouts& rollouts) {
   for (const std::uint32_t playouts : {16u, 1u}) {
     suite.add(
@@ -70,6 +92,15 @@ void add_processes(bench::Suite& suite, const JobsPtr& jobs, const Rollouts& rol
                  together("one", jobs, settings_of(playouts, 1))},
                 {{.over = "two", .under = "one", .bar = playouts == 1 ? ">= 1.5" : ">= 1.85"}}));
   }
+  suite.add(case_of("rave_processes_2_vs_1", rollouts, 16,
+                    {together("two", jobs, with_rave(settings_of(16))),
+                     together("one", jobs, with_rave(settings_of(16, 1)))},
+                    {{.over = "two", .under = "one"}}));
+  mcts::Settings uniform = settings_of(16);
+  uniform.uniform = true;
+  suite.add(case_of("uniform_vs_near", rollouts, 16,
+                    {together("uniform", jobs, uniform), together("near", jobs, settings_of(16))},
+                    {{.over = "uniform", .under = "near"}}));
   for (const std::uint32_t playouts : {16u, 1u}) {
     const mcts::Settings settings = settings_of(playouts);
     suite.add(case_of("traditional_vs_overflow", rollouts, playouts,
@@ -114,6 +145,7 @@ int main(int argc, char** argv) {
     rollouts = {2000, 500};
   }
   add_one_thread(suite, jobs, rollouts);
+  add_independent(suite, rollouts);
   add_processes(suite, jobs, rollouts);
   add_threads(suite, jobs, rollouts);
   return suite.run();

@@ -87,7 +87,8 @@ double search(dsfabric::Fabric& fabric, Calls calls, const mcts::Settings& setti
 
 double search_plainly(const mcts::Settings& settings, std::uint64_t rollouts) {
   const double begin = bench::now_ns();
-  PlainUct<Hex11> uct(Hex11(11), settings.playouts, settings.exploration, settings.seed);
+  PlainUct<Hex11> uct(Hex11(11), settings.playouts, mcts::exploration_of(settings, false),
+                      settings.seed);
   for (std::uint64_t i = 0; i < rollouts; ++i) uct.rollout();
   if (uct.nodes() < rollouts / 2) throw std::runtime_error("the plain search made no tree");
   return static_cast<double>(rollouts) * settings.playouts * 1e9 / (bench::now_ns() - begin);

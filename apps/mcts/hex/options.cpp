@@ -22,14 +22,21 @@ void add_search_options(CLI::App& app, SearchOptions& options) {
   app.add_option("--playouts", settings.playouts, "random playouts at each new leaf")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--exploration", settings.exploration, "the constant of UCB")
+  app.add_option("--exploration", settings.exploration,
+                 "the constant of UCB; without it 0 with RAVE, else 0.07")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--rave", settings.rave,
+                 "visits that playouts count at most in which a move was made later; 0: none")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--window", settings.window, "rollouts under way for each worker of process 0")
-      ->check(CLI::Range(1, 4096))
+  app.add_option("--window", settings.window,
+                 "rollouts under way for each worker; 0: few, by the number of playouts")
+      ->check(CLI::Range(0, 4096))
       ->capture_default_str();
+  app.add_flag("--uniform", settings.uniform,
+               "place nodes at random workers, not near their parents");
   app.add_option("--root-share", settings.root_share,
-                 "nodes for a worker of process 0, for each of another worker")
+                 "if uniform: nodes for a worker of process 0, for each of another worker")
       ->check(CLI::Range(0.01, 100.0))
       ->capture_default_str();
   app.add_option("--seed", settings.seed, "of all random choices")->capture_default_str();

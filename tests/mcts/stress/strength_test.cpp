@@ -54,7 +54,8 @@ TEST_CASE("the_tree_beats_flat_playouts_of_equal_time") {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   WARN("SKIPPED: a sanitizer slows the two down differently");
 #else
-  CHECK(hex::wilson(won_at_seven("seconds=0.003", "flat,seconds=0.003", 100), 100).low > 0.5);
+  // At 97 %, as measured, fewer than 85 come once in millions of runs.
+  CHECK(won_at_seven("seconds=0.005", "flat,seconds=0.005", 100) >= 85);
 #endif
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // No rollout is lost or doubled: counts add up over all processes, threads, modes and seeds.
+#include <array>
 #include <cmath>
 
 #include "mcts/support/job.hpp"
@@ -52,10 +53,13 @@ void audit_all_modes(const SearchJob& job, std::uint64_t rollouts) {
   INFO("seed " << seed << ", adversary " << job.adversary);
   CHECK(job.run<Hex11, Channel>([&](mcts::Searcher<Hex11, Channel>& searcher) {
     for (const bool always_call : {false, true}) {
+      // With one playout near its parent and without RAVE, with four the other way round.
       for (const std::uint32_t playouts : {1u, 4u}) {
         Settings settings = audited(seed + playouts);
         settings.playouts = playouts;
         settings.always_call = always_call;
+        settings.uniform = (playouts == 4) != always_call;
+        settings.rave = playouts == 4 ? 50 : 0;
         // Small boards end often, and let selections wait for each other's nodes.
         for (const std::size_t size : {2, 4, 11}) {
           search_and_audit(searcher, size, settings, rollouts);
@@ -101,6 +105,38 @@ TEST_CASE("counts_are_exact_by_overflow_aggregators") {
 TEST_CASE("counts_are_exact_by_rings_and_an_adversary") {
   audit_all_modes<mcts::TraditionalLink>({2, 1, support::test_seed() | 1}, 100);
   audit_all_modes<mcts::MessengerLink>({2, kRingThreads, support::test_seed() | 1}, 100);
+}
+
+TEST_CASE("counts_are_exact_with_rave_near_parents") {
+  for (const SearchJob& job :
+       {SearchJob{1, 1}, SearchJob{2, 1}, SearchJob{2, 2, support::test_seed() | 1}}) {
+    const std::uint64_t seed = support::test_seed();
+    INFO("seed " << seed << ", adversary " << job.adversary);
+    CHECK(job.run<Hex11>([&](HexSearcher& searcher) {
+      for (const std::size_t size : {2, 5, 11}) {
+        search_and_audit(searcher, size, audited(seed), job.adversary != 0 ? 150 : 1500);
+      }
+    }) == "");
+  }
+}
+
+TEST_CASE("nodes_near_their_parents_need_fewer_calls") {
+  const SearchJob job{2, 1};
+  CHECK(job.run<Hex11>([&](HexSearcher& searcher) {
+    std::array<mcts::Counters, 2> total;
+    for (const bool uniform : {false, true}) {
+      Settings settings = audited(1);
+      settings.uniform = uniform;
+      settings.rave = 0;
+      Limits limits;
+      limits.rollouts = 4000;
+      const Report report = searcher.think(Hex11(5), settings, limits);
+      require_exact(report);
+      total[uniform] = report.total;
+    }
+    require(total[0].calls < total[1].calls, "fewer calls");
+    require(total[0].calls > 200, "but the other process has a part of the tree");
+  }) == "");
 }
 
 TEST_CASE("selections_that_wait_for_a_node_go_on_when_it_is_there") {
@@ -163,22 +199,25 @@ TEST_CASE("one_thread_and_a_seed_repeat_a_search") {
   CHECK(job.run<Hex11>([&](HexSearcher& searcher) {
     Limits limits;
     limits.rollouts = 5000;
-    std::vector<Report> reports;
-    for (const std::uint64_t seed : {7, 7, 8}) {
-      Settings settings;
-      settings.seed = seed;
-      reports.push_back(searcher.think(Hex11(6), settings, limits));
-    }
-    const auto same = [](const Report& a, const Report& b) {
-      if (a.moves.size() != b.moves.size() || a.line != b.line) return false;
-      for (std::size_t i = 0; i < a.moves.size(); ++i) {
-        const auto &x = a.moves[i], &y = b.moves[i];
-        if (x.move != y.move || x.visits != y.visits || x.value != y.value) return false;
+    for (const float rave : {0.0F, 100.0F}) {
+      std::vector<Report> reports;
+      for (const std::uint64_t seed : {7, 7, 8}) {
+        Settings settings;
+        settings.seed = seed;
+        settings.rave = rave;
+        reports.push_back(searcher.think(Hex11(6), settings, limits));
       }
-      return true;
-    };
-    require(same(reports[0], reports[1]), "equal seeds, equal searches");
-    require(!same(reports[0], reports[2]), "another seed, another search");
+      const auto same = [](const Report& a, const Report& b) {
+        if (a.moves.size() != b.moves.size() || a.line != b.line) return false;
+        for (std::size_t i = 0; i < a.moves.size(); ++i) {
+          const auto &x = a.moves[i], &y = b.moves[i];
+          if (x.move != y.move || x.visits != y.visits || x.value != y.value) return false;
+        }
+        return true;
+      };
+      require(same(reports[0], reports[1]), "equal seeds, equal searches");
+      require(!same(reports[0], reports[2]), "another seed, another search");
+    }
   }) == "");
 }
 

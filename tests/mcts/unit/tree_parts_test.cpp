@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Links, blocks of children and the arena, one at a time and under threads.
+#include <array>
 #include <atomic>
 #include <memory>
 #include <set>
 #include <thread>
 
+#include "games/hex.hpp"
 #include "mcts/arena.hpp"
 #include "mcts/children.hpp"
 #include "mcts/link.hpp"
@@ -17,13 +19,13 @@ namespace {
 
 /// A block of children for moves 0 to `count` - 1.
 struct Block {
-  explicit Block(std::size_t count) {
+  explicit Block(std::size_t count, bool learns = false) {
     std::vector<Move> moves;
     for (std::size_t i = 0; i < count; ++i) moves.push_back(static_cast<Move>(i));
     memory.reset(static_cast<std::byte*>(
-        std::aligned_alloc(64, (Children::bytes_for(count) + 63) / 64 * 64)));
+        std::aligned_alloc(64, (Children::bytes_for(count, learns) + 63) / 64 * 64)));
     Random random(5);
-    children = Children::make(memory.get(), moves, random);
+    children = Children::make(memory.get(), moves, learns, random);
   }
   struct Free {
     void operator()(std::byte* bytes) const { std::free(bytes); }
@@ -31,7 +33,11 @@ struct Block {
   std::unique_ptr<std::byte, Free> memory;
   Children* children;
 };
-constexpr float kFull = 2;
+/// One playout a visit, 2 points for a win.
+Policy policy_of(float exploration, float rave = 0) {
+  return {.exploration = exploration, .rave_playouts = rave, .rave = rave};
+}
+const Policy kPlain = policy_of(0);
 
 }  // namespace
 
@@ -51,27 +57,28 @@ TEST_CASE("children_come_in_random_order_each_once") {
   std::set<Move> seen;
   bool in_order = true;
   for (std::uint32_t i = 0; i < 50; ++i) {
-    CHECK(block.children->take_next() == i);
+    const auto [child, visits] = block.children->select(kPlain, i + 1);
+    CHECK(child == i);
+    CHECK(visits == 1);
     seen.insert(block.children->move(i));
     in_order = in_order && block.children->move(i) == i;
   }
   CHECK(seen.size() == 50);
   CHECK_FALSE(in_order);
-  CHECK(block.children->take_next() == 50);
-  CHECK(block.children->take_next() == 50);
+  CHECK(block.children->select(kPlain, 51).visits == 2);
 }
 
 TEST_CASE("best_child_has_the_highest_bound") {
   Block block(7);
   Children& children = *block.children;
   for (std::uint32_t i = 0; i < 7; ++i) {
-    for (std::uint32_t visit = 0; visit < 10; ++visit) children.visit(i, kFull);
-    children.settle(i, i == 5 ? 15 : 10, Proof::kNone, kFull);
+    for (std::uint32_t visit = 0; visit < 10; ++visit) children.visit(i, kPlain);
+    children.settle(i, i == 5 ? 15 : 10, Proof::kNone, kPlain);
   }
-  CHECK(children.best(0.5F, 70) == 5);
+  CHECK(children.best(policy_of(0.5F), 70) == 5);
   // Visits without points lower it: the virtual loss.
-  for (int i = 0; i < 20; ++i) children.visit(5, kFull);
-  CHECK(children.best(0.1F, 90) != 5);
+  for (int i = 0; i < 20; ++i) children.visit(5, kPlain);
+  CHECK(children.best(policy_of(0.1F), 90) != 5);
   CHECK(children.tally(5).visits == 30);
   CHECK(children.tally(5).points == 15);
 }
@@ -81,32 +88,84 @@ TEST_CASE("a_child_of_few_visits_is_explored") {
   Children& children = *block.children;
   for (std::uint32_t i = 0; i < 3; ++i) {
     const int visits = i == 1 ? 1 : 1000;
-    for (int visit = 0; visit < visits; ++visit) children.visit(i, kFull);
-    children.settle(i, static_cast<std::uint32_t>(visits), Proof::kNone, kFull);
+    for (int visit = 0; visit < visits; ++visit) children.visit(i, kPlain);
+    children.settle(i, static_cast<std::uint32_t>(visits), Proof::kNone, kPlain);
   }
-  CHECK(children.best(1, 2001) == 1);
-  CHECK(children.best(0, 2001) == 0);
+  CHECK(children.best(policy_of(1), 2001) == 1);
+  CHECK(children.best(policy_of(0), 2001) == 0);
+}
+
+TEST_CASE("a_block_that_learns_prefers_moves_that_won_when_made_later") {
+  Block block(8, true);
+  Children& children = *block.children;
+  std::array<std::uint64_t, 8> made;
+  for (std::uint32_t move = 0; move < 8; ++move) {
+    made[move] = Made{10, children.move(5) == move ? 9u : 4u}.bits();
+  }
+  children.learn(made, 0);
+  CHECK(children.made_of(5).times == 10);
+  CHECK(children.made_of(5).wins == 9);
+  CHECK(children.made_of(0).times == 0);  // the one that was chosen: its visit counts instead
+  const Policy policy = policy_of(0, 20);
+  CHECK(children.best(policy, 1) == 5);
+  CHECK(children.select(policy, 1).visits == 1);
+  CHECK(children.made_of(5).times == 11);
+  // Its own visits weigh more than what was learned, in the end.
+  for (int i = 0; i < 200; ++i) {
+    children.visit(5, policy);
+    children.settle(5, i % 4 == 0 ? 2 : 0, Proof::kNone, policy);
+  }
+  CHECK(children.best(policy, 201) != 5);
+  CHECK(children.tally(5).visits == 201);
+  CHECK(children.tally(5).points == 100);
+}
+
+TEST_CASE("owners_tell_for_both_players_how_moves_fared") {
+  Owners<games::Hex11> owners;
+  mcts::MoveSet<games::Hex11> first{};
+  first[0] = 1;
+  first[1] = std::uint64_t{1} << 36;  // move 100
+  owners.add(first, true);
+  first[0] = 3;
+  owners.add(first, false);
+  const auto check = [&](int player, Move move, std::uint32_t times, std::uint32_t wins) {
+    INFO("player " << player << ", move " << move);
+    CHECK(owners.made(player, move).times == times);
+    CHECK(owners.made(player, move).wins == wins);
+    const MadeTable<games::Hex11> table(owners, player);
+    CHECK(table[move] == Made{times, wins}.bits());
+  };
+  check(0, 0, 2, 1);
+  check(0, 1, 1, 0);
+  check(0, 2, 0, 0);
+  check(0, 100, 2, 1);
+  check(1, 0, 0, 0);
+  check(1, 1, 1, 0);
+  check(1, 2, 2, 1);
+  // More than fits is left out.
+  for (std::uint32_t i = 0; i < 2 * Owners<games::Hex11>::kMost; ++i) owners.add(first, true);
+  CHECK(owners.made(0, 0).times == Owners<games::Hex11>::kMost);
 }
 
 TEST_CASE("proofs_decide_and_are_told_once") {
   Block block(3);
   Children& children = *block.children;
-  for (std::uint32_t i = 0; i < 3; ++i) children.visit(i, kFull);
-  CHECK_FALSE(children.settle(0, 2, Proof::kLoss, kFull));
-  CHECK_FALSE(children.settle(0, 0, Proof::kLoss, kFull));  // the same child again
+  for (std::uint32_t i = 0; i < 3; ++i) children.visit(i, kPlain);
+  CHECK_FALSE(children.settle(0, 2, Proof::kLoss, kPlain));
+  CHECK_FALSE(children.settle(0, 0, Proof::kLoss, kPlain));  // the same child again
   CHECK(children.tally(0).proof == Proof::kLoss);
-  CHECK(children.best(10, 3) != 0);
-  CHECK_FALSE(children.settle(1, 0, Proof::kLoss, kFull));
-  CHECK(children.best(0, 3) == 2);
-  CHECK(children.settle(2, 0, Proof::kLoss, kFull));
-  CHECK_FALSE(children.settle(2, 0, Proof::kLoss, kFull));
+  CHECK(children.best(policy_of(10), 3) != 0);
+  CHECK_FALSE(children.settle(1, 0, Proof::kLoss, kPlain));
+  CHECK(children.best(policy_of(0), 3) == 2);
+  CHECK(children.settle(2, 0, Proof::kLoss, kPlain));
+  CHECK_FALSE(children.settle(2, 0, Proof::kLoss, kPlain));
   CHECK(children.tally(0).points == 2);
   Block other(2);
-  other.children->visit(0, kFull);
-  other.children->visit(1, kFull);
-  other.children->settle(0, 2, Proof::kNone, kFull);
-  CHECK_FALSE(other.children->settle(1, 0, Proof::kWin, kFull));
-  CHECK(other.children->best(0, 2) == 1);
+  other.children->visit(0, kPlain);
+  other.children->visit(1, kPlain);
+  other.children->settle(0, 2, Proof::kNone, kPlain);
+  CHECK_FALSE(other.children->settle(1, 0, Proof::kWin, kPlain));
+  CHECK(other.children->best(policy_of(0), 2) == 1);
 }
 
 TEST_CASE("deferred_selections_are_handed_over_exactly_once") {
@@ -138,8 +197,8 @@ TEST_CASE("tallies_of_many_threads_add_up") {
   for (int t = 0; t < 4; ++t) {
     threads.start([&] {
       for (std::uint32_t i = 0; i < 4000; ++i) {
-        block.children->visit(i % 4, kFull);
-        block.children->settle(i % 4, i % 3, Proof::kNone, kFull);
+        block.children->visit(i % 4, kPlain);
+        block.children->settle(i % 4, i % 3, Proof::kNone, kPlain);
       }
     });
   }

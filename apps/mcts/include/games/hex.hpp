@@ -98,14 +98,22 @@ class BasicHex {
   }
 
   mcts::Outcome playout(mcts::Random& random) const noexcept {
-    return mcts::win_of(kernel().fill(stones_[0], stones_[1], player_, random));
+    Cells first = stones_[0];
+    return mcts::win_of(kernel().fill(first, stones_[1], player_, random));
+  }
+  /// The same, and who had which cell at its end.
+  mcts::Outcome playout(mcts::Random& random, mcts::MoveSet<BasicHex>& first) const noexcept {
+    Cells stones = stones_[0];
+    const mcts::Outcome outcome = mcts::win_of(kernel().fill(stones, stones_[1], player_, random));
+    std::copy(stones.words.begin(), stones.words.end(), first.begin());
+    return outcome;
   }
 
  private:
   /// The functions of one board size.
   struct Kernel {
     bool (*joined)(const Cells& stones, int player) noexcept;
-    int (*fill)(const Cells& first, const Cells& second, int player, mcts::Random&) noexcept;
+    int (*fill)(Cells& first, const Cells& second, int player, mcts::Random&) noexcept;
   };
   template <std::size_t kSize>
   static typename HexKernel<kSize>::Cells narrow(const Cells& cells) noexcept {
@@ -118,12 +126,13 @@ class BasicHex {
     return HexKernel<kSize>::joined(narrow<kSize>(stones), player);
   }
   template <std::size_t kSize>
-  static int fill(const Cells& first, const Cells& second, int player,
-                  mcts::Random& random) noexcept {
+  static int fill(Cells& first, const Cells& second, int player, mcts::Random& random) noexcept {
     using K = HexKernel<kSize>;
-    const auto mine = narrow<kSize>(first);
-    return K::winner_of_random_fill(mine, K::kBoard & ~(mine | narrow<kSize>(second)), player,
-                                    random);
+    auto mine = narrow<kSize>(first);
+    const auto empty = K::kBoard & ~(mine | narrow<kSize>(second));
+    const int winner = K::winner_of_random_fill(mine, empty, player, random);
+    std::copy(mine.words.begin(), mine.words.end(), first.words.begin());
+    return winner;
   }
   template <std::size_t kOther>
   friend class BasicHex;
@@ -159,5 +168,6 @@ using Hex11 = BasicHex<11>;
 using Hex19 = BasicHex<kMaxHexSize>;
 static_assert(mcts::Game<Hex11> && mcts::HasPlayout<Hex11> && sizeof(Hex11) == 40);
 static_assert(mcts::Game<Hex19> && sizeof(Hex19) == 104);
+static_assert(mcts::HasOwners<Hex11> && mcts::HasOwners<Hex19>);
 
 }  // namespace games

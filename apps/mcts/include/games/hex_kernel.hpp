@@ -43,9 +43,9 @@ struct HexKernel {
   }
 
   /// Fills the `empty` cells at random, as if both moved in turn from here, `player` first, and
-  /// tells who wins. `first` are the stones of player 0. Every split of the cells is equally
-  /// likely.
-  static int winner_of_random_fill(Cells first, const Cells& empty, int player,
+  /// tells who wins. `first` are the stones of player 0, then and now. Every split of the cells is
+  /// equally likely.
+  static int winner_of_random_fill(Cells& first, const Cells& empty, int player,
                                    mcts::Random& random) noexcept {
     const int free = empty.count();
     const int wanted = player == 0 ? (free + 1) / 2 : free / 2;

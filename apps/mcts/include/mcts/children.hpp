@@ -2,6 +2,7 @@
 // All that a node knows of its children, in one block: scores, counts, links, moves.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -15,6 +16,8 @@
 
 #include "mcts/game.hpp"
 #include "mcts/link.hpp"
+#include "mcts/owners.hpp"
+#include "mcts/policy.hpp"
 
 namespace mcts {
 
@@ -31,22 +34,30 @@ struct Tally {
 
 /// Lies in memory of its own, with the arrays behind it:
 ///
-///   Children | scores (8 bytes a child) | counts and link (16) | move (2)
+///   Children | scores (8 bytes a child) | counts and link (16) | made (8, if it learns) | move (2)
 ///
 /// Shared by the threads of a process, without locks. Counts are exact; scores are what selection
 /// compares, derived from the counts, and may for a moment be older than them. Counts and scores
 /// are relaxed: they order nothing. Any thread, wait-free, except the constructor.
+///
+/// A block that learns also sums up for each move how playouts fared in which it was made at any
+/// time (Policy::blend); its children are created best first. One that does not creates them in
+/// random order, all of them before any is visited again. These sums are only estimates: an
+/// addition may be lost when two threads make it at once.
 class Children {
  public:
-  static constexpr std::size_t bytes_for(std::size_t count) noexcept {
-    return sizeof(Children) + count * (sizeof(Score) + sizeof(Child) + sizeof(Move));
+  static constexpr std::size_t bytes_for(std::size_t count, bool learns) noexcept {
+    return sizeof(Children) +
+           count * (sizeof(Score) + sizeof(Child) + sizeof(Move) + (learns ? sizeof(MadeSum) : 0));
   }
-  /// Moves in random order, which is the order in which children are created.
-  static Children* make(void* memory, std::span<const Move> moves, Random& random) noexcept {
-    Children* const block = new (memory) Children(static_cast<std::uint32_t>(moves.size()));
+  /// Moves in random order, which decides between equals.
+  static Children* make(void* memory, std::span<const Move> moves, bool learns,
+                        Random& random) noexcept {
+    Children* const block = new (memory) Children(static_cast<std::uint32_t>(moves.size()), learns);
     for (std::uint32_t i = 0; i < moves.size(); ++i) {
       new (block->scores() + i) Score(0);
       new (block->children() + i) Child;
+      if (learns) new (block->made() + i) MadeSum(0);
       const std::uint32_t j = random.below(i + 1);
       Move* const into = block->move_array();
       new (into + i) Move(into[j]);
@@ -56,51 +67,50 @@ class Children {
   }
 
   std::uint32_t count() const noexcept { return count_; }
+  bool learns() const noexcept { return learns_ != 0; }
   Move move(std::uint32_t i) const noexcept { return move_array()[i]; }
 
-  /// The next child that nobody has created, or count() when all are taken.
-  std::uint32_t take_next() noexcept {
-    if (next_.load(std::memory_order_relaxed) >= count_) return count_;
-    const std::uint32_t taken = next_.fetch_add(1, std::memory_order_relaxed);
-    return taken < count_ ? taken : count_;
+  struct Selected {
+    std::uint32_t child;
+    /// Of the child, this one included: the one that gets 1 creates it.
+    std::uint32_t visits;
+  };
+  /// A selection passes through a node with `visits` visits, this one included.
+  Selected select(const Policy& policy, std::uint32_t visits) noexcept {
+    const std::uint32_t untried = learns() ? count_ : take_next();
+    const std::uint32_t i = untried < count_ ? untried : best(policy, visits);
+    return {i, visit(i, policy)};
   }
-  /// The child with the highest upper confidence bound, at a node with `visits` visits.
-  std::uint32_t best(float exploration, std::uint32_t visits) const noexcept {
-    const float factor = exploration * std::sqrt(std::log(static_cast<float>(visits) + 1.0F));
-    const Score* const all = scores();
-    // Several chains of comparisons, since each depends on the one before.
-    constexpr std::uint32_t kChains = 4;
-    std::array<float, kChains> high;
-    std::array<std::uint32_t, kChains> at{0, 0, 0, 0};
-    high.fill(-std::numeric_limits<float>::infinity());
-    std::uint32_t i = 0;
-    for (; i + kChains <= count_; i += kChains) {
-      for (std::uint32_t chain = 0; chain < kChains; ++chain) {
-        const float bound = upper(all[i + chain], factor);
-        at[chain] = bound > high[chain] ? i + chain : at[chain];
-        high[chain] = bound > high[chain] ? bound : high[chain];
-      }
+  /// The child with the highest upper confidence bound.
+  std::uint32_t best(const Policy& policy, std::uint32_t visits) const noexcept {
+    const float factor = policy.factor(visits);
+    if (!learns()) {
+      return highest([&](std::uint32_t i) {
+        const Parts parts = parts_of(i);
+        return parts[0] + factor * parts[1];
+      });
     }
-    for (; i < count_; ++i) {
-      const float bound = upper(all[i], factor);
-      if (bound > high[0]) high[0] = bound, at[0] = i;
-    }
-    for (std::uint32_t chain = 1; chain < kChains; ++chain) {
-      if (high[chain] > high[0]) high[0] = high[chain], at[0] = at[chain];
-    }
-    return at[0];
+    const auto blend = [&](std::uint32_t i) {
+      const auto [wins, visits_of_child] = parts_of(i);
+      const Made sum = made_of(i);
+      return policy.blend(wins, visits_of_child, signed_float(sum.wins), signed_float(sum.times));
+    };
+    if (factor == 0) return highest(blend);
+    return highest(
+        [&](std::uint32_t i) { return blend(i) + factor / std::sqrt(parts_of(i)[1] + 1.0F); });
   }
 
   /// A selection passes to child `i`. Returns its visits, this one included.
-  std::uint32_t visit(std::uint32_t i, float points_a_visit) noexcept {
+  std::uint32_t visit(std::uint32_t i, const Policy& policy) noexcept {
     Child& child = children()[i];
     const std::uint64_t now = child.tally.fetch_add(kVisit, std::memory_order_relaxed) + kVisit;
-    rescore(i, now, points_a_visit);
+    rescore(i, now, policy);
+    if (learns()) add_made(i, Made{policy.playouts, 0}.bits());
     return visits_of(now);
   }
   /// Points come back from child `i`, perhaps with a proof. True when this proves that all
   /// children are lost; then, once only.
-  bool settle(std::uint32_t i, std::uint32_t points, Proof proof, float points_a_visit) noexcept {
+  bool settle(std::uint32_t i, std::uint32_t points, Proof proof, const Policy& policy) noexcept {
     Child& child = children()[i];
     std::uint64_t now = child.tally.fetch_add(points, std::memory_order_relaxed) + points;
     bool all_lost = false;
@@ -112,8 +122,17 @@ class Children {
         all_lost = lost_.fetch_add(1, std::memory_order_relaxed) + 1 == count_;
       }
     }
-    rescore(i, now, points_a_visit);
+    rescore(i, now, policy);
+    if (learns()) add_made(i, Made{0, points / 2}.bits());
     return all_lost;
+  }
+  /// What playouts below child `chosen` tell of the moves of all others, by the table of who moves
+  /// here.
+  template <class Table>
+  void learn(const Table& made, std::uint32_t chosen) noexcept {
+    const Move* const moves = move_array();
+    for (std::uint32_t i = 0; i < chosen; ++i) add_made(i, made[moves[i]]);
+    for (std::uint32_t i = chosen + 1; i < count_; ++i) add_made(i, made[moves[i]]);
   }
   Tally tally(std::uint32_t i) const noexcept {
     const std::uint64_t now = children()[i].tally.load(std::memory_order_relaxed);
@@ -121,6 +140,10 @@ class Children {
             (now & kWon) != 0    ? Proof::kWin
             : (now & kLost) != 0 ? Proof::kLoss
                                  : Proof::kNone};
+  }
+  /// Of a block that learns.
+  Made made_of(std::uint32_t i) const noexcept {
+    return Made::of(made()[i].load(std::memory_order_relaxed));
   }
 
   /// Where child `i` is. Acquire: what its creator wrote there is visible, by release of resolve().
@@ -145,36 +168,79 @@ class Children {
   }
 
  private:
-  /// Mean and 1 / sqrt(visits), two floats.
+  /// Two floats. Mean and 1 / sqrt(visits); in a block that learns, wins and visits.
   using Score = std::atomic<std::uint64_t>;
+  using Parts = std::array<float, 2>;
   struct Child {
     std::atomic<std::uint64_t> tally{0};  // won | lost | visits, 30 bits | points, 32 bits
     std::atomic<std::uint64_t> link{Link::pending().bits()};
   };
+  /// Made::bits().
+  using MadeSum = std::atomic<std::uint64_t>;
   static constexpr std::uint64_t kVisit = std::uint64_t{1} << 32;
   static constexpr std::uint64_t kWon = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kLost = std::uint64_t{1} << 62;
+  static constexpr float kSure = 1e9F;
 
-  explicit Children(std::uint32_t count) noexcept : count_(count) {}
+  Children(std::uint32_t count, bool learns) noexcept : count_(count), learns_(learns ? 1 : 0) {}
 
+  /// The next child that nobody has created, or count() when all are taken.
+  std::uint32_t take_next() noexcept {
+    if (next_.load(std::memory_order_relaxed) >= count_) return count_;
+    const std::uint32_t taken = next_.fetch_add(1, std::memory_order_relaxed);
+    return taken < count_ ? taken : count_;
+  }
+  template <class Bound>
+  std::uint32_t highest(Bound&& bound) const noexcept {
+    // Several chains of comparisons, since each depends on the one before.
+    constexpr std::uint32_t kChains = 4;
+    std::array<float, kChains> high;
+    std::array<std::uint32_t, kChains> at{0, 0, 0, 0};
+    high.fill(-std::numeric_limits<float>::infinity());
+    std::uint32_t i = 0;
+    for (; i + kChains <= count_; i += kChains) {
+      for (std::uint32_t chain = 0; chain < kChains; ++chain) {
+        const float each = bound(i + chain);
+        at[chain] = each > high[chain] ? i + chain : at[chain];
+        high[chain] = each > high[chain] ? each : high[chain];
+      }
+    }
+    for (; i < count_; ++i) {
+      const float each = bound(i);
+      if (each > high[0]) high[0] = each, at[0] = i;
+    }
+    for (std::uint32_t chain = 1; chain < kChains; ++chain) {
+      if (high[chain] > high[0]) high[0] = high[chain], at[0] = at[chain];
+    }
+    return at[0];
+  }
+
+  /// Faster than from unsigned, and no sum reaches 2^31.
+  static float signed_float(std::uint32_t value) noexcept {
+    return static_cast<float>(static_cast<std::int32_t>(value));
+  }
   static std::uint32_t visits_of(std::uint64_t tally) noexcept {
     return static_cast<std::uint32_t>(tally >> 32) & 0x3fffffff;
   }
-  static float upper(const Score& score, float factor) noexcept {
-    const auto parts = std::bit_cast<std::array<float, 2>>(score.load(std::memory_order_relaxed));
-    return parts[0] + factor * parts[1];
+  Parts parts_of(std::uint32_t i) const noexcept {
+    return std::bit_cast<Parts>(scores()[i].load(std::memory_order_relaxed));
   }
-  void rescore(std::uint32_t i, std::uint64_t tally, float points_a_visit) noexcept {
-    const float inverse = 1.0F / static_cast<float>(visits_of(tally));
-    std::array<float, 2> parts{
-        static_cast<float>(static_cast<std::uint32_t>(tally)) * inverse / points_a_visit,
-        std::sqrt(inverse)};
+  void rescore(std::uint32_t i, std::uint64_t tally, const Policy& policy) noexcept {
+    const auto visits = static_cast<float>(visits_of(tally));
+    const float wins =
+        static_cast<float>(static_cast<std::uint32_t>(tally)) / policy.points_a_visit;
+    const float inverse = 1.0F / visits;
+    Parts parts = learns() ? Parts{wins, visits} : Parts{wins * inverse, std::sqrt(inverse)};
     if ((tally & (kWon | kLost)) != 0) [[unlikely]] {
       parts = {(tally & kWon) != 0 ? kSure : -kSure, 0};
     }
     scores()[i].store(std::bit_cast<std::uint64_t>(parts), std::memory_order_relaxed);
   }
-  static constexpr float kSure = 1e6F;
+  void add_made(std::uint32_t i, std::uint64_t more) noexcept {
+    MadeSum& sum = made()[i];
+    // Not one operation: see the class.
+    sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
 
   Score* scores() noexcept { return reinterpret_cast<Score*>(this + 1); }
   const Score* scores() const noexcept { return reinterpret_cast<const Score*>(this + 1); }
@@ -182,15 +248,19 @@ class Children {
   const Child* children() const noexcept {
     return reinterpret_cast<const Child*>(scores() + count_);
   }
-  Move* move_array() noexcept { return reinterpret_cast<Move*>(children() + count_); }
+  MadeSum* made() noexcept { return reinterpret_cast<MadeSum*>(children() + count_); }
+  const MadeSum* made() const noexcept {
+    return reinterpret_cast<const MadeSum*>(children() + count_);
+  }
+  Move* move_array() noexcept { return reinterpret_cast<Move*>(made() + (learns() ? count_ : 0)); }
   const Move* move_array() const noexcept {
-    return reinterpret_cast<const Move*>(children() + count_);
+    return reinterpret_cast<const Move*>(made() + (learns() ? count_ : 0));
   }
 
   std::atomic<std::uint32_t> next_{0};
   std::atomic<std::uint32_t> lost_{0};
   std::uint32_t count_;
-  std::uint32_t unused_ = 0;
+  std::uint32_t learns_;
 };
 
 }  // namespace mcts

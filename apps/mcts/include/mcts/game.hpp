@@ -52,6 +52,20 @@ concept HasPlayout = requires(const G& position, Random& random) {
   { position.playout(random) } -> std::same_as<Outcome>;
 };
 
+/// A set of moves, as bits.
+template <class G>
+using MoveSet = std::array<std::uint64_t, (G::kMaxMoves + 63) / 64>;
+
+/// A game in whose playouts each open move is made exactly once, by one side or the other (a board
+/// is filled), may tell which of them player 0 made; those of earlier turns, and moves that do not
+/// exist any more, may be in the set or not. All moves are then below kMaxMoves. The search learns
+/// from it what a move is worth wherever it is made (see Owners). Settings::rave has no effect on
+/// other games.
+template <class G>
+concept HasOwners = requires(const G& position, Random& random, MoveSet<G>& first) {
+  { position.playout(random, first) } -> std::same_as<Outcome>;
+};
+
 /// Moves at random until the game is over.
 template <Game G>
 Outcome play_at_random(G position, Random& random) {

@@ -2,6 +2,7 @@
 // What can be chosen for a search: how it explores, how it is spread, when it ends.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,15 +15,22 @@ namespace mcts {
 struct Settings {
   /// Random playouts at each new leaf (16 in Seriema 5.3.2).
   std::uint32_t playouts = 16;
-  /// The constant of UCB: exploration * sqrt(ln(visits of the node) / visits of the child).
-  float exploration = 0.07F;
-  /// Rollouts that each worker of the root's process may have under way at once. More keep other
-  /// processes busy, and make the search choose with older news.
-  std::uint32_t window = 32;
+  /// The constant of UCB: exploration * sqrt(ln(visits of the node) / visits of the child). Below
+  /// 0: what has won most games, see exploration_of().
+  float exploration = -1;
+  /// How many visits the playouts count at most in which a child's move was made at another time
+  /// (RAVE), when the game tells (HasOwners); 0: they do not count. See Policy::blend.
+  float rave = 100;
+  /// Rollouts under way for each worker of the job. More keep other processes busy, and make the
+  /// search choose with older news. 0: as few as have kept two processes busy, see window_of().
+  std::uint32_t window = 0;
   /// Processes that take part, from process 0 on; 0: all of them.
   std::uint32_t processes = 0;
-  /// Nodes that a worker of the root's process gets, for each that another worker gets. 1 places
-  /// them uniformly; below 1 it makes up for the work at the root.
+  /// Places new nodes at random workers, as Seriema does; otherwise near their parents, as long as
+  /// work is spread evenly. See Placement.
+  bool uniform = false;
+  /// With `uniform`, nodes that a worker of the root's process gets for each that another worker
+  /// gets; below 1 it makes up for the work at the root.
   float root_share = 0.8F;
   /// Makes every step from node to node a call, even between threads of one process.
   bool always_call = false;
@@ -32,6 +40,18 @@ struct Settings {
   bool audit = false;
   std::uint64_t seed = 1;
 };
+
+/// The constant of UCB of a search; `learns`: with RAVE, which explores by itself.
+constexpr float exploration_of(const Settings& settings, bool learns) noexcept {
+  if (settings.exploration >= 0) return settings.exploration;
+  return learns ? 0 : 0.07F;
+}
+/// The window of a search.
+constexpr std::uint32_t window_of(const Settings& settings) noexcept {
+  if (settings.window != 0) return settings.window;
+  // Short simulations need more of them in a batch, to make up for each look at what has arrived.
+  return std::clamp(256 / std::max(settings.playouts, 1u), 16u, 128u);
+}
 
 /// When a search ends: whichever comes first.
 struct Limits {

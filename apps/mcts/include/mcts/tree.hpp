@@ -81,16 +81,16 @@ class Tree {
     return memory == nullptr ? nullptr : new (memory) Node<G>(position, parent, owner, outcome);
   }
   /// The node's children, made now if nobody has; nullptr at the limit.
-  Children* children_of(Node<G>& node, Slab& slab, Random& random) noexcept {
+  Children* children_of(Node<G>& node, Slab& slab, bool learns, Random& random) noexcept {
     Children* there = node.children.load(std::memory_order_acquire);
     if (there != nullptr) return there;
     std::array<Move, G::kMaxMoves> moves;
     const std::size_t count = node.position.moves(moves);
-    const std::size_t bytes = Children::bytes_for(count);
-    static_assert(Children::bytes_for(G::kMaxMoves) <= Arena::kSlab);
+    const std::size_t bytes = Children::bytes_for(count, learns);
+    static_assert(Children::bytes_for(G::kMaxMoves, true) <= Arena::kSlab);
     void* const memory = slab.take(bytes);
     if (memory == nullptr) return nullptr;
-    Children* const made = Children::make(memory, std::span(moves).first(count), random);
+    Children* const made = Children::make(memory, std::span(moves).first(count), learns, random);
     // Release: others acquire `children`. Acquire on failure: another thread's block.
     if (node.children.compare_exchange_strong(there, made, std::memory_order_acq_rel)) return made;
     slab.undo(bytes);

@@ -48,10 +48,10 @@ class Worker {
     std::uint32_t workers = 0;
     for (std::uint16_t p = 0; p < processes; ++p) workers += fabric.info({p}).threads;
     const std::uint32_t root_threads = fabric.info({0}).threads;
-    window_ = std::max(settings.window, 1u);
+    most_ = std::uint64_t{window_of(settings)} * workers;
     if (self_.id().index == 0) shared_.tree.reset();
     self_.barrier();
-    walker_.begin(settings, workers, root_threads, window_ * root_threads);
+    walker_.begin(settings, workers, root_threads, static_cast<std::uint32_t>(most_));
     if (is_root() && !walker_.plant(position)) {
       throw dtutils::Error("search", "no memory for the root", "raise the limit (--memory)");
     }
@@ -195,8 +195,11 @@ class Worker {
 
   bool start_some() noexcept {
     std::uint32_t started = 0;
+    if (shared_.threads() > 1) {
+      others_ = shared_.under_way() - (this->started() - finished());
+    }
     while (started < burst() && may_start()) {
-      walker_.start();
+      walker_.start(under_way_ < most_ / 2);
       --tickets_;
       ++started;
       publish();
@@ -217,11 +220,8 @@ class Worker {
       tickets_ = 0;
       return may_start();
     }
-    // What this thread sees of the others may be old: then it is looked up again.
-    const std::uint64_t most = std::uint64_t{window_} * shared_.threads();
-    if (started() + others_ - finished() < most) return true;
-    others_ = shared_.under_way() - (started() - finished());
-    return started() + others_ - finished() < most;
+    under_way_ = started() - finished() + others_;
+    return under_way_ < most_;
   }
   std::uint64_t started() const noexcept { return walker_.counters().started - before_.started; }
   std::uint64_t finished() const noexcept { return walker_.counters().finished - before_.finished; }
@@ -269,9 +269,12 @@ class Worker {
   dsfabric::SameObject<Worker> peers_;
   Pace& pace_;
   Settings settings_;
-  std::uint32_t window_ = 1;
-  std::uint64_t tickets_ = 0;
+  /// Rollouts that may be under way in the whole job, those that were when one was started last,
+  /// and those of them that other workers of this process have started.
+  std::uint64_t most_ = 1;
+  std::uint64_t under_way_ = 0;
   std::uint64_t others_ = 0;
+  std::uint64_t tickets_ = 0;
   Counters before_;
   std::uint64_t audited_ = 0;
   std::uint64_t wrong_ = 0;

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// How selection weighs what is known of a child.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "mcts/settings.hpp"
+
+namespace mcts {
+
+/// The constants of one search, ready for use. Plain values, any thread.
+struct Policy {
+  float exploration = 0;
+  /// Settings::rave in playouts rather than rollouts.
+  float rave_playouts = 0;
+  float rave = 0;
+  /// Points of a visit that wins everything.
+  float points_a_visit = 2;
+  std::uint32_t playouts = 1;
+
+  static Policy of(const Settings& settings, bool learns) noexcept {
+    const auto playouts = static_cast<float>(settings.playouts);
+    return {exploration_of(settings, learns), settings.rave * playouts, settings.rave, 2 * playouts,
+            settings.playouts};
+  }
+  /// The factor of exploration at a node with `visits` visits.
+  float factor(std::uint32_t visits) const noexcept {
+    return exploration * std::sqrt(std::log(static_cast<float>(visits) + 1.0F));
+  }
+  /// The share of wins of a child, from its own visits and from the playouts in which its move was
+  /// made somewhere (`made`, and won, `made_wins`). The latter count as made * rave / (made + rave)
+  /// visits, so `rave` at most: many before a child has visits of its own, few beside many of its
+  /// own. Without any news a child is worth a half. Source: Gelly and Silver, "Monte-Carlo tree
+  /// search and rapid action value estimation in computer Go"; the weight is that of Pachi.
+  float blend(float wins, float visits, float made_wins, float made) const noexcept {
+    constexpr float kPrior = 0.02F;
+    const float scale = made + rave_playouts;
+    return ((wins + kPrior / 2) * scale + made_wins * rave) /
+           ((visits + kPrior) * scale + made * rave);
+  }
+};
+
+}  // namespace mcts
