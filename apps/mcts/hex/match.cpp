@@ -56,6 +56,7 @@ void configure(Contender& contender, const std::string& text) {
       {"window", [&](double n) { settings.window = static_cast<std::uint32_t>(n); }},
       {"exploration", [&](double n) { settings.exploration = static_cast<float>(n); }},
       {"rave", [&](double n) { settings.rave = static_cast<float>(n); }},
+      {"virtual_loss", [&](double n) { settings.virtual_loss = static_cast<float>(n); }},
       {"uniform", [&](double n) { settings.uniform = n != 0; }},
       {"root_share", [&](double n) { settings.root_share = static_cast<float>(n); }},
       {"rollouts", [&](double n) { contender.limits.rollouts = static_cast<std::uint64_t>(n); }},

@@ -29,6 +29,10 @@ void add_search_options(CLI::App& app, SearchOptions& options) {
                  "visits that playouts count at most in which a move was made later; 0: none")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_option("--virtual-loss", settings.virtual_loss,
+                 "share of a rollout under way that counts as lost, with RAVE")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   app.add_option("--window", settings.window,
                  "rollouts under way for each worker; 0: few, by the number of playouts")
       ->check(CLI::Range(0, 4096))

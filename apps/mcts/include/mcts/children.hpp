@@ -105,7 +105,7 @@ class Children {
     Child& child = children()[i];
     const std::uint64_t now = child.tally.fetch_add(kVisit, std::memory_order_relaxed) + kVisit;
     rescore(i, now, policy);
-    if (learns()) add_made(i, Made{policy.playouts, 0}.bits());
+    if (learns()) add_made(i, Made{policy.made_at_once, 0}.bits());
     return visits_of(now);
   }
   /// Points come back from child `i`, perhaps with a proof. True when this proves that all
@@ -123,7 +123,7 @@ class Children {
       }
     }
     rescore(i, now, policy);
-    if (learns()) add_made(i, Made{0, points / 2}.bits());
+    if (learns()) add_made(i, Made{policy.made_later, points / 2}.bits());
     return all_lost;
   }
   /// What playouts below child `chosen` tell of the moves of all others, by the table of who moves

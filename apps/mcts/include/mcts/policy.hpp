@@ -17,12 +17,19 @@ struct Policy {
   float rave = 0;
   /// Points of a visit that wins everything.
   float points_a_visit = 2;
-  std::uint32_t playouts = 1;
+  /// What a selection counts as made at once, and what its result adds to that.
+  std::uint32_t made_at_once = 1;
+  std::uint32_t made_later = 0;
 
   static Policy of(const Settings& settings, bool learns) noexcept {
     const auto playouts = static_cast<float>(settings.playouts);
-    return {exploration_of(settings, learns), settings.rave * playouts, settings.rave, 2 * playouts,
-            settings.playouts};
+    const auto at_once = static_cast<std::uint32_t>(playouts * settings.virtual_loss + 0.5F);
+    return {.exploration = exploration_of(settings, learns),
+            .rave_playouts = settings.rave * playouts,
+            .rave = settings.rave,
+            .points_a_visit = 2 * playouts,
+            .made_at_once = at_once,
+            .made_later = settings.playouts - at_once};
   }
   /// The factor of exploration at a node with `visits` visits.
   float factor(std::uint32_t visits) const noexcept {

@@ -21,6 +21,9 @@ struct Settings {
   /// How many visits the playouts count at most in which a child's move was made at another time
   /// (RAVE), when the game tells (HasOwners); 0: they do not count. See Policy::blend.
   float rave = 100;
+  /// With RAVE, how much of a rollout under way counts as lost among what is learned of its move: 1
+  /// keeps others from the same way best, less disturbs them less.
+  float virtual_loss = 0.1F;
   /// Rollouts under way for each worker of the job. More keep other processes busy, and make the
   /// search choose with older news. 0: as few as have kept two processes busy, see window_of().
   std::uint32_t window = 0;
@@ -50,7 +53,7 @@ constexpr float exploration_of(const Settings& settings, bool learns) noexcept {
 constexpr std::uint32_t window_of(const Settings& settings) noexcept {
   if (settings.window != 0) return settings.window;
   // Short simulations need more of them in a batch, to make up for each look at what has arrived.
-  return std::clamp(256 / std::max(settings.playouts, 1u), 16u, 128u);
+  return std::clamp(64 / std::max(settings.playouts, 1u), 4u, 64u);
 }
 
 /// When a search ends: whichever comes first.

@@ -68,7 +68,9 @@ class Walker {
     root_visits_ = 0;
     root_threads_ = root_threads;
     busy_ = false;
-    backlog_ = under_way / workers;
+    // Half as many again as its share: nodes that come and go because of small differences cost
+    // more calls than the differences cost time.
+    backlog_ = under_way * 3 / (2 * workers);
     // When each step is a call anyway, threads of one process are as far as others.
     const bool apart = settings.always_call;
     placement_.begin(settings, {workers, root_threads, apart ? rank_ : first_rank_,

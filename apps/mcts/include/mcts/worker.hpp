@@ -190,8 +190,8 @@ class Worker {
     return visits;
   }
 
-  /// Rollouts or simulations between two looks at what has arrived: about 10 us of playouts.
-  std::uint32_t burst() const noexcept { return std::max(1u, 64 / settings_.playouts); }
+  /// Rollouts or simulations between two looks at what has arrived: a few microseconds.
+  std::uint32_t burst() const noexcept { return std::max(1u, 16 / settings_.playouts); }
 
   bool start_some() noexcept {
     std::uint32_t started = 0;
