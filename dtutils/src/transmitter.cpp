@@ -59,7 +59,7 @@ TransmitterOptions TransmitterOptions::for_threads(std::uint32_t threads) noexce
 
 Transmitter::Transmitter(ProtectionDomain& pd, CompletionQueue& receive_completions,
                          const TransmitterOptions& options)
-    : signaling_(checked(options)),
+    : signaling_(pd.make_signaling(checked(options))),
       hooks_(hooks_for(options.signaling)),
       results_(allocate_results(hooks_.slots())),
       result_region_(pd, results_.get(), hooks_.slots() * sizeof(std::uint64_t),

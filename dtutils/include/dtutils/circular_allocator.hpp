@@ -37,8 +37,7 @@ struct CircularAllocatorOptions {
 /// tags are done. It never skips a unit, so one slow queue pair holds up the others that use the
 /// same allocator: where that matters, make one for each transmitter and thread.
 ///
-/// Owner thread only, also for the units. The source outlives it; it outlives its units. The
-/// counters of the tags on its units outlive it too, unless `collect` has returned 0. Chunks go
+/// Owner thread only, also for the units. The source outlives it; it outlives its units. Chunks go
 /// back to the source in its destructor, those with tags that are not done into quarantine there.
 class CircularAllocator {
  public:

@@ -38,8 +38,8 @@ struct GeneralAllocatorOptions {
 /// all free goes back to the RDMAAllocator at once.
 ///
 /// A piece may be used and destroyed by another thread than the one that allocated it. The source
-/// outlives the allocator, which outlives its pieces. The counters of their tags outlive it too,
-/// unless `collect` has returned 0; what is not done goes into quarantine at the source.
+/// outlives the allocator, which outlives its pieces; what is not done goes into quarantine at the
+/// source.
 class GeneralAllocator final : private MemoryOwner {
  public:
   /// Takes no memory yet. Throws Error when the sizes do not fit each other. Setup only.

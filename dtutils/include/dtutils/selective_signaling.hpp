@@ -10,7 +10,8 @@
 namespace dtutils {
 
 /// A promise that a piece of memory is free again: true once the counter has passed the ticket.
-/// Trivially copyable; the Transmitter that gave it must outlive it. Any thread, wait-free.
+/// Trivially copyable. It may outlive the Transmitter that gave it, and is done from then on; the
+/// protection domain of that Transmitter must outlive it. Any thread, wait-free.
 struct RetireTag {
   const std::atomic<std::uint64_t>* retired = nullptr;
   std::uint64_t ticket = 0;

@@ -71,8 +71,8 @@ class Transmitter {
               const TransmitterOptions& options = {});
   Transmitter(const Transmitter&) = delete;
   Transmitter& operator=(const Transmitter&) = delete;
-  /// Fails the Synchronizers of what is outstanding; flush first to avoid that. Memory that carries
-  /// its tags must not be asked for them any more.
+  /// Fails the Synchronizers of what is outstanding; flush first to avoid that. Then all its tags
+  /// are done, because the device has let go of the queue pair.
   ~Transmitter();
 
   /// Setup only.
@@ -169,6 +169,10 @@ class Transmitter {
   const SelectiveSignaling& signaling() const noexcept { return signaling_; }
 
  private:
+  struct RetireAll {
+    void operator()(SelectiveSignaling* signaling) const noexcept { signaling->retire_all(); }
+  };
+
   // A wr_id is: bits 63..16 ticket (its low 48 bits) | bits 15..0 slot of CompletionHooks, or 0, or
   // kDrainSlot for the marker after a failure.
   static constexpr unsigned kSlotBits = 16;
@@ -224,8 +228,10 @@ class Transmitter {
   std::atomic<std::uint64_t> error_{0};
   enum class Drain : std::uint8_t { kIdle, kPosting, kPosted };
   std::atomic<Drain> drain_{Drain::kIdle};
-  SelectiveSignaling signaling_;
-  // The queue pair goes first, so that the device is done with what the others own.
+  SelectiveSignaling& signaling_;
+  // The queue pair goes first, so that the device is done with what the others own, and with memory
+  // whose tags this ends.
+  std::unique_ptr<SelectiveSignaling, RetireAll> tags_end_{&signaling_};
   CompletionHooks hooks_;
   struct FreeDeleter {
     void operator()(std::uint64_t* memory) const noexcept { std::free(memory); }
