@@ -24,7 +24,9 @@ inline constexpr std::uint8_t kReadDepth = 16;
 /// 4.096 us * 2^14 = 67 ms for an acknowledgement; with kRetryCount tries a peer that is gone is
 /// reported within about half a second.
 inline constexpr std::uint8_t kAckTimeout = 14;
-/// The most that every driver counts: Soft-RoCE takes 7 as "for ever".
+/// The most that every driver counts, and the most that the verbs device asks for: Soft-RoCE takes
+/// 7, the largest value, for "for ever" (rxe_comp.c, COMPST_ERROR_RETRY), and then requests to a
+/// peer that is gone never complete.
 inline constexpr std::uint8_t kRetryCount = 6;
 /// 7 means for ever: a slow receiver is back-pressure, not an error.
 inline constexpr std::uint8_t kRnrRetryForEver = 7;
@@ -49,6 +51,8 @@ static_assert(kSignalInterval * 2 <= kSignalAllFrom, "retire at least twice befo
 inline constexpr std::size_t kSuperpage = std::size_t{1} << 30;
 inline constexpr std::size_t kChunk = std::size_t{2} << 20;
 inline constexpr std::size_t kPage = 4096;
+/// Queue pairs that may use one piece of memory at the same time, unless the user says otherwise.
+inline constexpr std::uint32_t kQueuePairsPerPiece = 4;
 
 static_assert(kSuperpage % kChunk == 0);
 

@@ -10,15 +10,12 @@
 
 namespace dtutils {
 
-/// Queue pairs that may use one piece of memory at the same time, unless the user says otherwise.
-inline constexpr std::uint32_t kQueuePairsPerPiece = 4;
-
 /// The tags of one piece of memory: the last one of each queue pair that used it. It is done when
 /// all of them are. Tickets of one queue pair grow, so the last stands for the earlier ones
 /// (Seriema 4.1); those of different queue pairs say nothing about each other, so each is kept.
 ///
-/// A tag's counter must stay readable as long as the tag is kept, also after it is done. Owner
-/// thread only, unless said otherwise.
+/// The protection domain, which keeps the counters of all tags, outlives it. Owner thread only,
+/// unless said otherwise.
 class RetireTags {
  public:
   /// Makes room for the tags of this many queue pairs; for one there is always room. Setup only.
