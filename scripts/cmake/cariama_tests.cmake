@@ -41,8 +41,9 @@ function(cariama_register_suite target prefix)
 endforeach()
 ")
   if("stress" IN_LIST arg_LABELS)
+    # One at a time, since each has threads for all cores; beside it a search or a unit test may run.
     file(APPEND "${file}" "foreach(test IN LISTS ${list})
-  set_tests_properties(\"\${test}\" PROPERTIES RUN_SERIAL ON)
+  set_tests_properties(\"\${test}\" PROPERTIES RESOURCE_LOCK stress COST 500)
 endforeach()
 ")
   endif()
@@ -83,8 +84,9 @@ function(cariama_test_models layer)
     cmake_path(GET model STEM name)
     set(test model_${layer}_${name})
     add_test(NAME ${test} COMMAND "${PROJECT_SOURCE_DIR}/scripts/spin-check" "${model}")
+    # A search takes one core for up to a minute: begin with those.
     set_tests_properties(${test} PROPERTIES LABELS "${layer};model" SKIP_RETURN_CODE 77
-      TIMEOUT ${CARIAMA_TIMEOUT_model})
+      TIMEOUT ${CARIAMA_TIMEOUT_model} COST 1000)
   endforeach()
 endfunction()
 

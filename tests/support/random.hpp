@@ -3,6 +3,7 @@
 // again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
@@ -34,5 +35,12 @@ class Random {
  private:
   std::mt19937_64 engine_;
 };
+
+/// How many of the `full` rounds of a long test to run: CARIAMA_STRESS_PERCENT of them (default
+/// 100), at least one. For what gains little from many rounds under a sanitizer.
+inline int rounds(int full) {
+  const char* percent = std::getenv("CARIAMA_STRESS_PERCENT");
+  return percent == nullptr ? full : std::max(1, full * std::atoi(percent) / 100);
+}
 
 }  // namespace support

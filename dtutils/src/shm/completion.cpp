@@ -36,7 +36,7 @@ Push fill_and_publish(CompletionQueueEntry& queue, CompletionSlot& slot, std::ui
   return wanted && queue.armed.compare_exchange_strong(armed, 0) ? Push::kDoneWake : Push::kDone;
 }
 
-std::uint64_t read(const CompletionSlot& slot, ibv_wc& wc) noexcept {
+std::uint64_t read_slot(const CompletionSlot& slot, ibv_wc& wc) noexcept {
   constexpr auto relaxed = std::memory_order_relaxed;  // valid if the word is unchanged afterwards
   wc.wr_id = slot.wr_id.load(relaxed);
   const std::uint64_t status_opcode = slot.status_opcode.load(relaxed);
@@ -125,7 +125,7 @@ int poll_completions(ControlSegment& segment, CompletionQueueEntry& queue, int c
       continue;
     }
     if (slot_state(word) != SlotState::kFull && slot_state(word) != SlotState::kVoid) break;
-    const std::uint64_t sq_position = read(*slot, into[taken]);
+    const std::uint64_t sq_position = read_slot(*slot, into[taken]);
     // acq_rel: the reads above come before the slot is free, and a failed exchange discards them.
     if (!slot->word.compare_exchange_strong(word, slot_word(lap + 1, SlotState::kEmpty),
                                             std::memory_order_acq_rel, std::memory_order_relaxed)) {

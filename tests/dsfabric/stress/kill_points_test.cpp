@@ -88,10 +88,10 @@ void live(Member& member, std::uint64_t rounds) {
 }  // namespace
 
 TEST_CASE("survivors_outlive_a_death_at_any_moment") {
-  constexpr int kPoints = 200;
+  const int points = support::rounds(200);
   const std::uint64_t seed = support::test_seed();
   support::Random random(seed);
-  for (int point = 0; point < kPoints; ++point) {
+  for (int point = 0; point < points; ++point) {
     CAPTURE(seed, point);
     constexpr std::uint32_t kSize = 3;
     const auto victim = static_cast<std::uint32_t>(random.below(kSize));

@@ -172,8 +172,8 @@ TEST_CASE("shm_rings_survive_senders_that_are_killed_at_random") {
   CAPTURE(seed);
   support::Random random(seed);
   Scene scene;
-  constexpr int kRounds = 150;
-  for (int round = 0; round < kRounds; ++round) {
+  const int rounds = support::rounds(150);
+  for (int round = 0; round < rounds; ++round) {
     std::vector<pid_t> pids;
     for (std::uint32_t i = 0; i < kSenders; ++i) {
       pids.push_back(fork_process([&scene, i] {
@@ -193,7 +193,7 @@ TEST_CASE("shm_rings_survive_senders_that_are_killed_at_random") {
 }
 
 TEST_CASE("shm_rings_survive_a_sender_that_is_killed_after_any_instruction") {
-  constexpr long kDeaths = 400;
+  const long deaths = support::rounds(400);
   Scene scene;
   const auto marks = shared_marks();
   scene.post_until_full();
@@ -204,7 +204,7 @@ TEST_CASE("shm_rings_survive_a_sender_that_is_killed_after_any_instruction") {
   }
   scene.bury(0);
   scene.check_whole();
-  const long stride = 1 + all / kDeaths;
+  const long stride = 1 + all / deaths;
   CAPTURE(all, stride);
   for (long step = 0; step <= all; step += stride) {
     CAPTURE(step);
