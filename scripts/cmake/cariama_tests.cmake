@@ -41,7 +41,7 @@ function(cariama_register_suite target prefix)
 endforeach()
 ")
   if("stress" IN_LIST arg_LABELS)
-    # One at a time, since each has threads for all cores; beside it a search or a unit test may run.
+    # One at a time, since each has threads for all cores; beside it a search or unit test may run.
     file(APPEND "${file}" "foreach(test IN LISTS ${list})
   set_tests_properties(\"\${test}\" PROPERTIES RESOURCE_LOCK stress COST 500)
 endforeach()

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -76,5 +78,22 @@ std::string HugePagePool::add(std::size_t pages) {
 std::size_t HugePagePool::free() const { return read_number(folder_ + "/free_hugepages"); }
 
 std::size_t HugePagePool::total() const { return read_number(folder_ + "/nr_hugepages"); }
+
+std::size_t mapping_value(const void* address, const std::string& field) {
+  std::ifstream maps("/proc/self/smaps");
+  std::string line;
+  bool inside = false;
+  while (std::getline(maps, line)) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    if (std::sscanf(line.c_str(), "%zx-%zx ", &begin, &end) == 2) {
+      const auto at = reinterpret_cast<std::uintptr_t>(address);
+      inside = begin <= at && at < end;
+    } else if (inside && line.starts_with(field + ":")) {
+      return std::stoull(line.substr(field.size() + 1));
+    }
+  }
+  return 0;
+}
 
 }  // namespace support

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Changes to the machine's huge page settings for the time of one test.
+// Huge pages of this machine: its settings for the time of one test, and what backs a mapping.
 #pragma once
 
 #include <cstddef>
@@ -44,5 +44,9 @@ class HugePagePool {
   std::string folder_;
   SystemSetting count_;
 };
+
+/// A value of the mapping that holds `address`, in /proc/self/smaps, mostly in KiB
+/// ("KernelPageSize" is the size of its pages); 0 if there is none.
+std::size_t mapping_value(const void* address, const std::string& field);
 
 }  // namespace support

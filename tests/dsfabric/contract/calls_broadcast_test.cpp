@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Broadcasts: everybody once, with every kind of buffer, and what a dead process costs.
-#include <cstdlib>
 #include <set>
 
-#include "dsfabric/support/fork_job.hpp"
+#include "dsfabric/support/call_job.hpp"
+#include "dsfabric/support/serve_until.hpp"
 #include "dtutils/wait.hpp"
 #include "support/catch.hpp"
-#include "support/random.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
 using support::ForkJob;
+using support::in_every_mode;
 using support::Member;
 using support::require;
 using support::require_equal;
+using support::serve_until;
 
 namespace {
 
@@ -28,26 +29,6 @@ Ledger& ledger() {
 }
 std::uint64_t calls_of(Thread& self) { return ledger().calls[self.id().index].load(); }
 void count(CallContext& call) { ++ledger().calls[call.worker->id().index]; }
-
-void in_every_mode(std::uint32_t processes, std::uint32_t threads,
-                   const std::function<void(Thread&)>& work) {
-  const auto seed = support::test_seed() | 1;
-  for (const bool adversary : {false, true}) {
-    INFO((adversary ? "adversary, seed " : "no adversary, seed ") << seed);
-    ForkJob job(processes, [&](Member& member) {
-      if (adversary) {
-        setenv("CARIAMA_SHM_ADVERSARY", std::to_string(seed).c_str(), 1);
-      } else {
-        unsetenv("CARIAMA_SHM_ADVERSARY");
-      }
-      Config config;
-      config.threads = threads;
-      Fabric fabric = member.join(config);
-      fabric.run(work);
-    });
-    CHECK(job.wait() == "");
-  }
-}
 
 /// Each worker broadcasts in its turn; `send` is called by that worker, `check` by all afterwards.
 void take_turns(Thread& self, const std::function<void(std::uint32_t)>& send) {
@@ -210,16 +191,12 @@ TEST_CASE("broadcast_ends_when_a_process_dies_in_the_middle") {
     Fabric fabric = member.join(config);
     try {
       fabric.run([&](Thread& self) {
-        const auto serve_until = [&](const std::function<bool()>& done) {
-          dtutils::Deadline deadline(std::chrono::seconds(20));
-          while (!done() && !deadline.passed()) self.progress();
-        };
         if (member.rank == 2) {
           member.memory.words[0] = 1;
           for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));  // passes nothing on
         }
         if (member.rank == 0) {
-          serve_until([&] { return member.memory.words[0] == 1; });
+          serve_until(self, [&] { return member.memory.words[0] == 1; });
           SendChannel calls(fabric);
           ExecutionSlots executed(fabric);
           require(calls.broadcast([](CallContext& call) { count(call); }, &executed), "sent");
@@ -231,7 +208,7 @@ TEST_CASE("broadcast_ends_when_a_process_dies_in_the_middle") {
           require(executed.wait() == std::vector{ThreadId{{2}, 0}}, "3 hears it now");
           member.memory.words[2] = 1;
         }
-        serve_until([&] { return member.memory.words[2] == 1; });
+        serve_until(self, [&] { return member.memory.words[2] == 1; });
       });
     } catch (const PeerFailed&) {
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Real 2 MB pages on two nodes: they are used, moved by the device, given back, and run out.
+#include "support/huge_pages.hpp"
+
 #include "dtutils/rdma_allocator.hpp"
 #include "guest.hpp"
 #include "pages.hpp"
@@ -11,7 +13,6 @@
 using namespace dtutils;
 using namespace support;
 using guest::free_huge_pages;
-using guest::mapping_value;
 using guest::nodes_of;
 
 namespace {

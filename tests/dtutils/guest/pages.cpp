@@ -6,7 +6,6 @@
 #include <numaif.h>
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <vector>
@@ -29,23 +28,6 @@ std::set<int> nodes_of(const void* address, std::size_t size) {
   std::set<int> found;
   for (const int node : nodes) found.insert(node < 0 ? -1 : node);
   return found;
-}
-
-std::size_t mapping_value(const void* address, const std::string& field) {
-  std::ifstream maps("/proc/self/smaps");
-  std::string line;
-  bool inside = false;
-  while (std::getline(maps, line)) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    if (std::sscanf(line.c_str(), "%zx-%zx ", &begin, &end) == 2) {
-      const auto at = reinterpret_cast<std::uintptr_t>(address);
-      inside = begin <= at && at < end;
-    } else if (inside && line.starts_with(field + ":")) {
-      return std::stoull(line.substr(field.size() + 1));
-    }
-  }
-  return 0;
 }
 
 std::size_t free_huge_pages(int node) {

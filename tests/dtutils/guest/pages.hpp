@@ -12,9 +12,6 @@ namespace guest {
 /// stands for a page that was never touched.
 std::set<int> nodes_of(const void* address, std::size_t size);
 
-/// A value in KiB from the mapping of `address` in /proc/self/smaps; 0 when there is none.
-std::size_t mapping_value(const void* address, const std::string& field);
-
 /// Free 2 MB pages in the pool of a node.
 std::size_t free_huge_pages(int node);
 /// HugePages_Free in /proc/meminfo.

@@ -2,9 +2,7 @@
 // Huge pages where the system has them, the next kind where it has not, and never a SIGBUS.
 #include "support/huge_pages.hpp"
 
-#include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <string>
 
 #include "dtutils/limits.hpp"
@@ -25,25 +23,8 @@ using dtutils::SharedSegment;
 using support::contains;
 using support::error_text;
 using support::HugePagePool;
+using support::mapping_value;
 using support::SystemSetting;
-
-/// The size of the pages that back `address`, from /proc/self/smaps, in KiB.
-std::size_t field_of_mapping(const void* address, const std::string& field) {
-  std::ifstream maps("/proc/self/smaps");
-  std::string line;
-  bool inside = false;
-  while (std::getline(maps, line)) {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
-    if (std::sscanf(line.c_str(), "%zx-%zx ", &begin, &end) == 2) {
-      const auto at = reinterpret_cast<std::uintptr_t>(address);
-      inside = begin <= at && at < end;
-    } else if (inside && line.starts_with(field + ":")) {
-      return std::stoull(line.substr(field.size() + 1));
-    }
-  }
-  return 0;
-}
 
 void touch(const SharedSegment& segment) {
   for (std::size_t at = 0; at < segment.size(); at += dtutils::kPage) {
@@ -65,7 +46,7 @@ TEST_CASE("segment_on_2_mb_pages_takes_them_from_the_pool_at_once_and_gives_them
     CHECK(segment.size() == 2 * kChunk);
     CHECK(pool.free() == before - 2);
     touch(segment);
-    CHECK(field_of_mapping(segment.data(), "KernelPageSize") == 2048);
+    CHECK(mapping_value(segment.data(), "KernelPageSize") == 2048);
     CHECK(SharedSegment::find(segment.data() + kChunk, kChunk).has_value());
   }
   CHECK(pool.free() == before);
@@ -96,7 +77,7 @@ TEST_CASE("segment_on_a_1_gb_page_is_aligned_to_it") {
   CHECK(segment.size() == kSuperpage);
   CHECK(reinterpret_cast<std::uintptr_t>(segment.data()) % kSuperpage == 0);
   touch(segment);
-  CHECK(field_of_mapping(segment.data(), "KernelPageSize") == 1024 * 1024);
+  CHECK(mapping_value(segment.data(), "KernelPageSize") == 1024 * 1024);
 }
 
 TEST_CASE("transparent_huge_pages_are_used_where_the_kernel_allows_them") {
@@ -107,7 +88,7 @@ TEST_CASE("transparent_huge_pages_are_used_where_the_kernel_allows_them") {
   }
   const SharedSegment segment(4 * kChunk, PageKind::kTransparentHuge, 0);
   touch(segment);
-  CHECK(field_of_mapping(segment.data(), "ShmemPmdMapped") == 4 * 2048);
+  CHECK(mapping_value(segment.data(), "ShmemPmdMapped") == 4 * 2048);
 }
 
 TEST_CASE("transparent_huge_pages_are_refused_where_the_kernel_forbids_them") {
@@ -134,13 +115,13 @@ TEST_CASE("allocator_prefers_2_mb_pages_and_falls_back_when_they_run_out") {
   CHECK(allocator.page_kind() == PageKind::kHuge2MB);
   CHECK_THAT(allocator.report(), contains("on 2 MB huge pages"));
   const dtutils::RDMAMemory first = allocator.allocate(superpage);
-  CHECK(field_of_mapping(first.data(), "KernelPageSize") == 2048);
+  CHECK(mapping_value(first.data(), "KernelPageSize") == 2048);
 
   const dtutils::RDMAMemory second = allocator.allocate();
   CHECK(allocator.page_kind() == PageKind::kSmall);
   CHECK_THAT(allocator.report(),
              contains("on 4 KB pages; no 2 MB huge pages: ") && contains("too few free pages"));
-  CHECK(field_of_mapping(second.data(), "KernelPageSize") == 4);
+  CHECK(mapping_value(second.data(), "KernelPageSize") == 4);
 }
 
 TEST_CASE("allocator_takes_a_1_gb_page_for_a_superpage") {

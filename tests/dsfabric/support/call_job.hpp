@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// What tests of calls share: a job with and without the adversary, and what its calls leave behind.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+#include "dsfabric/support/fork_job.hpp"
+#include "support/catch.hpp"
+#include "support/random.hpp"
+#include "support/require.hpp"
+
+namespace support {
+
+/// What calls leave behind in the process where they run.
+struct Ledger {
+  std::atomic<std::uint64_t> calls{0};
+  std::atomic<std::uint64_t> sum{0};
+  std::atomic<std::uint64_t> wrong{0};
+};
+inline Ledger& ledger() {
+  static Ledger one;
+  return one;
+}
+
+inline void has(const std::string& text, const std::string& part) {
+  require(text.find(part) != std::string::npos, "\"" + text + "\" should hold \"" + part + "\"");
+}
+
+/// Runs the job as it is, and under the adversary.
+inline void in_every_mode(std::uint32_t processes, std::uint32_t threads,
+                          const std::function<void(dsfabric::Thread&)>& work,
+                          std::uint32_t service_threads = 1) {
+  const auto seed = test_seed() | 1;
+  for (const bool adversary : {false, true}) {
+    INFO((adversary ? "adversary, seed " : "no adversary, seed ") << seed);
+    ForkJob job(processes, [&](Member& member) {
+      if (adversary) {
+        setenv("CARIAMA_SHM_ADVERSARY", std::to_string(seed).c_str(), 1);
+      } else {
+        unsetenv("CARIAMA_SHM_ADVERSARY");
+      }
+      dsfabric::Config config;
+      config.threads = threads;
+      config.service_threads = service_threads;
+      dsfabric::Fabric fabric = member.join(config);
+      fabric.run(work);
+    });
+    CHECK(job.wait() == "");
+  }
+}
+
+}  // namespace support
