@@ -29,7 +29,7 @@ void WakeFd::wake() noexcept {
 
 void WakeFd::clear() noexcept {
   std::uint64_t count;
-  [[maybe_unused]] const ssize_t got = read(fd_, &count, sizeof count);
+  [[maybe_unused]] const ssize_t got = ::read(fd_, &count, sizeof count);
 }
 
 }  // namespace dsfabric

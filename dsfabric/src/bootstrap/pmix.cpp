@@ -97,7 +97,7 @@ class Pmix final : public Bootstrap {
   int failure_fd() const noexcept override { return pipe_[0]; }
   std::optional<std::uint32_t> next_failed() noexcept override {
     std::uint32_t rank;
-    if (read(pipe_[0], &rank, sizeof rank) != sizeof rank) return std::nullopt;
+    if (::read(pipe_[0], &rank, sizeof rank) != sizeof rank) return std::nullopt;
     // A notice without a rank concerns the launcher itself.
     return std::min(rank, size_);
   }
