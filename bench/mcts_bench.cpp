@@ -96,11 +96,16 @@ void add_processes(bench::Suite& suite, const JobsPtr& jobs, const Rollouts& rol
                     {together("two", jobs, with_rave(settings_of(16))),
                      together("one", jobs, with_rave(settings_of(16, 1)))},
                     {{.over = "two", .under = "one"}}));
-  mcts::Settings uniform = settings_of(16);
-  uniform.uniform = true;
-  suite.add(case_of("uniform_vs_near", rollouts, 16,
-                    {together("uniform", jobs, uniform), together("near", jobs, settings_of(16))},
-                    {{.over = "uniform", .under = "near"}}));
+  mcts::Settings leaves = settings_of(16);
+  leaves.spread = mcts::Spread::kLeaves;
+  mcts::Settings near = leaves;
+  near.spread = mcts::Spread::kNear;
+  mcts::Settings uniform = leaves;
+  uniform.spread = mcts::Spread::kUniform;
+  suite.add(case_of("spread", rollouts, 16,
+                    {together("uniform", jobs, uniform), together("near", jobs, near),
+                     together("leaves", jobs, leaves)},
+                    {{.over = "uniform", .under = "near"}, {.over = "leaves", .under = "near"}}));
   for (const std::uint32_t playouts : {16u, 1u}) {
     const mcts::Settings settings = settings_of(playouts);
     suite.add(case_of("traditional_vs_overflow", rollouts, playouts,

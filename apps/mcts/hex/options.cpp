@@ -3,6 +3,8 @@
 #include "hex/options.hpp"
 
 #include <cmath>
+#include <map>
+#include <string>
 
 namespace hex {
 
@@ -37,8 +39,14 @@ void add_search_options(CLI::App& app, SearchOptions& options) {
                  "rollouts under way for each worker; 0: few, by the number of playouts")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  app.add_flag("--uniform", settings.uniform,
-               "place nodes at random workers, not near their parents");
+  const std::map<std::string, mcts::Spread> spreads{{"auto", mcts::Spread::kAuto},
+                                                    {"leaves", mcts::Spread::kLeaves},
+                                                    {"near", mcts::Spread::kNear},
+                                                    {"uniform", mcts::Spread::kUniform}};
+  app.add_option("--spread", settings.spread,
+                 "what other processes get: simulations of leaves; nodes, near their parents or at "
+                 "random; auto: leaves in small jobs, else near")
+      ->transform(CLI::CheckedTransformer(spreads));
   app.add_option("--root-share", settings.root_share,
                  "if uniform: nodes for a worker of process 0, for each of another worker")
       ->check(CLI::Range(0.01, 100.0))

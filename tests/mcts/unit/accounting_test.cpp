@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // No rollout is lost or doubled: counts add up over all processes, threads, modes and seeds.
-#include <array>
 #include <cmath>
+#include <stdexcept>
 
 #include "mcts/support/job.hpp"
 #include "support/catch.hpp"
@@ -53,13 +53,15 @@ void audit_all_modes(const SearchJob& job, std::uint64_t rollouts) {
   INFO("seed " << seed << ", adversary " << job.adversary);
   CHECK(job.run<Hex11, Channel>([&](mcts::Searcher<Hex11, Channel>& searcher) {
     for (const bool always_call : {false, true}) {
-      // With one playout near its parent and without RAVE, with four the other way round.
-      for (const std::uint32_t playouts : {1u, 4u}) {
+      // One playout without RAVE; four in another spread; five in the third.
+      for (const std::uint32_t playouts : {1u, 4u, 5u}) {
         Settings settings = audited(seed + playouts);
         settings.playouts = playouts;
         settings.always_call = always_call;
-        settings.uniform = (playouts == 4) != always_call;
-        settings.rave = playouts == 4 ? 50 : 0;
+        settings.spread = playouts == 5                    ? mcts::Spread::kLeaves
+                          : (playouts == 4) != always_call ? mcts::Spread::kUniform
+                                                           : mcts::Spread::kNear;
+        settings.rave = playouts >= 4 ? 50 : 0;
         // Small boards end often, and let selections wait for each other's nodes.
         for (const std::size_t size : {2, 4, 11}) {
           search_and_audit(searcher, size, settings, rollouts);
@@ -107,35 +109,58 @@ TEST_CASE("counts_are_exact_by_rings_and_an_adversary") {
   audit_all_modes<mcts::MessengerLink>({2, kRingThreads, support::test_seed() | 1}, 100);
 }
 
-TEST_CASE("counts_are_exact_with_rave_near_parents") {
+TEST_CASE("counts_are_exact_with_rave") {
   for (const SearchJob& job :
        {SearchJob{1, 1}, SearchJob{2, 1}, SearchJob{2, 2, support::test_seed() | 1}}) {
     const std::uint64_t seed = support::test_seed();
     INFO("seed " << seed << ", adversary " << job.adversary);
     CHECK(job.run<Hex11>([&](HexSearcher& searcher) {
-      for (const std::size_t size : {2, 5, 11}) {
-        search_and_audit(searcher, size, audited(seed), job.adversary != 0 ? 150 : 1500);
+      Settings settings = audited(seed);
+      for (const mcts::Spread spread : {mcts::Spread::kNear, mcts::Spread::kLeaves}) {
+        settings.spread = spread;
+        for (const std::size_t size : {2, 5, 11}) {
+          search_and_audit(searcher, size, settings, job.adversary != 0 ? 150 : 1500);
+        }
       }
     }) == "");
   }
 }
 
+/// Searches until the other process has taken part: a search of these may be over before the other
+/// process gets a core.
+Report shared_search(HexSearcher& searcher, const Settings& settings, std::size_t size) {
+  constexpr int kMost = 100;
+  Limits limits;
+  limits.rollouts = 4000;
+  for (int i = 0; i < kMost; ++i) {
+    const Report report = searcher.think(Hex11(size), settings, limits);
+    require_exact(report);
+    if (report.total.calls > 0) return report;
+  }
+  throw std::runtime_error("the other process never took part");
+}
+
 TEST_CASE("nodes_near_their_parents_need_fewer_calls") {
   const SearchJob job{2, 1};
   CHECK(job.run<Hex11>([&](HexSearcher& searcher) {
-    std::array<mcts::Counters, 2> total;
-    for (const bool uniform : {false, true}) {
-      Settings settings = audited(1);
-      settings.uniform = uniform;
-      settings.rave = 0;
-      Limits limits;
-      limits.rollouts = 4000;
-      const Report report = searcher.think(Hex11(5), settings, limits);
-      require_exact(report);
-      total[uniform] = report.total;
-    }
-    require(total[0].calls < total[1].calls, "fewer calls");
-    require(total[0].calls > 200, "but the other process has a part of the tree");
+    Settings settings = audited(1);
+    settings.rave = 0;
+    settings.spread = mcts::Spread::kNear;
+    const Report near = shared_search(searcher, settings, 5);
+    settings.spread = mcts::Spread::kUniform;
+    const Report uniform = shared_search(searcher, settings, 5);
+    require(near.total.calls < uniform.total.calls, "fewer calls");
+  }) == "");
+}
+
+TEST_CASE("lent_leaves_are_simulated_elsewhere_and_have_their_nodes_here") {
+  const SearchJob job{2, 1};
+  CHECK(job.run<Hex11>([&](HexSearcher& searcher) {
+    Settings settings = audited(1);
+    settings.spread = mcts::Spread::kLeaves;
+    const Report report = shared_search(searcher, settings, 7);
+    require(report.total.calls <= 2 * report.total.finished, "one call each way at most");
+    require(searcher.audit() == 0, "visits of nodes");
   }) == "");
 }
 

@@ -30,17 +30,21 @@ struct Messages {
     std::uint32_t visits;
     void operator()() const noexcept { at(walker).on_select(cell, visits); }
   };
-  /// The position becomes a node.
-  struct Create {
+  /// A new leaf to simulate; `kNode`: it also becomes a node there.
+  template <bool kNode>
+  struct Leaf {
     std::uint64_t walker;
     std::uint32_t parent_cell;
     std::uint16_t parent_rank;
     std::uint16_t child;
     void operator()(Context&, std::byte* position, std::uint32_t) const noexcept {
-      at(walker).on_create(*std::launder(reinterpret_cast<Game*>(position)),
-                           {{parent_cell, parent_rank}, child});
+      const Game& at_leaf = *std::launder(reinterpret_cast<Game*>(position));
+      const ParentRef parent{{parent_cell, parent_rank}, child};
+      kNode ? at(walker).on_create(at_leaf, parent) : at(walker).on_simulate(at_leaf, parent);
     }
   };
+  using Create = Leaf<true>;
+  using Simulate = Leaf<false>;
   /// A result for a child of this node, with the owners of its moves when the search learns.
   struct Return {
     std::uint64_t walker;

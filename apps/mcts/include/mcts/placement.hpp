@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which worker gets a new node.
+// Which worker gets a new leaf: its node, or only its simulation.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@ struct Team {
   std::uint32_t near = 1;
 };
 
-/// Near (the default): a node stays with its parent's process as long as that has no more to do
-/// than others; else it goes to one of these, at random. So a rollout crosses from one process to
-/// another about once, and work still spreads by itself. Uniform (Seriema 5.3.2): any worker, at
-/// random; a rollout may cross at every step. Owner thread only.
+/// Near: a leaf stays with its parent's process as long as that has no more to do than others; else
+/// it goes to one of these, at random. So a rollout crosses from one process to another about once,
+/// and work still spreads by itself. Spread::kLeaves chooses in the same way. Uniform (Seriema
+/// 5.3.2): any worker, at random; a rollout may cross at every step. Owner thread only.
 class Placement {
  public:
   void begin(const Settings& settings, const Team& team) noexcept {
     team_ = team;
-    uniform_ = settings.uniform;
+    uniform_ = settings.spread == Spread::kUniform;
     // A worker beside the root's process is chosen 1 / root_share times as often as one in it.
     const double beside = team.workers - team.root_threads;
     const double at_root = team.root_threads * static_cast<double>(settings.root_share);
     at_root_limit_ = static_cast<std::uint64_t>(at_root / (at_root + beside) * 4294967296.0);
   }
-  /// The rank of the new node's owner. `busy`: others have less to do than this worker.
+  /// The rank of the worker that gets it. `busy`: others have less to do than this worker.
   std::uint16_t choose(bool busy, Random& random) const noexcept {
     const std::uint64_t number = random();
     const std::uint32_t low = static_cast<std::uint32_t>(number);

@@ -11,6 +11,20 @@
 
 namespace mcts {
 
+/// What workers of other processes get to do.
+enum class Spread : std::uint8_t {
+  /// kLeaves where the workers of process 0 can keep the others busy with them, else kNear; see
+  /// spread_of().
+  kAuto,
+  /// The simulations of new leaves. The tree is in process 0, whose memory limits it; a rollout
+  /// makes at most one call each way.
+  kLeaves,
+  /// New nodes, near their parents as long as work is spread evenly. See Placement.
+  kNear,
+  /// New nodes, at random workers (Seriema 5.3.2).
+  kUniform,
+};
+
 /// Plain values that travel to all workers with each search.
 struct Settings {
   /// Random playouts at each new leaf (16 in Seriema 5.3.2).
@@ -29,11 +43,9 @@ struct Settings {
   std::uint32_t window = 0;
   /// Processes that take part, from process 0 on; 0: all of them.
   std::uint32_t processes = 0;
-  /// Places new nodes at random workers, as Seriema does; otherwise near their parents, as long as
-  /// work is spread evenly. See Placement.
-  bool uniform = false;
-  /// With `uniform`, nodes that a worker of the root's process gets for each that another worker
-  /// gets; below 1 it makes up for the work at the root.
+  Spread spread = Spread::kAuto;
+  /// With Spread::kUniform, nodes that a worker of the root's process gets for each that another
+  /// worker gets; below 1 it makes up for the work at the root.
   float root_share = 0.8F;
   /// Makes every step from node to node a call, even between threads of one process.
   bool always_call = false;
@@ -54,6 +66,15 @@ constexpr std::uint32_t window_of(const Settings& settings) noexcept {
   if (settings.window != 0) return settings.window;
   // Short simulations need more of them in a batch, to make up for each look at what has arrived.
   return std::clamp(64 / std::max(settings.playouts, 1u), 4u, 64u);
+}
+
+/// The spread of a search of `workers`, of which `root_threads` are in process 0. A simulation of
+/// few playouts takes less time than the call that brings it elsewhere; and a worker that looks
+/// after the whole tree feeds one or two others at most.
+constexpr Spread spread_of(const Settings& settings, std::uint32_t workers,
+                           std::uint32_t root_threads) noexcept {
+  if (settings.spread != Spread::kAuto) return settings.spread;
+  return settings.playouts >= 8 && workers <= 2 * root_threads ? Spread::kLeaves : Spread::kNear;
 }
 
 /// When a search ends: whichever comes first.

@@ -23,8 +23,9 @@ namespace mcts {
 /// The rollouts of Seriema 5.3.2. Nodes are owned by workers (Placement). A rollout moves along the
 /// tree by calls (Messages): Select to the owner of the next node, Create (with the position) to
 /// the owner of a new one, Created back to its parent with its place and first result, and Return
-/// upwards with later results. Within a process it simply goes on, since nodes may be used by all
-/// threads of their process.
+/// upwards with later results. With Spread::kLeaves nodes stay where their parents are, and
+/// Simulate lends the work of a new leaf to another worker. Within a process it simply goes on,
+/// since nodes may be used by all threads of their process.
 ///
 /// Exactly one of these ends each rollout: it comes back to the root, in the root's process, and is
 /// counted as finished there. Owner thread only; calls reach it in progress() of that thread.
@@ -58,6 +59,7 @@ class Walker {
   void begin(const Settings& settings, std::uint32_t workers, std::uint32_t root_threads,
              std::uint32_t under_way) {
     settings_ = settings;
+    lends_ = spread_of(settings, workers, root_threads) == Spread::kLeaves;
     learns_ = HasOwners<G> && settings.rave > 0;
     policy_ = Policy::of(settings, learns_);
     full_ = 2 * settings.playouts;
@@ -123,6 +125,9 @@ class Walker {
     Node<G>* const made = make(position, parent, rank_, outcome);
     begin_at(made, outcome, {position, parent, link_to(made)}, true);
   }
+  void on_simulate(const G& position, ParentRef parent) noexcept {
+    evaluate({position, parent}, true);
+  }
   void on_return(ParentRef to, Result result, const OwnersHere* owners) noexcept {
     credit(to, result, owners);
   }
@@ -152,7 +157,7 @@ class Walker {
       Children* const children = tree_.children_of(*node, slab_, learns_, simulator_.random());
       if (children == nullptr) {
         ++counters_.refused;
-        node->own.fetch_add(1, std::memory_order_relaxed);
+        count_at(node);
         return evaluate({node->position, node->parent()}, by_call);
       }
       const auto [i, visits_of_child] = children->select(policy_, visits);
@@ -191,18 +196,22 @@ class Walker {
   void expand(Node<G>& node, Children& children, std::uint32_t i, bool by_call) noexcept {
     G next = node.position;
     next.apply(children.move(i));
-    const std::uint16_t owner = placement_.choose(is_busy(), simulator_.random());
+    const std::uint16_t chosen = placement_.choose(is_busy(), simulator_.random());
     const ParentRef parent = parent_ref(node, i);
-    if (!here(owner)) {
-      return send(
-          owner,
-          typename Calls::Create{peers_[owner], parent.node.cell, parent.node.rank, parent.child},
-          std::as_bytes(std::span(&next, 1)));
-    }
+    if (!here(chosen) && !lends_) return send_leaf<typename Calls::Create>(chosen, next, parent);
     const Outcome outcome = next.outcome();
-    Node<G>* const made = make(next, parent, owner, outcome);
+    Node<G>* const made = make(next, parent, here(chosen) ? chosen : rank_, outcome);
     resume(node, i, link_to(made), by_call);
-    begin_at(made, outcome, {next, parent}, by_call);
+    if (here(chosen) || outcome != Outcome::kOngoing) {
+      return begin_at(made, outcome, {next, parent}, by_call);
+    }
+    count_at(made);
+    send_leaf<typename Calls::Simulate>(chosen, next, parent);
+  }
+  template <class Leaf>
+  void send_leaf(std::uint16_t to, const G& position, const ParentRef& parent) noexcept {
+    send(to, Leaf{peers_[to], parent.node.cell, parent.node.rank, parent.child},
+         std::as_bytes(std::span(&position, 1)));
   }
   /// The starters see how many rollouts are away; others see how many wait here.
   bool is_busy() const noexcept {
@@ -237,11 +246,15 @@ class Walker {
   // --- simulation ------------------------------------------------------------------------------
   /// The first rollout at a new leaf, which has no node when there was no memory for one.
   void begin_at(Node<G>* node, Outcome outcome, const Job<G>& job, bool by_call) noexcept {
-    if (node != nullptr) node->own.fetch_add(1, std::memory_order_relaxed);
+    count_at(node);
     outcome != Outcome::kOngoing ? end(outcome, job) : evaluate(job, by_call);
   }
+  /// A rollout ends at the node, if there is one.
+  static void count_at(Node<G>* node) noexcept {
+    if (node != nullptr) node->own.fetch_add(1, std::memory_order_relaxed);
+  }
   void end_at(Node<G>& node) noexcept {
-    node.own.fetch_add(1, std::memory_order_relaxed);
+    count_at(&node);
     end(node.outcome, {node.position, node.parent()});
   }
   void end(Outcome outcome, const Job<G>& job) noexcept {
@@ -327,6 +340,7 @@ class Walker {
   std::uint32_t full_ = 0;
   std::size_t backlog_ = 0;
   bool learns_ = false;
+  bool lends_ = false;
   bool busy_ = false;
   bool broken_ = false;
   Settings settings_;
