@@ -29,8 +29,8 @@ enum PostFlags : unsigned {
 /// One ibv_send_wr and its only scatter/gather element, on the stack of a post. Fields that the
 /// operation does not use stay unset: to clear all 128 bytes would be a good part of a small post.
 /// Every field that is set lies in the first cache line, the element in the third: a post ends in
-/// an operation that waits for all stores before it (queue_pair_vs_raw at 64 to 1024 bytes: 0.95
-/// without, 0.97 with; and the same in every run, wherever the stack begins).
+/// an operation that waits for all stores before it (queue_pair_vs_raw at 64 to 1024 bytes: 0.94 to
+/// 0.98 in every run, 0.88 to 0.98 when the request lay wherever the stack began).
 class alignas(kCacheLine) WorkRequest {
  public:
   WorkRequest(ibv_wr_opcode opcode, LocalBuffer local, std::uint64_t id, unsigned flags) noexcept
