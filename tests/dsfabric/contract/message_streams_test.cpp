@@ -20,72 +20,62 @@ using support::serve_until;
 
 namespace {
 
-/// Every worker sends `count` messages of `bytes` to every worker, itself included.
-void all_to_all(Member& member, const Config& config, std::uint64_t count, std::uint32_t bytes) {
-  Fabric fabric = member.join(config);
-  Counter counter;
-  fabric.set_dispatcher(kTestMessage, {Counter::run, &counter});
-  fabric.run([&](Thread& self) {
-    for (std::uint64_t i = 0; i < count; ++i) {
-      for (std::uint32_t to = 0; to < fabric.total_threads(); ++to) {
-        require(send(fabric, fabric.thread_of_rank(to), i, bytes), "the peer lives");
+/// Every worker of that many processes sends `count` messages of `bytes` to every worker, itself
+/// included.
+void all_to_all(std::uint32_t processes, const Config& config, std::uint64_t count,
+                std::uint32_t bytes) {
+  ForkJob job(processes, [&](Member& member) {
+    Fabric fabric = member.join(config);
+    Counter counter;
+    fabric.set_dispatcher(kTestMessage, {Counter::run, &counter});
+    fabric.run([&](Thread& self) {
+      for (std::uint64_t i = 0; i < count; ++i) {
+        for (std::uint32_t to = 0; to < fabric.total_threads(); ++to) {
+          require(send(fabric, fabric.thread_of_rank(to), i, bytes), "the peer lives");
+        }
       }
-    }
-    const std::uint64_t expected = count * fabric.total_threads() * config.threads;
-    serve_until(self, [&] { return counter.received >= expected; });
-    self.barrier();
-    require_equal(counter.received.load(), expected, "messages");
-    require_equal(counter.wrong.load(), 0u, "messages out of order or damaged");
+      const std::uint64_t expected = count * fabric.total_threads() * config.threads;
+      serve_until(self, [&] { return counter.received >= expected; });
+      self.barrier();
+      require_equal(counter.received.load(), expected, "messages");
+      require_equal(counter.wrong.load(), 0u, "messages out of order or damaged");
+    });
   });
+  CHECK(job.wait(std::chrono::seconds(50)) == "");
 }
 
 }  // namespace
 
 TEST_CASE("small_messages_arrive_in_order") {
-  ForkJob job(3, [](Member& member) {
-    Config config;
-    config.threads = 2;
-    all_to_all(member, config, 2000, 8);
-  });
-  CHECK(job.wait(std::chrono::seconds(50)) == "");
+  Config config;
+  config.threads = 2;
+  all_to_all(3, config, 2000, 8);
 }
 
 TEST_CASE("large_messages_arrive_whole") {
-  ForkJob job(2, [](Member& member) {
-    Config config;
-    config.threads = 2;
-    all_to_all(member, config, 500, 4096 - sizeof(MessageHeader));
-  });
-  CHECK(job.wait(std::chrono::seconds(50)) == "");
+  Config config;
+  config.threads = 2;
+  all_to_all(2, config, 500, 4096 - sizeof(MessageHeader));
 }
 
 TEST_CASE("several_queue_pairs_keep_each_threads_order") {
-  ForkJob job(2, [](Member& member) {
-    Config config;
-    config.threads = 3;
-    config.queue_pairs = 2;
-    all_to_all(member, config, 500, 64);
-  });
-  CHECK(job.wait(std::chrono::seconds(50)) == "");
+  Config config;
+  config.threads = 3;
+  config.queue_pairs = 2;
+  all_to_all(2, config, 500, 64);
 }
 
 TEST_CASE("messages_arrive_without_service_threads") {
-  ForkJob job(2, [](Member& member) {
-    Config config;
-    config.threads = 1;
-    config.service_threads = 0;
-    all_to_all(member, config, 2000, 100);
-  });
-  CHECK(job.wait(std::chrono::seconds(50)) == "");
+  Config config;
+  config.threads = 1;
+  config.service_threads = 0;
+  all_to_all(2, config, 2000, 100);
 }
 
 TEST_CASE("few_receive_buffers_hold_senders_back_but_lose_nothing") {
-  ForkJob job(2, [](Member& member) {
-    Config config;
-    config.threads = 1;
-    config.receive_depth = 8;
-    config.receive_limit = 32 * 4096;
-    all_to_all(member, config, 3000, 8);
-  });
-  CHECK(job.wait(std::chrono::seconds(50)) == "");
+  Config config;
+  config.threads = 1;
+  config.receive_depth = 8;
+  config.receive_limit = 32 * 4096;
+  all_to_all(2, config, 3000, 8);
 }

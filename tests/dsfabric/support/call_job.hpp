@@ -3,13 +3,12 @@
 #pragma once
 
 #include <atomic>
-#include <cstdlib>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
-#include "dsfabric/support/fork_job.hpp"
-#include "support/catch.hpp"
-#include "support/random.hpp"
+#include "dsfabric/support/fabric_job.hpp"
 #include "support/require.hpp"
 
 namespace support {
@@ -33,23 +32,7 @@ inline void has(const std::string& text, const std::string& part) {
 inline void in_every_mode(std::uint32_t processes, std::uint32_t threads,
                           const std::function<void(dsfabric::Thread&)>& work,
                           std::uint32_t service_threads = 1) {
-  const auto seed = test_seed() | 1;
-  for (const bool adversary : {false, true}) {
-    INFO((adversary ? "adversary, seed " : "no adversary, seed ") << seed);
-    ForkJob job(processes, [&](Member& member) {
-      if (adversary) {
-        setenv("CARIAMA_SHM_ADVERSARY", std::to_string(seed).c_str(), 1);
-      } else {
-        unsetenv("CARIAMA_SHM_ADVERSARY");
-      }
-      dsfabric::Config config;
-      config.threads = threads;
-      config.service_threads = service_threads;
-      dsfabric::Fabric fabric = member.join(config);
-      fabric.run(work);
-    });
-    CHECK(job.wait() == "");
-  }
+  in_every_mode({processes, threads, service_threads, std::chrono::seconds(30)}, work);
 }
 
 }  // namespace support
