@@ -10,8 +10,9 @@ namespace riutils {
 /// In the midst of a stream of single calls, each look at the word that comes next takes its cache
 /// line away from the sender, which is about to write there, and each call costs two transfers of
 /// the line. So a ring in which every look finds something is left alone for a moment; the sender
-/// then writes a few dozen calls in one go. Measured with messenger_rate: 64-byte calls go from 17
-/// to 33 M/s. A ring whose calls come one at a time, as in a dialogue, never rests.
+/// then writes a few dozen calls in one go. With messenger_rate at 64 bytes, together with the
+/// cleared headers of IncomingRing::run: 26 instead of 17 M/s. A ring whose calls come one at a
+/// time, as in a dialogue, never rests.
 ///
 /// One thread at a time.
 class Attention {

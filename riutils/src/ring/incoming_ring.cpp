@@ -57,7 +57,7 @@ IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext&
     }
     std::byte* const end = at - kRingWord;
     // Not for the protocol: a line that was changed here goes back to the sender at less cost than
-    // one that was only read (messenger_rate: 34 instead of 19 M/s at 64 bytes).
+    // one that was only read. Without it, Attention gains next to nothing.
     dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end), std::uint64_t{0});
     at = end - std::size_t{ring_stride(header.bytes)} * header.count;
     // Before the calls: whatever they do, the ring is past them.

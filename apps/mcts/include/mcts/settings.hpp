@@ -70,7 +70,7 @@ constexpr std::uint32_t window_of(const Settings& settings) noexcept {
 
 /// The spread of a search of `workers`, of which `root_threads` are in process 0. A simulation of
 /// few playouts takes less time than the call that brings it elsewhere; and a worker that looks
-/// after the whole tree feeds one or two others at most.
+/// after the whole tree feeds about one other.
 constexpr Spread spread_of(const Settings& settings, std::uint32_t workers,
                            std::uint32_t root_threads) noexcept {
   if (settings.spread != Spread::kAuto) return settings.spread;
