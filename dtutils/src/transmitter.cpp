@@ -101,16 +101,16 @@ std::uint32_t Transmitter::claim(Synchronizer& synchronizer,
   return CompletionHooks::kNone;
 }
 
-bool Transmitter::transmit_tracked(WorkRequest& request, How how) noexcept {
+bool Transmitter::transmit_tracked(ibv_send_wr& request, How how) noexcept {
   const std::uint32_t slot = claim(*how.sent, CompletionHooks::After::kRelease);
   return slot != CompletionHooks::kNone && transmit_in_slot(request, how.flags, slot);
 }
 
-bool Transmitter::transmit_in_slot(WorkRequest& request, unsigned flags,
+bool Transmitter::transmit_in_slot(ibv_send_wr& request, unsigned flags,
                                    std::uint32_t slot) noexcept {
   const std::uint64_t ticket = signaling_.take();
-  request.raw().wr_id = ticket << kSlotBits | slot;
-  request.raw().send_flags = flags | IBV_SEND_SIGNALED;
+  request.wr_id = ticket << kSlotBits | slot;
+  request.send_flags = flags | IBV_SEND_SIGNALED;
   const bool posted =
       (signaling_.below_band(ticket) || admit(ticket) != Verdict::kBroken) && hand_over(request);
   if (!posted) {
@@ -146,7 +146,8 @@ std::optional<std::uint64_t> Transmitter::blocking_atomic(ibv_wr_opcode opcode,
   std::uint64_t* result = &results_[slot - 1];
   std::optional<std::uint64_t> old_value;
   if (transmit_in_slot(WorkRequest(opcode, {result, sizeof(*result), result_region_.lkey()})
-                           .at(target, compare_or_add, swap),
+                           .at(target, compare_or_add, swap)
+                           .raw(),
                        kUnsignaled, slot) &&
       wait(arrived) == Synchronizer::Outcome::kDone) {
     old_value = load_device_word(result);

@@ -2,6 +2,7 @@
 // Wait-free selective signaling among threads that share a queue pair (Seriema 4.1).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -111,10 +112,20 @@ class SelectiveSignaling {
     if (exclusive_) {
       const std::uint64_t ticket = issued_.load(std::memory_order_relaxed);
       issued_.store(ticket + 1, std::memory_order_relaxed);
+      look_ahead(ticket);
       return ticket;
     }
     // Relaxed: argument 3 needs only the order of this counter and of the posts.
     return issued_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  /// With one thread, most of the time: a ticket that needs no judge, because it is to be posted
+  /// unsignaled. False: take() gives one.
+  bool take_quiet(std::uint64_t& ticket) noexcept {
+    ticket = issued_.load(std::memory_order_relaxed);
+    if (ticket >= quiet_below_) return false;
+    issued_.store(ticket + 1, std::memory_order_relaxed);
+    return true;
   }
 
   /// The common case of judge, in one comparison: the ticket is below the band and nothing has
@@ -150,7 +161,10 @@ class SelectiveSignaling {
 
   /// The queue pair is broken: from now on every ticket is judged kBroken. Tags stay as they are,
   /// since the device may still be busy with their memory.
-  void fail() noexcept { band_.store(kNoBand, std::memory_order_release); }
+  void fail() noexcept {
+    band_.store(kNoBand, std::memory_order_release);
+    if (exclusive_) quiet_below_ = 0;
+  }
   /// After fail(), when everything posted before it has been flushed: all tags are done.
   void retire_all() noexcept { raise(kAllRetired); }
 
@@ -174,6 +188,15 @@ class SelectiveSignaling {
   static constexpr std::uint64_t kNoBand = 0;
   static constexpr std::uint64_t kAllRetired = std::uint64_t{1} << 63;
 
+  /// With one thread: the tickets behind `ticket` need no judge, up to the next one that
+  /// signals_regularly() or lies in the band. retired_ only grows meanwhile.
+  void look_ahead(std::uint64_t ticket) noexcept {
+    const std::uint64_t band = band_.load(std::memory_order_relaxed);
+    quiet_below_ = band == kNoBand ? 0
+                                   : std::min((ticket + 1) | interval_mask_,
+                                              retired_.load(std::memory_order_relaxed) + band);
+  }
+
   /// Wait-free: each failed exchange means that the counter grew towards `to`.
   void raise(std::uint64_t to) noexcept {
     std::uint64_t seen = retired_.load(std::memory_order_relaxed);
@@ -190,6 +213,8 @@ class SelectiveSignaling {
   // Each on a cache line of its own: issued changes with every post, retired with every completion,
   // the rest never (band_: at the one failure).
   alignas(kCacheLine) std::atomic<std::uint64_t> issued_{1};
+  /// See take_quiet; 0 among several threads.
+  std::uint64_t quiet_below_ = 0;
   alignas(kCacheLine) std::atomic<std::uint64_t> retired_{1};
   alignas(kCacheLine) const std::uint64_t interval_mask_;
   const std::uint64_t window_;

@@ -83,34 +83,42 @@ class Transmitter {
 
   /// The posts: false only when broken.
   [[nodiscard]] bool write(LocalBuffer from, const RemoteMemoryLocator& to, How how = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to), how);
+    return transmit(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), how);
   }
   [[nodiscard]] bool write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
                                           std::uint32_t immediate, How how = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from).at(to).immediate(immediate), how);
+    return transmit(WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from).at(to).immediate(immediate).raw(),
+                    how);
   }
   [[nodiscard]] bool read(LocalBuffer into, const RemoteMemoryLocator& from,
                           How how = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_RDMA_READ, into).at(from), how);
+    return transmit(WorkRequest(IBV_WR_RDMA_READ, into).at(from).raw(), how);
   }
   [[nodiscard]] bool send(LocalBuffer from, How how = {}) noexcept {
-    WorkRequest request(IBV_WR_SEND, from);
-    return transmit(request, how);
+    return transmit(WorkRequest(IBV_WR_SEND, from).raw(), how);
   }
   [[nodiscard]] bool send_with_immediate(LocalBuffer from, std::uint32_t immediate,
                                          How how = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_SEND_WITH_IMM, from).immediate(immediate), how);
+    return transmit(WorkRequest(IBV_WR_SEND_WITH_IMM, from).immediate(immediate).raw(), how);
   }
   /// The old value of the 8 bytes at `target` arrives in `old_value`.
   [[nodiscard]] bool compare_and_swap(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                       std::uint64_t expected, std::uint64_t desired,
                                       How how = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value).at(target, expected, desired),
-                    how);
+    return transmit(
+        WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value).at(target, expected, desired).raw(), how);
   }
   [[nodiscard]] bool fetch_and_add(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                    std::uint64_t addend, How how = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value).at(target, addend, 0), how);
+    return transmit(WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value).at(target, addend, 0).raw(),
+                    how);
+  }
+
+  /// A request that the caller keeps ready and posts again and again, so that only what changes is
+  /// filled in anew; it may gather several elements. `next` is nullptr. Its wr_id and send_flags
+  /// are set here. It may be changed as soon as this returns.
+  [[nodiscard]] bool post(ibv_send_wr& request, How how = {}) noexcept {
+    return transmit(request, how);
   }
 
   /// A write or send of all of an RDMAMemory, which is tagged, so that its allocator hands it out
@@ -182,34 +190,39 @@ class Transmitter {
 
   using Verdict = SelectiveSignaling::Verdict;
 
-  bool transmit(WorkRequest& request, How how) noexcept {
+  bool transmit(ibv_send_wr& request, How how) noexcept {
     if (how.sent != nullptr) {
       return transmit_tracked(request, how);
     }
-    const std::uint64_t ticket = signaling_.take();
-    bool signaled = signaling_.signals_regularly(ticket);
-    if (!signaling_.below_band(ticket)) [[unlikely]] {
-      const Verdict verdict = admit(ticket);
-      if (verdict == Verdict::kBroken) {
-        return false;
+    std::uint64_t ticket;
+    unsigned flags = how.flags;
+    if (!signaling_.take_quiet(ticket)) {
+      ticket = signaling_.take();
+      bool signaled = signaling_.signals_regularly(ticket);
+      if (!signaling_.below_band(ticket)) [[unlikely]] {
+        const Verdict verdict = admit(ticket);
+        if (verdict == Verdict::kBroken) {
+          return false;
+        }
+        signaled = verdict == Verdict::kSignaled;
       }
-      signaled = verdict == Verdict::kSignaled;
+      flags |= signaled ? IBV_SEND_SIGNALED : 0;
     }
-    request.raw().wr_id = ticket << kSlotBits;
-    request.raw().send_flags = how.flags | (signaled ? IBV_SEND_SIGNALED : 0);
+    request.wr_id = ticket << kSlotBits;
+    request.send_flags = flags;
     return hand_over(request);
   }
-  bool hand_over(WorkRequest& request) noexcept {
+  bool hand_over(ibv_send_wr& request) noexcept {
     ibv_send_wr* bad;
-    const int code = ibv_post_send(qp_, &request.raw(), &bad);
+    const int code = ibv_post_send(qp_, &request, &bad);
     if (code != 0) [[unlikely]] {
       refused(code);
       return false;
     }
     return true;
   }
-  bool transmit_tracked(WorkRequest& request, How how) noexcept;
-  bool transmit_in_slot(WorkRequest& request, unsigned flags, std::uint32_t slot) noexcept;
+  bool transmit_tracked(ibv_send_wr& request, How how) noexcept;
+  bool transmit_in_slot(ibv_send_wr& request, unsigned flags, std::uint32_t slot) noexcept;
   std::uint32_t claim(Synchronizer& synchronizer, CompletionHooks::After after) noexcept;
   std::optional<std::uint64_t> blocking_atomic(ibv_wr_opcode opcode,
                                                const RemoteMemoryLocator& target,

@@ -31,4 +31,19 @@ inline bool place_word(void* to, const void* from, std::size_t length) noexcept 
 #endif
 }
 
+/// A short copy of whole words to an aligned place, inline in the caller. Word by word, because the
+/// bytes were often stored a moment ago: a wider load over two of those stores would wait until
+/// both have left the store buffer, behind everything that was posted before.
+inline void place_words(std::byte* to, const std::byte* from, std::size_t length) noexcept {
+#if defined(__SANITIZE_THREAD__)
+  place_bytes(to, from, length);
+#else
+  for (std::size_t at = 0; at != length; at += sizeof(std::uint64_t)) {
+    std::uint64_t word;
+    __builtin_memcpy(&word, from + at, sizeof word);
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(to + at), word, __ATOMIC_RELEASE);
+  }
+#endif
+}
+
 }  // namespace dtutils::shm

@@ -51,7 +51,7 @@ int copy_failed(QueuePair& qp, int code) noexcept {
 
 /// Remembers the regions of a write that was found to be in order.
 void open_window(QueuePair& qp, const ibv_send_wr& request, const Translation& region) noexcept {
-  if (region.local == nullptr) return;
+  if (region.local == nullptr || qp.chaos != nullptr || !qp.deferred.empty()) return;
   qp.window.rkey = region.key;
   qp.window.remote = &region;
   // Of several elements the first may be an empty one, whose key nobody looked at.

@@ -9,6 +9,14 @@
 
 namespace dtutils::shm {
 
+/// A load that the compiler does not widen to cover the field beside it. The request was stored a
+/// moment ago, field by field; a load over two of those stores cannot be forwarded from the store
+/// buffer and would wait until both have left it (about 3 ns a post).
+template <class Field>
+Field read_alone(const Field& field) noexcept {
+  return *const_cast<const volatile Field*>(&field);
+}
+
 // All under the send lock of `qp`. Those that return int give an ibv_wc_status.
 
 inline bool within(std::uint64_t address, std::uint64_t length, std::uint64_t begin,
@@ -26,6 +34,13 @@ const Translation* remote_region(QueuePair& qp, std::uint64_t address, std::uint
                                  std::uint32_t rkey, std::uint32_t access) noexcept;
 /// What a request fails with whose remote region was not found.
 int no_region(const QueuePair& qp) noexcept;
+
+/// Nothing that the peer did since forbids a write into this region, which it granted before.
+inline bool may_write(const QueuePair& qp, const Translation& region) noexcept {
+  // seq_cst, both: after the send lock; see send_lock.hpp.
+  return qp.remote->gate.load(std::memory_order_seq_cst) == qp.remote_gate && region.is_live() &&
+         (qp.remote->access.load(std::memory_order_relaxed) & IBV_ACCESS_REMOTE_WRITE) != 0;
+}
 
 /// Copies to an address that lies in `region`.
 int to_remote(QueuePair& qp, const Translation& region, std::uint64_t address, const void* from,

@@ -8,18 +8,9 @@
 
 namespace dtutils::shm {
 
-/// A load that the compiler does not widen to cover the field beside it. The request was stored a
-/// moment ago, field by field; a load over two of those stores cannot be forwarded from the store
-/// buffer and would wait until both have left it (about 3 ns a post).
-template <class Field>
-Field read_alone(const Field& field) noexcept {
-  return *const_cast<const volatile Field*>(&field);
-}
-
 /// What a plain write needs of its request, read before the send lock is taken: these loads then
-/// overlap with the wait for the lock, instead of coming after it. Each field is read by itself:
-/// the request was stored a moment ago, field by field, and a wider load would have to wait for
-/// that.
+/// overlap with the wait for the lock, instead of coming after it. Each field is read by itself,
+/// see read_alone.
 struct PlainWrite {
   explicit PlainWrite(const ibv_send_wr& request) noexcept
       : plain(read_alone(request.opcode) == IBV_WR_RDMA_WRITE && read_alone(request.num_sge) == 1),
@@ -62,11 +53,7 @@ inline bool execute_plain_write(QueuePair& qp, const PlainWrite& write) noexcept
   } else if (write.length > qp.max_inline) {
     return false;
   }
-  // seq_cst, both: after the send lock; see send_lock.hpp.
-  if (qp.remote->gate.load(std::memory_order_seq_cst) != qp.remote_gate || !remote->is_live() ||
-      (qp.remote->access.load(std::memory_order_relaxed) & IBV_ACCESS_REMOTE_WRITE) == 0) {
-    return false;
-  }
+  if (!may_write(qp, *remote)) return false;
   void* to = remote->local + (write.remote_address - remote->begin);
   const auto* from = reinterpret_cast<const void*>(write.address);
   if (!place_word(to, from, write.length)) place_bytes(to, from, write.length);

@@ -9,6 +9,7 @@
 #include "shm/plain_write.hpp"
 #include "shm/receive.hpp"
 #include "shm/send_lock.hpp"
+#include "shm/small_write.hpp"
 
 namespace dtutils::shm {
 namespace {
@@ -24,23 +25,14 @@ bool is_valid(const QueuePair& qp, const ibv_send_wr& request) noexcept {
 }
 
 void defer(QueuePair& qp, const ibv_send_wr& request) noexcept {
+  qp.window = {};
   qp.deferred.push(request, qp.posted++);
   qp.agent.has_work();
 }
 
-bool has_room(const QueuePair& qp) noexcept {
-  // Relaxed: only polled completions of this pair raise it, and a stale value errs on the safe
-  // side.
-  return qp.posted - qp.entry->sq_retired.load(std::memory_order_relaxed) < qp.send_depth;
-}
-
 /// Executes the request at once if it is the usual one; false: it is a case for post_one.
 bool post_plain_write(QueuePair& qp, const PlainWrite& write, const ibv_send_wr& request) noexcept {
-  if (!write.plain || qp.send_state.load(std::memory_order_relaxed) != SendState::kReady ||
-      !qp.deferred.empty() || qp.chaos != nullptr || !has_room(qp) ||
-      !execute_plain_write(qp, write)) {
-    return false;
-  }
+  if (!write.plain || !qp.has_room() || !execute_plain_write(qp, write)) return false;
   const std::uint64_t position = qp.posted++;
   if (qp.signal_all || (write.flags & IBV_SEND_SIGNALED) != 0) {
     complete(qp, request, position, IBV_WC_SUCCESS);
@@ -51,7 +43,7 @@ bool post_plain_write(QueuePair& qp, const PlainWrite& write, const ibv_send_wr&
 int post_one(QueuePair& qp, const ibv_send_wr& request) noexcept {
   const SendState state = qp.send_state.load(std::memory_order_relaxed);
   if (state == SendState::kNotReady) return EINVAL;
-  if (!has_room(qp)) return ENOMEM;
+  if (!qp.has_room()) return ENOMEM;
   if (!is_valid(qp, request)) return EINVAL;
   if (qp.chaos != nullptr || !qp.deferred.empty()) {
     defer(qp, request);
@@ -73,8 +65,9 @@ int post_one(QueuePair& qp, const ibv_send_wr& request) noexcept {
   return 0;
 }
 
-int post_send(ibv_qp* raw, ibv_send_wr* request, ibv_send_wr** bad) noexcept {
-  QueuePair& qp = from_verbs(raw);
+/// Any request or chain of them.
+[[gnu::noinline]] int post_requests(QueuePair& qp, ibv_send_wr* request,
+                                    ibv_send_wr** bad) noexcept {
   if (qp.send_state.load(std::memory_order_relaxed) == SendState::kForked) {
     *bad = request;
     return EOWNERDEAD;
@@ -91,6 +84,21 @@ int post_send(ibv_qp* raw, ibv_send_wr* request, ibv_send_wr** bad) noexcept {
     if (request == nullptr) return 0;
     write = PlainWrite(*request);
   }
+}
+
+/// Calls nothing on its short way, so that it has no registers to save.
+int post_send(ibv_qp* raw, ibv_send_wr* request, ibv_send_wr** bad) noexcept {
+  QueuePair& qp = from_verbs(raw);
+  if (const SmallWrite write(qp, *request); write.usual) [[likely]] {
+    std::atomic<std::uint32_t>& lock = qp.entry->send_lock;
+    if (const std::uint32_t held = SendLock::try_take(lock); held != 0) [[likely]] {
+      const bool done = execute_small_write(qp, write);
+      SendLock::give_back(lock, held);
+      if (done) [[likely]]
+        return 0;
+    }
+  }
+  return post_requests(qp, request, bad);
 }
 
 int post_receives(QueuePair& qp, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {

@@ -88,6 +88,7 @@ QueuePair::QueuePair(OwnSegment& own_segment, Agent& device_agent,
       max_sge(std::max(attributes.cap.max_send_sge, 1u)),
       max_inline(attributes.cap.max_inline_data),
       signal_all(attributes.sq_sig_all != 0),
+      small_limit(signal_all ? 0 : max_inline),
       deferred(send_depth, max_sge, max_inline) {
   if (attributes.srq == nullptr) {
     const std::uint32_t max_receive_sge = std::max(attributes.cap.max_recv_sge, 1u);
@@ -161,6 +162,7 @@ void complete(QueuePair& qp, const ibv_send_wr& request, std::uint64_t position,
 
 void break_pair(QueuePair& qp, ibv_wc_status first) noexcept {
   qp.next_failure = first;
+  qp.window = {};
   qp.send_state.store(SendState::kBroken);
   qp.entry->gate.store(0, std::memory_order_seq_cst);
   qp.entry->state.store(IBV_QPS_ERR, std::memory_order_seq_cst);

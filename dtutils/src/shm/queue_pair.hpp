@@ -21,7 +21,8 @@ class Agent;
 struct Chaos;
 
 /// The regions of the last plain write, checked once, so that the next one to the same places needs
-/// only a look at whether they are still registered.
+/// only a look at whether they are still registered. It is empty while a post may not be executed
+/// at once: the pair is not ready, work is deferred, or the mode is adversarial.
 struct WriteWindow {
   std::uint32_t lkey = 0;
   std::uint32_t rkey = 0;
@@ -85,6 +86,12 @@ struct QueuePair {
   QueuePair(OwnSegment& own_segment, Agent& device_agent, const ibv_qp_init_attr& attributes);
   ~QueuePair();
 
+  bool has_room() const noexcept {
+    // Relaxed: only polled completions of this pair raise it, and a stale value errs on the safe
+    // side.
+    return posted - entry->sq_retired.load(std::memory_order_relaxed) < send_depth;
+  }
+
   /// Lets go of regions that the peer deregistered. Under the send lock.
   void forget_dead_regions() noexcept {
     if (region != nullptr && !region->is_live()) region = nullptr;
@@ -112,6 +119,8 @@ struct QueuePair {
   const std::uint32_t max_sge;
   const std::uint32_t max_inline;
   const bool signal_all;
+  /// Bytes of an inline write that may go the shortest way; 0 with signal_all.
+  const std::uint32_t small_limit;
   std::uint32_t pd = 0;
   std::uint8_t rnr_retry = 7;
   std::chrono::microseconds connect_timeout{0};

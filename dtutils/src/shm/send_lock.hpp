@@ -20,17 +20,25 @@ class SendLock {
   static constexpr std::uint32_t kMostPauses = 512;
 
  public:
-  explicit SendLock(std::atomic<std::uint32_t>& word) noexcept : word_(word) {
-    value_ = word_.load(std::memory_order_relaxed) & ~1u;
-    if (!word_.compare_exchange_strong(value_, value_ + 1, std::memory_order_seq_cst,
-                                       std::memory_order_relaxed)) {
-      lock_slowly();
-    }
+  explicit SendLock(std::atomic<std::uint32_t>& word) noexcept
+      : word_(word), held_(try_take(word)) {
+    if (held_ == 0) lock_slowly();
   }
   SendLock(const SendLock&) = delete;
   SendLock& operator=(const SendLock&) = delete;
   /// Release: pairs with the next holder's exchange and with wait_until_passed.
-  ~SendLock() { word_.store(value_ + 2, std::memory_order_release); }
+  ~SendLock() { give_back(word_, held_); }
+
+  /// The same by hand: the word's value while held, or 0 when somebody else holds it.
+  static std::uint32_t try_take(std::atomic<std::uint32_t>& word) noexcept {
+    std::uint32_t free = word.load(std::memory_order_relaxed) & ~1u;
+    const bool taken = word.compare_exchange_strong(free, free + 1, std::memory_order_seq_cst,
+                                                    std::memory_order_relaxed);
+    return taken ? free + 1 : 0;
+  }
+  static void give_back(std::atomic<std::uint32_t>& word, std::uint32_t held) noexcept {
+    word.store(held + 1, std::memory_order_release);
+  }
 
  private:
   /// Waits longer each time, so that the holder's thread gets a run of posts done while the word
@@ -42,11 +50,10 @@ class SendLock {
     Backoff backoff;
     for (;;) {
       for (std::uint32_t i = 0; i < pauses; ++i) cpu_pause();
-      value_ = word_.load(std::memory_order_relaxed);
-      if ((value_ & 1) == 0 &&
-          word_.compare_exchange_weak(value_, value_ + 1, std::memory_order_seq_cst,
-                                      std::memory_order_relaxed)) {
-        return;
+      // Looks before it tries, so that the word stays with its holder.
+      if ((word_.load(std::memory_order_relaxed) & 1) == 0) {
+        held_ = try_take(word_);
+        if (held_ != 0) return;
       }
       if (pauses < kMostPauses) {
         pauses *= 2;
@@ -57,7 +64,8 @@ class SendLock {
   }
 
   std::atomic<std::uint32_t>& word_;
-  std::uint32_t value_;
+  /// The word's value while held.
+  std::uint32_t held_;
 };
 
 /// Returns when whoever held the lock at the time of the call has released it, or `gave_up()`.

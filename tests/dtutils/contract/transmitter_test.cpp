@@ -70,6 +70,38 @@ TEST_CASE("flushed_writes_have_arrived") {
   }
 }
 
+TEST_CASE("a_prepared_request_is_posted_again_and_again") {
+  for (const std::uint32_t threads : {1u, 4u}) {
+    Scene scene(threads);
+    const auto element = [&](std::size_t offset, std::uint32_t length) {
+      const LocalBuffer piece = scene.source.local(offset, length);
+      return ibv_sge{reinterpret_cast<std::uint64_t>(piece.address), length, piece.lkey};
+    };
+    // The first element is another one each time, the second always the same.
+    ibv_sge elements[] = {element(0, 8), element(40000, 4)};
+    scene.source.at<std::uint32_t>(40000) = 0x5eed;
+    ibv_send_wr request{};
+    request.sg_list = elements;
+    request.num_sge = 2;
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.wr.rdma.rkey = scene.target.region.rkey();
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      scene.source.at<std::uint64_t>(8 * i) = i + 1;
+      elements[0] = element(8 * i, 8);
+      request.wr.rdma.remote_addr = scene.target.remote(16 * i, 12).address;
+      Synchronizer sent(1);
+      const bool tracked = i % 100 == 99;
+      REQUIRE(scene.transmitter.post(request, tracked ? How(sent) : How()));
+      if (tracked) REQUIRE(scene.transmitter.wait(sent, kPatience) == Outcome::kDone);
+    }
+    REQUIRE(scene.transmitter.flush(kPatience));
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      REQUIRE(scene.target.at<std::uint64_t>(16 * i) == i + 1);
+      REQUIRE(scene.target.at<std::uint32_t>(16 * i + 8) == 0x5eed);
+    }
+  }
+}
+
 TEST_CASE("units_of_a_ring_are_never_handed_out_before_they_were_sent") {
   Scene scene;
   RDMAAllocator memory(scene.source.pd, {},

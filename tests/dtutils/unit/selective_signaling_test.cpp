@@ -2,9 +2,12 @@
 // The protocol of selective signaling without a device: what is signaled, who waits, what retires.
 #include "dtutils/selective_signaling.hpp"
 
+#include <random>
+
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/matchers.hpp"
+#include "support/random.hpp"
 
 using dtutils::RetireTag;
 using dtutils::SelectiveSignaling;
@@ -154,6 +157,47 @@ TEST_CASE("tag_of_an_exclusive_one_waits_for_its_own_ticket") {
   CHECK_FALSE(tag.done());
   signaling.retire(ticket);
   CHECK(tag.done());
+}
+
+TEST_CASE("quiet_tickets_are_those_that_would_be_posted_unsignaled") {
+  const std::uint64_t seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  SelectiveSignaling signaling(parameters(1, 4, 16, 24));
+  std::uint64_t last = 0;
+  int quiet = 0;
+  constexpr int kTickets = 20000;
+  for (int i = 0; i < kTickets; ++i) {
+    std::uint64_t ticket;
+    if (signaling.take_quiet(ticket)) {
+      ++quiet;
+      REQUIRE(signaling.judge(ticket) == Verdict::kUnsignaled);
+    } else {
+      ticket = signaling.take();
+    }
+    REQUIRE(ticket == ++last);
+    // At times nothing retires for long, so that the band and the window are met.
+    if (random() % 1024 < (i / 1000 % 2 == 0 ? 900 : 40)) {
+      signaling.retire(signaling.retired() + random() % (last + 1 - signaling.retired()));
+    }
+  }
+  CHECK(quiet > kTickets / 4);
+}
+
+TEST_CASE("no_ticket_is_quiet_after_a_failure_or_among_several_threads") {
+  for (const std::uint32_t threads : {1u, 2u}) {
+    SelectiveSignaling signaling(parameters(threads, 4, 16, 24));
+    std::uint64_t ticket;
+    signaling.retire(take(signaling, 5));
+    CHECK(signaling.take_quiet(ticket) == (threads == 1));
+    signaling.fail();
+    CHECK_FALSE(signaling.take_quiet(ticket));
+    take(signaling, 1);
+    CHECK_FALSE(signaling.take_quiet(ticket));
+    signaling.retire_all();
+    take(signaling, 1);
+    CHECK_FALSE(signaling.take_quiet(ticket));
+  }
 }
 
 TEST_CASE("empty_tag_is_done") { CHECK(RetireTag{}.done()); }
