@@ -10,38 +10,21 @@
 #include <memory>
 #include <new>
 #include <thread>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "sst/limits.hpp"
+#include "sst/predicate_slot.hpp"
 
 namespace sst {
-
-/// Names a predicate that was added, for its removal.
-struct PredicateId {
-  std::uint64_t value = 0;
-  friend bool operator==(const PredicateId&, const PredicateId&) = default;
-};
-
-/// When a predicate's triggers run (the paper's section 4.3).
-enum class Kind : std::uint8_t {
-  /// Each time it is evaluated and true.
-  kRecurrent,
-  /// The first time; then it is gone.
-  kOnce,
-  /// When it is true and was false at the evaluation before (at first: as if it had been false).
-  kTransition,
-};
 
 /// The predicates of one `Target`: something that is passed to them as `const Target&`, and to
 /// triggers as `Target&`. They are evaluated in the order in which they were added, and the
 /// triggers of one run in their order. One thread at a time evaluates.
 ///
-/// A predicate is a slot of one cache line: code and captures. A run of predicates of the same type
-/// costs one indirect call. Adding and removing goes by a list of requests, which the next
-/// evaluation takes over; so adding allocates, but evaluating does not, and never waits for those
-/// who add.
+/// A run of predicates of the same type costs one indirect call (predicate_slot.hpp). Adding and
+/// removing goes by a list of requests, which the next evaluation takes over; so adding allocates,
+/// but evaluating does not, and never waits for those who add.
 template <class Target>
 class Predicates {
  public:
@@ -85,27 +68,7 @@ class Predicates {
   std::size_t size() const noexcept { return count_; }
 
  private:
-  struct Slot;
-  /// The cold half of a predicate.
-  struct Watch {
-    Watch(Kind its_kind, void (*its_fire)(Watch&, Target&)) noexcept
-        : fire(its_fire), kind(its_kind) {}
-    Watch(const Watch&) = delete;
-    Watch& operator=(const Watch&) = delete;
-    virtual ~Watch() = default;
-    void (*fire)(Watch&, Target&);
-    std::uint64_t id = 0;
-    Kind kind;
-  };
-  /// Evaluates this slot and those after it that have the same code; the first one that has not.
-  using Run = Slot* (*)(Slot* slot, Slot* end, Predicates& self, Target& target);
-  struct alignas(kLine) Slot {
-    Run run;
-    Watch* watch;
-    /// It was true at the last evaluation; for kTransition only.
-    bool was;
-    alignas(8) std::byte captures[kInlineCaptures];
-  };
+  using Slot = detail::PredicateSlot<Target>;
   static_assert(sizeof(Slot) == kLine);
   /// To add `slot` (with room for more slots, if there may be too few), or to remove `id`.
   struct Request {
@@ -115,30 +78,6 @@ class Predicates {
     std::size_t room_size = 0;
     Request* next = nullptr;
   };
-
-  template <class Predicate, class... Triggers>
-  struct WatchOf final : Watch {
-    WatchOf(Kind its_kind, Predicate&& its_predicate, Triggers&&... its_triggers)
-        : Watch(its_kind, &WatchOf::fire_all),
-          predicate(std::move(its_predicate)),
-          triggers(std::move(its_triggers)...) {}
-    static void fire_all(Watch& watch, Target& target) {
-      std::apply([&](auto&... each) { (each(target), ...); },
-                 static_cast<WatchOf&>(watch).triggers);
-    }
-    Predicate predicate;
-    std::tuple<Triggers...> triggers;
-  };
-
-  /// Stands in a slot for a predicate that is too large or too complicated to lie in it.
-  template <class Predicate>
-  struct Elsewhere {
-    Predicate* predicate;
-    bool operator()(const Target& target) { return (*predicate)(target); }
-  };
-  template <class Predicate>
-  static constexpr bool kFits = sizeof(Predicate) <= kInlineCaptures &&
-                                alignof(Predicate) <= 8 && std::is_trivially_copyable_v<Predicate>;
 
   template <class Inline>
   static Slot* run_alike(Slot* slot, Slot* end, Predicates& self, Target& target) {
@@ -195,17 +134,18 @@ PredicateId Predicates<Target>::add(Kind kind, Predicate predicate, Triggers... 
     request->room_size = std::bit_ceil(expected);
     request->room.reset(new Slot[request->room_size]);
   }
-  auto watch = std::make_unique<WatchOf<Predicate, Triggers...>>(kind, std::move(predicate),
-                                                                 std::move(triggers)...);
+  auto watch = std::make_unique<detail::WatchOf<Target, Predicate, Triggers...>>(
+      kind, std::move(predicate), std::move(triggers)...);
   const PredicateId id{last_id_.fetch_add(1, std::memory_order_relaxed) + 1};
   watch->id = id.value;
   Slot& slot = request->slot;
-  if constexpr (kFits<Predicate>) {
+  if constexpr (detail::kFitsSlot<Predicate>) {
     slot.run = &run_alike<Predicate>;
     new (slot.captures) Predicate(watch->predicate);
   } else {
-    slot.run = &run_alike<Elsewhere<Predicate>>;
-    new (slot.captures) Elsewhere<Predicate>{&watch->predicate};
+    using Elsewhere = detail::Elsewhere<Target, Predicate>;
+    slot.run = &run_alike<Elsewhere>;
+    new (slot.captures) Elsewhere{&watch->predicate};
   }
   slot.watch = watch.release();
   const std::size_t room = request->room_size;

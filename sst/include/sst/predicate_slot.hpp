@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// One predicate: its kind, the cache line that is evaluated, and its triggers elsewhere.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "sst/limits.hpp"
+
+namespace sst {
+
+template <class Target>
+class Predicates;
+
+/// Names a predicate that was added, for its removal.
+struct PredicateId {
+  std::uint64_t value = 0;
+  friend bool operator==(const PredicateId&, const PredicateId&) = default;
+};
+
+/// When a predicate's triggers run (the paper's section 4.3).
+enum class Kind : std::uint8_t {
+  /// Each time it is evaluated and true.
+  kRecurrent,
+  /// The first time; then it is gone.
+  kOnce,
+  /// When it is true and was false at the evaluation before (at first: as if it had been false).
+  kTransition,
+};
+
+namespace detail {
+
+/// The cold half of a predicate.
+template <class Target>
+struct Watch {
+  Watch(Kind its_kind, void (*its_fire)(Watch&, Target&)) noexcept
+      : fire(its_fire), kind(its_kind) {}
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  virtual ~Watch() = default;
+  void (*fire)(Watch&, Target&);
+  std::uint64_t id = 0;
+  Kind kind;
+};
+
+/// The hot half, in one cache line: code and captures. Slots are copied as bytes.
+template <class Target>
+struct alignas(kLine) PredicateSlot {
+  /// Evaluates this slot and those after it that have the same code; the first one that has not.
+  using Run = PredicateSlot* (*)(PredicateSlot* slot, PredicateSlot* end, Predicates<Target>& self,
+                                 Target& target);
+  Run run;
+  Watch<Target>* watch;
+  /// It was true at the last evaluation; for kTransition only.
+  bool was;
+  alignas(8) std::byte captures[kInlineCaptures];
+};
+
+template <class Target, class Predicate, class... Triggers>
+struct WatchOf final : Watch<Target> {
+  WatchOf(Kind its_kind, Predicate&& its_predicate, Triggers&&... its_triggers)
+      : Watch<Target>(its_kind, &WatchOf::fire_all),
+        predicate(std::move(its_predicate)),
+        triggers(std::move(its_triggers)...) {}
+  static void fire_all(Watch<Target>& watch, Target& target) {
+    std::apply([&](auto&... each) { (each(target), ...); }, static_cast<WatchOf&>(watch).triggers);
+  }
+  Predicate predicate;
+  std::tuple<Triggers...> triggers;
+};
+
+/// Whether a predicate lies in its slot. Elsewhere stands there for one that is too large or too
+/// complicated.
+template <class Predicate>
+inline constexpr bool kFitsSlot =
+    sizeof(Predicate) <= kInlineCaptures &&
+    alignof(Predicate) <= 8 && std::is_trivially_copyable_v<Predicate>;
+template <class Target, class Predicate>
+struct Elsewhere {
+  Predicate* predicate;
+  bool operator()(const Target& target) { return (*predicate)(target); }
+};
+
+}  // namespace detail
+}  // namespace sst
