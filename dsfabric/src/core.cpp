@@ -161,7 +161,7 @@ void Core::make_connections() {
     options.queue_pair.send_depth = config_.send_depth;
   }
   options.queue_pair.shared_receive_queue = &receiver_->queue();
-  options.queue_pair.max_inline = kInlineMessage;
+  options.queue_pair.max_inline = kInlineWrite;
   for (Peer& peer : peers_) {
     for (std::uint32_t i = 0; i < config_.queue_pairs; ++i) {
       peer.transmitters.push_back(

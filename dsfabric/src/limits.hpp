@@ -33,6 +33,9 @@ inline constexpr std::uint32_t kReplySlots = 64;
 inline constexpr std::size_t kReceiveStagger = 64;
 inline constexpr std::size_t kMinReceiveSize = 512;
 
+/// Inline bytes of a queue pair, if the device has so many: a message, or a call of the same size
+/// with the words that a ring puts around it.
+inline constexpr std::uint32_t kInlineWrite = kInlineMessage + 64;
 static_assert(kInlineMessage > sizeof(MessageHeader));
 static_assert(kMinReceiveSize >= kInlineMessage);
 static_assert((kPendingSlots & (kPendingSlots - 1)) == 0);

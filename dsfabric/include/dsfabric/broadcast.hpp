@@ -51,6 +51,17 @@ void hand_on(Tree tree, Send&& send) {
   }
 }
 
+/// Sends a part of the tree, with the buffer of the call, on the way that the call came.
+template <class Part>
+bool pass_on(const CallContext& call, const Part& part, std::span<const std::byte> buffer = {}) {
+  const ThreadId to = first_of(call.fabric, part.tree);
+  const std::uint32_t function = function_index<Part>();
+  if (call.onward == nullptr) {
+    return send_record(call.fabric, to, function, &part, sizeof part, buffer);
+  }
+  return call.onward->pass_on(call, to, function, std::as_bytes(std::span(&part, 1)), buffer);
+}
+
 template <class Work>
 void run_and_tell(CallContext& call, const Tree& tree, Work&& work) {
   CallContext original{call.fabric, tree.origin, call.worker};
@@ -73,9 +84,7 @@ struct Broadcast : WrapperName<F, 'b'> {
 
   void operator()(CallContext& call, std::byte* buffer, std::uint32_t bytes) {
     hand_on(tree, [&](const Tree& part) {
-      const Broadcast next(function, part);
-      return send_record(call.fabric, first_of(call.fabric, part), function_index<Broadcast>(),
-                         &next, sizeof next, {buffer, bytes});
+      return detail::pass_on(call, Broadcast(function, part), {buffer, bytes});
     });
     run_and_tell(call, tree, [&](CallContext& context) {
       if constexpr (std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>) {
@@ -104,9 +113,7 @@ struct BroadcastWritten : WrapperName<F, 'd'> {
     hand_on(tree, [&](const Tree& part) {
       const ThreadId to = first_of(call.fabric, part);
       const BroadcastWritten next(function, part, buffer.there(to), bytes);
-      const bool sent =
-          write_to(call.fabric, mine, buffer, to) &&
-          send_record(call.fabric, to, function_index<BroadcastWritten>(), &next, sizeof next);
+      const bool sent = write_to(call.fabric, mine, buffer, to) && detail::pass_on(call, next);
       // The callable may change the bytes.
       if (sent) wait_for_writes(call.fabric, to.process);
       return sent;
@@ -127,9 +134,7 @@ struct BroadcastRead : WrapperName<F, 'e'> {
 
   void operator()(CallContext& call) {
     hand_on(tree, [&](const Tree& part) {
-      const BroadcastRead next(function, part, from);
-      return send_record(call.fabric, first_of(call.fabric, part), function_index<BroadcastRead>(),
-                         &next, sizeof next);
+      return detail::pass_on(call, BroadcastRead(function, part, from));
     });
     run_and_tell(call, tree, [&](CallContext& context) {
       const dtutils::RDMAMemory memory = read_buffer(call.fabric, from);

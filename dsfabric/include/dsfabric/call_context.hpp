@@ -12,6 +12,24 @@ namespace dsfabric {
 
 class Fabric;
 class Thread;
+struct CallContext;
+
+/// The way that a call came, for what it passes on to other workers: the steps of a broadcast. A
+/// layer that runs calls may offer one. The thread that runs the call only.
+class Onward {
+ public:
+  /// Sends a call of a function of this program, and what travels with it. Never waits for handlers
+  /// of this thread. False: the process of `to` is gone. Throws Error when the call can never be
+  /// sent.
+  virtual bool pass_on(const CallContext& call, ThreadId to, std::uint32_t function,
+                       std::span<const std::byte> callable, std::span<const std::byte> extra) = 0;
+
+ protected:
+  Onward() = default;
+  Onward(const Onward&) = default;
+  Onward& operator=(const Onward&) = default;
+  ~Onward() = default;
+};
 
 /// A callable takes it as its first argument, if it wants: `[](CallContext& call) { ... }`.
 struct CallContext {
@@ -20,6 +38,8 @@ struct CallContext {
   ThreadId source;
   /// The worker that runs it; nullptr for a service call.
   Thread* worker;
+  /// nullptr: messages.
+  Onward* onward = nullptr;
 };
 
 /// Runs the records in `bytes`, in their order. False: a record cannot be right, and none after it

@@ -161,7 +161,8 @@ std::string_view name_of() {
 template <class F>
 struct Registration {
   static inline FunctionSlot slot{name_of<F>(), NamedCallable<F>,
-                                  Invokers{&invoke<F>, &invoke_run<F>}, sizeof(F)};
+                                  Invokers{&invoke<F>, &invoke_run<F>, PlacedCallable<F>},
+                                  sizeof(F)};
 };
 
 }  // namespace detail

@@ -126,8 +126,10 @@ class Calls {
   }
 
   /// All workers of the job, this one too, run `function()` or `function(CallContext&)`. The calls
-  /// travel along a binomial tree of workers, as messages; a process that is gone is left out. With
-  /// `executed`, each worker tells when it has run it.
+  /// travel along a binomial tree of workers, who pass them on over channels of the same kind: as
+  /// messages, or through rings of their own. A process that is gone is left out. With `executed`,
+  /// each worker tells when it has run it. The broadcasts of one thread over one channel run in
+  /// their order everywhere, while nobody fails (rings: and while none takes to messages).
   template <class F>
   [[nodiscard]] bool broadcast(const F& function, ExecutionSlots* executed = nullptr) {
     return broadcast_buffer(function, std::span<const std::byte>(), executed);

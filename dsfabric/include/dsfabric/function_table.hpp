@@ -22,10 +22,11 @@ using Invoke = void (*)(std::byte* payload, std::uint32_t bytes, CallContext& co
 using InvokeRun = void (*)(std::byte* end, std::uint32_t count, CallContext& context,
                            std::uint32_t& done);
 
-/// Both ways for one type.
+/// Both ways for one type, and whether it chooses itself where it runs (callable.hpp).
 struct Invokers {
   Invoke one;
   InvokeRun run;
+  bool placed;
 };
 
 /// A callable type's place in the table. One static object a type, made before main by every
@@ -66,6 +67,7 @@ class FunctionTable {
     Invoke invoke;
     InvokeRun invoke_run;
     std::uint32_t bytes;
+    bool placed;
   };
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
   const FunctionSlot& slot(std::uint32_t index) const noexcept { return *slots_[index]; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// in_fiber(): a callable whose calls run as fibers at their destination.
+// in_fiber() and in_place(): callables that choose where their calls run at the destination.
 #pragma once
 
 #include <cstddef>
@@ -14,41 +14,50 @@ namespace riutils {
 
 namespace detail {
 
+/// Leaves a call where progress() runs it.
+struct NoPlacement {
+  static constexpr char kMark = 'i';
+  static void place(dsfabric::Invoke run, std::byte* payload, std::uint32_t bytes,
+                    dsfabric::CallContext& call) {
+    run(payload, bytes, call);
+  }
+  static void check() noexcept {}
+};
+
 /// Brings a call into a fiber of the thread that it came to. When there is none, the call runs all
-/// the same, so that whoever waits for its end hears of it, and InFiber throws.
+/// the same, so that whoever waits for its end hears of it, and check() throws.
 struct FiberPlacement {
+  static constexpr char kMark = 'f';
   static void place(dsfabric::Invoke run, std::byte* payload, std::uint32_t bytes,
                     dsfabric::CallContext& call) {
     FiberPool::run_here(run, payload, bytes, call);
   }
+  static void check() {
+    if (!FiberPool::inside()) [[unlikely]]
+      FiberPool::throw_no_fiber();
+  }
 };
 
-template <class F>
-struct InFiber : dsfabric::detail::WrapperName<F, 'f'> {
-  using Placement = FiberPlacement;
+template <class F, class Where>
+struct Placed : dsfabric::detail::WrapperName<F, Where::kMark> {
+  using Placement = Where;
 
-  explicit InFiber(const F& f) noexcept : function(f) {}
+  explicit Placed(const F& f) noexcept : function(f) {}
   F function;
 
   decltype(auto) operator()() requires std::is_invocable_v<F&> {
-    check();
+    Where::check();
     return function();
   }
   decltype(auto) operator()(
       dsfabric::CallContext& call) requires std::is_invocable_v<F&, dsfabric::CallContext&> {
-    check();
+    Where::check();
     return function(call);
   }
   void operator()(dsfabric::CallContext& call, std::byte* buffer, std::uint32_t bytes) requires
       std::is_invocable_v<F&, dsfabric::CallContext&, std::byte*, std::uint32_t> {
-    check();
+    Where::check();
     function(call, buffer, bytes);
-  }
-
- private:
-  static void check() {
-    if (!FiberPool::inside()) [[unlikely]]
-      FiberPool::throw_no_fiber();
   }
 };
 
@@ -67,8 +76,15 @@ struct InFiber : dsfabric::detail::WrapperName<F, 'f'> {
 /// no FiberPool, or no stack is free, the call ends with an Error: the caller of call_return gets
 /// it, otherwise Fabric::on_exception there. A service thread has no FiberPool.
 template <class F>
-detail::InFiber<F> in_fiber(const F& function) noexcept {
-  return detail::InFiber<F>(function);
+detail::Placed<F, detail::FiberPlacement> in_fiber(const F& function) noexcept {
+  return detail::Placed<F, detail::FiberPlacement>(function);
+}
+
+/// A callable that does not wait, and runs inline also where calls run in fibers by default
+/// (Station::run_in_fibers).
+template <class F>
+detail::Placed<F, detail::NoPlacement> in_place(const F& function) noexcept {
+  return detail::Placed<F, detail::NoPlacement>(function);
 }
 
 }  // namespace riutils

@@ -9,7 +9,8 @@
 namespace riutils {
 
 /// The ring from one thread to another. It is made at the first call, with the options of the
-/// object that makes this call, and shared by all objects of the sending thread.
+/// object that makes this call, and shared by all objects of the sending thread. When the first
+/// call is the step of a broadcast: with those of its object that has the largest chunks.
 struct RingOptions {
   /// Bytes of a chunk, a multiple of 64, from 256 to 16 MiB. A call must fit into one.
   std::uint32_t chunk_bytes = 32u << 10;

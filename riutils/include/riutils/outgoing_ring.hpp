@@ -16,6 +16,7 @@
 #include "dsfabric/thread.hpp"
 #include "dtutils/transmitter.hpp"
 #include "riutils/counters.hpp"
+#include "riutils/inline_record.hpp"
 #include "riutils/options.hpp"
 #include "riutils/ring_header.hpp"
 
@@ -90,20 +91,25 @@ class alignas(64) OutgoingRing {
         is_backlogged()) [[unlikely]] {
       return false;
     }
-    std::byte* const low = at_ - kBytes;
     const RingHeader header{function, 1, static_cast<std::uint32_t>(sizeof(F))};
-    put_word(at_ - kRingWord, header.encode());
-    put(low + kRingWord, callable);
-    put_word(low, 0);
+    std::byte* const low = at_ - kBytes;
     const std::uint64_t there = reinterpret_cast<std::uint64_t>(low) + to_remote_;
-    const bool inlined = kBytes <= inline_limit_;
-    if (!transmitter_->write({low, kBytes, lkey_}, {there, kBytes, rkey_, 0, 0},
-                             inlined ? dtutils::kInlined : dtutils::kUnsignaled)) [[unlikely]] {
-      return false;
+    if (kBytes <= inline_limit_) [[likely]] {
+      const WholeWords<F> call(callable);
+      if (!transmitter_->post(record_.make(header, call, there), dtutils::kInlined)) [[unlikely]] {
+        return false;
+      }
+      leave_behind(low);
+    } else {
+      put_word(at_ - kRingWord, header.encode());
+      put(low + kRingWord, callable);
+      put_word(low, 0);
+      if (!transmitter_->write({low, kBytes, lkey_}, {there, kBytes, rkey_, 0, 0})) [[unlikely]] {
+        return false;
+      }
+      leave_behind_unread(low);
     }
-    leave_behind(low, inlined);
-    ++calls_;
-    ++writes_;
+    ++posted_;
     return true;
   }
 
@@ -165,11 +171,12 @@ class alignas(64) OutgoingRing {
     std::memcpy(at, &word, sizeof word);
   }
   /// After a post down to `low`, where the zero word is. The next header goes to that place in the
-  /// remote chunk. Here it goes below, if the device may still have to read the zero.
-  void leave_behind(std::byte* low, bool inlined) noexcept {
-    const std::uint32_t gap = inlined ? 0 : kRingWord;
-    to_remote_ += gap;
-    at_ = sent_ = floor_ = low + kRingWord - gap;
+  /// remote chunk, and here.
+  void leave_behind(std::byte* low) noexcept { at_ = sent_ = floor_ = low + kRingWord; }
+  /// The same while the device may still have to read the zero: here the next header goes below it.
+  void leave_behind_unread(std::byte* low) noexcept {
+    to_remote_ += kRingWord;
+    at_ = sent_ = floor_ = low;
   }
   /// Begins a record; its first call lies at at_ then.
   void open_record(const RingHeader& header, std::uint32_t run_function) noexcept {
@@ -248,7 +255,9 @@ class alignas(64) OutgoingRing {
   bool same_program_;
   bool gone_ = false;
   bool attended_ = false;
-  std::uint64_t writes_ = 0;
+  /// Calls that were sent at once, each by one write, and counted in no other way.
+  std::uint64_t posted_ = 0;
+  InlineRecord record_;
 
   /// The lowest byte that was posted into the remote chunk in use: where the next chunk is
   /// announced.
@@ -265,6 +274,7 @@ class alignas(64) OutgoingRing {
   std::deque<Held> held_;
   /// Mirrors that no remote chunk needs.
   std::vector<dtutils::RDMAMemory> spare_;
+  std::uint64_t writes_ = 0;
   /// Where the receiver writes how many chunks it has consumed.
   dtutils::RDMAMemory consumed_;
   dsfabric::ReturnSlot<Grant> grant_;

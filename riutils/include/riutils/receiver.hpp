@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "dsfabric/call_context.hpp"
 #include "dsfabric/thread.hpp"
 #include "riutils/counters.hpp"
 
@@ -37,9 +38,16 @@ class Receiver {
   /// microsecond, so that its sender is not disturbed. Inside a handler: false. One thread at a
   /// time.
   bool poll();
-  /// The worker that handlers find in their CallContext; nullptr while there is none. One thread at
-  /// a time, not during poll.
-  void serve_for(dsfabric::Thread* worker) noexcept { worker_ = worker; }
+  /// What handlers find in their CallContext: the worker, nullptr while there is none, and the way
+  /// for broadcasts to go on. One thread at a time, not during poll.
+  void serve_for(dsfabric::Thread* worker, dsfabric::Onward* onward) noexcept {
+    worker_ = worker;
+    onward_ = onward;
+  }
+
+  /// Whether calls run in the FiberPool of the thread that polls, where it has one, or inline. One
+  /// thread at a time, not during poll.
+  void run_in_fibers(bool wanted) noexcept { in_fibers_ = wanted; }
 
   /// Calls run so far; one that throws counts. Any thread, wait-free.
   std::uint64_t executed() const noexcept { return executed_.load(std::memory_order_acquire); }
@@ -60,7 +68,9 @@ class Receiver {
 
   dsfabric::Fabric& fabric_;
   dsfabric::Thread* worker_ = nullptr;
+  dsfabric::Onward* onward_ = nullptr;
   bool polling_ = false;
+  bool in_fibers_ = false;
   /// The words that announce the next record, side by side, so that an idle poll touches one line
   /// of this array for eight rings, and the line of each word, which stays in this core's cache.
   std::vector<const std::uint64_t*> eyes_;

@@ -41,7 +41,9 @@ class RingChannel : public dsfabric::Calls<Channel> {
 
  protected:
   RingChannel(dsfabric::Thread& self, const RingOptions& ring, const SendPolicy& policy)
-      : station_(&Station::of(self)), policy_(policy), ring_(ring) {}
+      : station_(&Station::of(self)), policy_(policy), ring_(ring) {
+    station_->prefer(ring);
+  }
   RingChannel(const RingChannel&) = delete;
   RingChannel& operator=(const RingChannel&) = delete;
   ~RingChannel() = default;

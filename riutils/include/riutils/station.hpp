@@ -6,8 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "dsfabric/call_context.hpp"
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/thread.hpp"
 #include "riutils/counters.hpp"
@@ -21,9 +24,14 @@ namespace riutils {
 /// fabric: channels (RDMAMessenger, ...) come and go, and calls of one thread to another keep their
 /// order across them.
 ///
+/// Broadcasts that came through a ring go on through rings of this worker: at once, or held while a
+/// ring is full, so that nobody waits. They go on as messages when helper threads execute them,
+/// when RingOptions::held_limit is reached, or when the ring to the next worker cannot carry them;
+/// so do their further steps.
+///
 /// From `of` until the Thread ends, Thread::progress() sends what waits here and polls the
 /// receiver. Owner thread only, unless a method says otherwise.
-class Station {
+class Station final : private dsfabric::Onward {
  public:
   /// The station of a worker. Setup only.
   static Station& of(dsfabric::Thread& self);
@@ -39,6 +47,12 @@ class Station {
   Receiver& receiver() noexcept { return receiver_; }
   /// Who polls the receiver: a helper thread (true), or progress() of this worker. Setup only.
   void delegate(bool to_helper) noexcept { delegated_ = to_helper; }
+  /// Whether calls that come through rings run as fibers of this worker's FiberPool (true), but for
+  /// in_place() ones, or inline (false, as at the start), but for in_fiber() ones. While all stacks
+  /// wait, calls stay in their rings; one that is larger than a quarter of a stack runs inline.
+  /// Helper threads use pools of their own. Throws Error when the worker has no FiberPool, or a
+  /// helper polls for it now. Setup only.
+  void run_in_fibers(bool wanted);
 
   /// The ring to a thread, if there is one. The common part of a call.
   OutgoingRing* find(dsfabric::ThreadId to) const noexcept {
@@ -64,8 +78,17 @@ class Station {
   std::uint64_t epoch() const noexcept { return epoch_; }
   /// For channels: gathered calls wait no longer than this.
   void limit_age(std::chrono::nanoseconds age) noexcept { max_age_ = std::min(max_age_, age); }
+  /// For channels: a ring that a broadcast needs is made with the options of the channel that has
+  /// the largest chunks.
+  void prefer(const RingOptions& options) noexcept {
+    if (!preferred_ || options.chunk_bytes > preferred_->chunk_bytes) preferred_ = options;
+  }
 
  private:
+  bool pass_on(const dsfabric::CallContext& call, dsfabric::ThreadId to, std::uint32_t function,
+               std::span<const std::byte> callable, std::span<const std::byte> extra) override;
+  bool try_pass_on(dsfabric::ThreadId to, std::uint32_t function,
+                   std::span<const std::byte> callable, std::span<const std::byte> extra);
   bool step();
   bool look_after() noexcept;
 
@@ -75,6 +98,7 @@ class Station {
   std::uint32_t shift_ = 0;
   std::unique_ptr<std::unique_ptr<OutgoingRing>[]> table_;
   std::vector<OutgoingRing*> rings_;
+  std::optional<RingOptions> preferred_;
   /// Those that wait for something.
   std::vector<OutgoingRing*> attended_;
   std::uint32_t steps_ = 0;

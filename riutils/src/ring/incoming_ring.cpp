@@ -41,7 +41,8 @@ const char* IncomingRing::objection(std::uint64_t word, const std::byte* at) con
   return nullptr;
 }
 
-IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext& call) {
+template <class RunRecord>
+inline IncomingRing::End IncomingRing::run_records(std::uint32_t budget, RunRecord&& run_record) {
   const std::byte* const enough = at_ - budget;
   // Handlers cannot reach this ring, so its place is kept in a register.
   std::byte* at = at_;
@@ -63,9 +64,16 @@ IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext&
     // Before the calls: whatever they do, the ring is past them.
     at_ = at;
     ++counters_.records;
+    if (!run_record(header, at, end)) return End::kNoStack;
+  }
+  return End::kMore;
+}
+
+IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext& call) {
+  return run_records(budget, [&](const RingHeader& header, std::byte* at, std::byte* end) {
     if (header.count != 1) {
       run_many(header, end, call);
-      continue;
+      return true;
     }
     ++counters_.calls;
     try {
@@ -73,8 +81,22 @@ IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext&
     } catch (...) {
       call.fabric.report_exception(call, std::current_exception());
     }
-  }
-  return End::kMore;
+    return true;
+  });
+}
+
+IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext& call,
+                                    FiberPool& fibers) {
+  return run_records(budget, [&](const RingHeader& header, std::byte*, std::byte* end) {
+    return run_in_fibers(header, end, call, fibers);
+  });
+}
+
+void IncomingRing::put_back(const RingHeader& header, std::uint32_t count,
+                            std::byte* end) noexcept {
+  at_ = end + kRingWord;
+  const RingHeader rest{header.function, count, header.bytes};
+  dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end), rest.encode());
 }
 
 void IncomingRing::run_many(const RingHeader& header, std::byte* end, dsfabric::CallContext& call) {
@@ -91,17 +113,40 @@ void IncomingRing::run_many(const RingHeader& header, std::byte* end, dsfabric::
       counters_.calls += done;
       left -= done;
       end -= std::size_t{ring_stride(header.bytes)} * done;
-      // Calls that were not run become a record of their own, over the last one that was: so this
-      // ring needs to remember nothing when the exception goes on to whoever polls.
-      if (left != 0) {
-        at_ = end + kRingWord;
-        const RingHeader rest{header.function, left, header.bytes};
-        dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end), rest.encode());
-      }
+      // In case that the exception goes on to whoever polls.
+      if (left != 0) put_back(header, left, end);
       call.fabric.report_exception(call, std::current_exception());
       at_ = below;
     }
   }
+}
+
+bool IncomingRing::run_in_fibers(const RingHeader& header, std::byte* end,
+                                 dsfabric::CallContext& call, FiberPool& fibers) {
+  const dsfabric::FunctionTable::Entry& function = functions_[header.function];
+  std::byte* const below = at_;
+  for (std::uint32_t left = header.count; left != 0; --left) {
+    std::byte* const payload = end - ring_stride(header.bytes);
+    ++counters_.calls;
+    try {
+      const auto outcome = function.placed
+                               ? FiberPool::Outcome::kTooLarge
+                               : fibers.run(function.invoke, payload, header.bytes, call);
+      if (outcome == FiberPool::Outcome::kNoStack) {
+        put_back(header, left, end);
+        --counters_.calls;
+        --counters_.records;
+        return false;
+      }
+      if (outcome == FiberPool::Outcome::kTooLarge) function.invoke(payload, header.bytes, call);
+    } catch (...) {
+      if (left != 1) put_back(header, left - 1, payload);
+      call.fabric.report_exception(call, std::current_exception());
+      at_ = below;
+    }
+    end = payload;
+  }
+  return true;
 }
 
 bool IncomingRing::leave_chunk() {

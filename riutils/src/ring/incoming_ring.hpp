@@ -14,6 +14,7 @@
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/transmitter.hpp"
 #include "riutils/counters.hpp"
+#include "riutils/fiber_pool.hpp"
 #include "riutils/ring_header.hpp"
 
 namespace riutils {
@@ -52,10 +53,15 @@ class IncomingRing {
     kChunk,
     /// A record cannot be right: reason() says why. Nothing of it was run.
     kCorrupt,
+    /// All stacks are taken: the next call is left here until one is free.
+    kNoStack,
   };
   /// Runs records until there are none, or about `budget` bytes were run. Throws what handlers
   /// throw when there is no upcall; then the next run goes on behind it.
   End run(std::uint32_t budget, dsfabric::CallContext& call);
+  /// The same in fibers, but for callables that choose where they run, and for calls that are too
+  /// large for a stack.
+  End run(std::uint32_t budget, dsfabric::CallContext& call, FiberPool& fibers);
 
   /// Takes the chunk back into the circle and goes on to the next; false when the control word
   /// lied. Then the sender must be told, by tell_consumed.
@@ -70,7 +76,14 @@ class IncomingRing {
  private:
   /// Why the word below `at` announces nothing that can be right; else nullptr.
   const char* objection(std::uint64_t word, const std::byte* at) const noexcept;
+  template <class RunRecord>
+  End run_records(std::uint32_t budget, RunRecord&& run_record);
   void run_many(const RingHeader& header, std::byte* end, dsfabric::CallContext& call);
+  bool run_in_fibers(const RingHeader& header, std::byte* end, dsfabric::CallContext& call,
+                     FiberPool& fibers);
+  /// Makes the last `count` calls of a record, those below `end`, a record of their own: so this
+  /// ring needs to remember nothing of them.
+  void put_back(const RingHeader& header, std::uint32_t count, std::byte* end) noexcept;
   void enter(std::size_t chunk) noexcept;
 
   Functions functions_;

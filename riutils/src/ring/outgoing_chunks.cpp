@@ -63,6 +63,7 @@ void OutgoingRing::enter(dtutils::RDMAMemory mirror) noexcept {
   grown_ = 0;
   to_remote_ = slot.chunk.address - reinterpret_cast<std::uint64_t>(slot.mirror.data());
   rkey_ = slot.chunk.rkey;
+  record_.set_rkey(rkey_);
   lkey_ = slot.mirror.lkey();
 }
 

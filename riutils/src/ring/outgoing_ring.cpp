@@ -120,7 +120,7 @@ bool OutgoingRing::post(std::uint64_t last_word, dtutils::Synchronizer* sent) no
   put_word(at_ - kRingWord, last_word);
   bool inlined;
   if (!write(at_ - kRingWord, sent_, sent, inlined)) return false;
-  leave_behind(at_ - kRingWord, inlined);
+  inlined ? leave_behind(at_ - kRingWord) : leave_behind_unread(at_ - kRingWord);
   return true;
 }
 
@@ -172,7 +172,7 @@ void OutgoingRing::refresh() noexcept {
 
 std::uint64_t OutgoingRing::issued() const noexcept {
   const auto open = run_header_ == nullptr ? 0 : run_header_ - at_;
-  return calls_ + (open == 0 ? 0 : static_cast<std::uint64_t>(open) / run_stride_);
+  return calls_ + posted_ + (open == 0 ? 0 : static_cast<std::uint64_t>(open) / run_stride_);
 }
 
 OutgoingCounters OutgoingRing::counters() const noexcept {
@@ -183,7 +183,7 @@ OutgoingCounters OutgoingRing::counters() const noexcept {
   if (begin_ != nullptr && !gone_) {
     all.bytes += static_cast<std::uint64_t>(begin_ + options_.chunk_bytes - at_);
   }
-  all.writes = writes_;
+  all.writes = writes_ + posted_;
   all.chunks = static_cast<std::uint32_t>(circle_.size());
   return all;
 }

@@ -114,8 +114,11 @@ bool Receiver::serve(std::size_t index) {
     }
   } done{*this, ring, index, before};
 
-  dsfabric::CallContext call{fabric_, ring.sender(), worker_};
-  IncomingRing::End end = ring.run(kBytesPerPoll, call);
+  dsfabric::CallContext call{fabric_, ring.sender(), worker_, onward_};
+  FiberPool* const fibers = in_fibers_ ? FiberPool::current() : nullptr;
+  IncomingRing::End end =
+      fibers != nullptr ? ring.run(kBytesPerPoll, call, *fibers) : ring.run(kBytesPerPoll, call);
+  if (end == IncomingRing::End::kNoStack) return ring.counters().calls != before;
   if (end == IncomingRing::End::kEmpty) {
     if (attention_[index].rests_after(polls_, ring.counters().calls - before)) {
       ++resting_;

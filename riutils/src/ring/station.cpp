@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
+#include "dsfabric/call_wrappers.hpp"
 #include "dtutils/error.hpp"
 #include "ring/limits.hpp"
 #include "ring/stations.hpp"
+#include "riutils/fiber_pool.hpp"
 
 namespace riutils {
 namespace {
@@ -34,7 +37,7 @@ Station& Station::of(dsfabric::Thread& self) {
   if (station.thread_ != &self) {
     // Only then: a helper thread may be polling.
     station.thread_ = &self;
-    station.receiver_.serve_for(&self);
+    station.receiver_.serve_for(&self, &station);
   }
   return station;
 }
@@ -48,6 +51,17 @@ Station::Station(dsfabric::Fabric& fabric)
       receiver_(fabric) {}
 
 Station::~Station() = default;
+
+void Station::run_in_fibers(bool wanted) {
+  const auto refuse = [&](const char* why, const char* remedy) {
+    throw dtutils::Error(fmt::format("calls of thread {} in fibers", thread_->id()), why, remedy);
+  };
+  if (delegated_) refuse("a helper thread executes them now", "choose before a Delegation begins");
+  if (wanted && FiberPool::current() == nullptr) {
+    refuse("it has no FiberPool", "make a riutils::FiberPool there first");
+  }
+  receiver_.run_in_fibers(wanted);
+}
 
 OutgoingRing& Station::ring(dsfabric::ThreadId to, const RingOptions& options) {
   if (OutgoingRing* const known = find(to)) return *known;
@@ -70,6 +84,34 @@ void Station::attend_to(OutgoingRing& ring) {
   if (ring.attended_) return;
   ring.attended_ = true;
   attended_.push_back(&ring);
+}
+
+bool Station::pass_on(const dsfabric::CallContext& call, dsfabric::ThreadId to,
+                      std::uint32_t function, std::span<const std::byte> callable,
+                      std::span<const std::byte> extra) {
+  if (call.fabric.state(to.process) != dsfabric::PeerState::kActive) return false;
+  return try_pass_on(to, function, callable, extra) ||
+         dsfabric::detail::send_record(call.fabric, to, function, callable.data(),
+                                       static_cast<std::uint32_t>(callable.size()), extra);
+}
+
+bool Station::try_pass_on(dsfabric::ThreadId to, std::uint32_t function,
+                          std::span<const std::byte> callable, std::span<const std::byte> extra) {
+  // A helper thread has no rings.
+  if (fabric_.current_thread() != thread_) return false;
+  constexpr SendPolicy kNeverWait{WhenFull::kRetryAsync, true, 0};
+  try {
+    OutgoingRing& out = ring(to, preferred_.value_or(RingOptions()));
+    const auto bytes = static_cast<std::uint32_t>(callable.size() + extra.size());
+    std::byte* const space = out.reserve(function, bytes, kNeverWait);
+    if (space == nullptr) return false;
+    std::memcpy(space, callable.data(), callable.size());
+    if (!extra.empty()) std::memcpy(space + callable.size(), extra.data(), extra.size());
+    return out.commit(nullptr, kNeverWait);
+  } catch (const dtutils::Error&) {
+    // Too large for its chunks, or no memory for it.
+    return false;
+  }
 }
 
 bool Station::step() {

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Broadcasts: everybody once, with every kind of buffer, and what a dead process costs.
+#include <memory>
 #include <set>
 
+#include "dsfabric/support/broken_broadcast.hpp"
 #include "dsfabric/support/call_job.hpp"
-#include "dsfabric/support/serve_until.hpp"
-#include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
-using support::ForkJob;
 using support::in_every_mode;
-using support::Member;
 using support::require;
 using support::require_equal;
-using support::serve_until;
 
 namespace {
 
@@ -185,40 +182,7 @@ TEST_CASE("worker_where_the_callable_throws_is_returned") {
 }
 
 TEST_CASE("broadcast_ends_when_a_process_dies_in_the_middle") {
-  ForkJob job(4, [](Member& member) {
-    Config config;
-    config.threads = 1;
-    Fabric fabric = member.join(config);
-    try {
-      fabric.run([&](Thread& self) {
-        if (member.rank == 2) {
-          member.memory.words[0] = 1;
-          for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));  // passes nothing on
-        }
-        if (member.rank == 0) {
-          serve_until(self, [&] { return member.memory.words[0] == 1; });
-          SendChannel calls(fabric);
-          ExecutionSlots executed(fabric);
-          require(calls.broadcast([](CallContext& call) { count(call); }, &executed), "sent");
-          member.memory.words[1] = 1;
-          const auto missing = executed.wait();
-          // 3 was to hear of it from 2.
-          require(missing == std::vector{ThreadId{{2}, 0}, ThreadId{{3}, 0}}, "who is missing");
-          require(calls.broadcast([](CallContext& call) { count(call); }, &executed), "sent");
-          require(executed.wait() == std::vector{ThreadId{{2}, 0}}, "3 hears it now");
-          member.memory.words[2] = 1;
-        }
-        serve_until(self, [&] { return member.memory.words[2] == 1; });
-      });
-    } catch (const PeerFailed&) {
-    }
-  });
-  dtutils::Deadline deadline(std::chrono::seconds(20));
-  while (job.memory().words[1] != 1 && !deadline.passed()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  job.kill(2);
-  const std::string ends = job.wait();
-  CHECK(job.memory().words[2] == 1);
-  CHECK(ends == "2: signal 9\n");
+  CHECK(support::broadcast_past_the_dead([](Thread& self) {
+          return std::make_unique<SendChannel>(self.fabric());
+        }) == "2: signal 9\n");
 }

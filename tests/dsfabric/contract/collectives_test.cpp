@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Barrier, all-gather, all-reduce and broadcast over processes and threads.
-#include "dsfabric/support/fork_job.hpp"
+#include "dsfabric/support/message_job.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
+using support::Counter;
 using support::ForkJob;
+using support::in_counting_job;
 using support::Member;
 using support::require;
 using support::require_equal;
+using support::send;
 
 namespace {
 
@@ -77,27 +80,20 @@ TEST_CASE("nobody_passes_a_barrier_before_all_have_come") {
 }
 
 TEST_CASE("a_barrier_serves_incoming_messages") {
-  ForkJob job(2, [](Member& member) {
-    Config config;
-    config.threads = 1;
-    config.service_threads = 0;
-    Fabric fabric = member.join(config);
-    std::atomic<int> ran{0};
-    fabric.set_dispatcher(MessageKind::kFirstFree, {[](void* context, const Incoming&) {
-                                                      ++*static_cast<std::atomic<int>*>(context);
-                                                      return true;
-                                                    },
-                                                    &ran});
+  Config config;
+  config.threads = 1;
+  config.service_threads = 0;
+  in_counting_job(2, config, [](Member& member, Fabric& fabric, Counter& counter) {
     fabric.run([&](Thread& self) {
       if (member.rank == 0) {
-        SendSpace space(fabric, {1}, 8);
-        require(space.commit(MessageKind::kFirstFree, {{1}, 0}), "it lives");
+        require(send(fabric, {{1}, 0}, 0), "it lives");
         // Process 1 waits in its barrier meanwhile.
         while (member.memory.words[1] == 0) std::this_thread::yield();
         self.barrier();
       } else {
         std::thread watch([&] {
-          require(support::eventually([&] { return ran == 1; }), "served in the barrier");
+          require(support::eventually([&] { return counter.received == 1; }),
+                  "served in the barrier");
           member.memory.words[1] = 1;
         });
         self.barrier();
@@ -105,5 +101,4 @@ TEST_CASE("a_barrier_serves_incoming_messages") {
       }
     });
   });
-  CHECK(job.wait() == "");
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Many messages from everybody to everybody: all arrive, whole and in order.
-#include <chrono>
 #include <cstdint>
 
 #include "dsfabric/support/message_job.hpp"
@@ -10,8 +9,7 @@
 
 using namespace dsfabric;
 using support::Counter;
-using support::ForkJob;
-using support::kTestMessage;
+using support::in_counting_job;
 using support::Member;
 using support::require;
 using support::require_equal;
@@ -24,10 +22,7 @@ namespace {
 /// included.
 void all_to_all(std::uint32_t processes, const Config& config, std::uint64_t count,
                 std::uint32_t bytes) {
-  ForkJob job(processes, [&](Member& member) {
-    Fabric fabric = member.join(config);
-    Counter counter;
-    fabric.set_dispatcher(kTestMessage, {Counter::run, &counter});
+  in_counting_job(processes, config, [&](Member&, Fabric& fabric, Counter& counter) {
     fabric.run([&](Thread& self) {
       for (std::uint64_t i = 0; i < count; ++i) {
         for (std::uint32_t to = 0; to < fabric.total_threads(); ++to) {
@@ -41,7 +36,6 @@ void all_to_all(std::uint32_t processes, const Config& config, std::uint64_t cou
       require_equal(counter.wrong.load(), 0u, "messages out of order or damaged");
     });
   });
-  CHECK(job.wait(std::chrono::seconds(50)) == "");
 }
 
 }  // namespace

@@ -52,17 +52,21 @@ inline bool send(dsfabric::Fabric& fabric, dsfabric::ThreadId to, std::uint64_t 
 }
 
 /// Runs a job whose processes count what arrives.
-inline void in_counting_job(std::uint32_t processes, std::uint32_t threads,
+inline void in_counting_job(std::uint32_t processes, const dsfabric::Config& config,
                             const std::function<void(Member&, dsfabric::Fabric&, Counter&)>& body) {
   ForkJob job(processes, [&](Member& member) {
-    dsfabric::Config config;
-    config.threads = threads;
     dsfabric::Fabric fabric = member.join(config);
     Counter counter;
     fabric.set_dispatcher(kTestMessage, {Counter::run, &counter});
     body(member, fabric, counter);
   });
-  CHECK(job.wait() == "");
+  CHECK(job.wait(std::chrono::seconds(50)) == "");
+}
+inline void in_counting_job(std::uint32_t processes, std::uint32_t threads,
+                            const std::function<void(Member&, dsfabric::Fabric&, Counter&)>& body) {
+  dsfabric::Config config;
+  config.threads = threads;
+  in_counting_job(processes, config, body);
 }
 
 }  // namespace support

@@ -2,14 +2,17 @@
 // Service threads and the watch thread cost no processor while nothing happens.
 #include <sys/resource.h>
 
-#include "dsfabric/support/fork_job.hpp"
+#include "dsfabric/support/message_job.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
+using support::Counter;
 using support::ForkJob;
+using support::in_counting_job;
 using support::Member;
 using support::require;
+using support::send;
 
 namespace {
 
@@ -40,37 +43,26 @@ TEST_CASE("an_idle_fabric_uses_little_processor_time") {
 }
 
 TEST_CASE("messages_to_workers_do_not_wake_service_threads") {
-  ForkJob job(2, [](Member& member) {
-    Config config;
-    config.threads = 1;
-    Fabric fabric = member.join(config);
-    std::atomic<int> ran{0};
-    fabric.set_dispatcher(MessageKind::kFirstFree, {[](void* context, const Incoming&) {
-                                                      ++*static_cast<std::atomic<int>*>(context);
-                                                      return true;
-                                                    },
-                                                    &ran});
+  in_counting_job(2, 1, [](Member& member, Fabric& fabric, Counter& counter) {
     fabric.run([&](Thread& self) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       const double before = processor_seconds();
-      for (int i = 0; i < 100 && member.rank == 0; ++i) {
-        SendSpace space(fabric, {1}, 8);
-        require(space.commit(MessageKind::kFirstFree, {{1}, 0}), "it lives");
+      for (std::uint64_t i = 0; i < 100 && member.rank == 0; ++i) {
+        require(send(fabric, {{1}, 0}, i), "it lives");
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
       if (member.rank == 1) {
         std::this_thread::sleep_for(std::chrono::milliseconds(300));
-        require(ran == 0, "they wait for their worker");
+        require(counter.received == 0, "they wait for their worker");
         const double used = processor_seconds() - before;
         require(used < 0.03, "used " + std::to_string(used) + " s");
       }
       self.barrier();
       require(member.rank == 0 || support::eventually([&] {
                 self.progress();
-                return ran == 100;
+                return counter.received == 100;
               }),
               "then it runs them");
     });
   });
-  CHECK(job.wait() == "");
 }

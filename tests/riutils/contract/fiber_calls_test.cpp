@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "dsfabric/support/killed_job.hpp"
 #include "riutils/fiber_mutex.hpp"
 #include "riutils/in_fiber.hpp"
 #include "riutils/rdma_aggregator.hpp"
@@ -21,7 +22,6 @@ using riutils::in_fiber;
 using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
 using support::ask;
-using support::ForkJob;
 using support::ledger;
 using support::Member;
 using support::my_channel;
@@ -37,6 +37,12 @@ const FiberOptions kDefaults;
 ThreadId somebody(Fabric& fabric, std::uint64_t number) {
   return fabric.thread_of_rank(static_cast<std::uint32_t>(number * 0x9e3779b97f4a7c15u >> 40) %
                                fabric.total_threads());
+}
+
+/// There from the first call on, which may come before the work begins here.
+dtutils::Synchronizer& go() {
+  static dtutils::Synchronizer one(1);
+  return one;
 }
 
 /// Each call asks two others, anywhere, and waits for them.
@@ -122,11 +128,10 @@ TEMPLATE_TEST_CASE("call_in_a_fiber_says_when_no_stack_is_left", "", SendChannel
   FiberOptions one;
   one.most = 1;
   CHECK(run_handler_job<TestType>(2, 1, &one, [](Thread& self) {
-          static dtutils::Synchronizer go(1);
           ReturnSlot<int> first(self.fabric());
           TestType& calls = *my_channel<TestType>();
           require(calls.call_return(self.neighbour(1), in_fiber([]() -> int {
-                                      go.wait();
+                                      go().wait();
                                       return 5;
                                     }),
                                     first),
@@ -134,7 +139,7 @@ TEMPLATE_TEST_CASE("call_in_a_fiber_says_when_no_stack_is_left", "", SendChannel
           const auto text = support::error_text(
               [&] { ask<TestType>(self.fabric(), self.neighbour(1), in_fiber([] { return 6; })); });
           require(text.find("FiberOptions::most") != std::string::npos, text);
-          require(calls.call(self.neighbour(1), [] { go.decrement(); }), "sent");
+          require(calls.call(self.neighbour(1), [] { go().decrement(); }), "sent");
           require_equal(first.get(), 5, "result");
         }) == "");
 }
@@ -202,40 +207,31 @@ TEMPLATE_TEST_CASE("waiting_handlers_share_a_lock", "", SendChannel, RDMAMesseng
 }
 
 TEST_CASE("dead_process_ends_the_waits_of_handlers") {
-  ForkJob job(3, [&](Member& member) {
-    Config config;
-    config.threads = 1;
-    Fabric fabric = member.join(config);
-    try {
-      fabric.run([&](Thread& self) {
-        const FiberPool fibers(self);
-        RDMAMessengerGlobal calls(self);
-        my_channel<RDMAMessengerGlobal>() = &calls;
-        // So that its ring is there before it dies.
-        if (member.rank == 1) calls.setup({{2}, 0});
-        self.barrier();
-        if (member.rank == 0) {
-          // The memory lies at one address in all of these processes.
-          const auto text = support::error_text([&, memory = &member.memory] {
-            ask<RDMAMessengerGlobal>(
-                fabric, {{1}, 0}, in_fiber([memory](CallContext& call) -> int {
-                  memory->words[0] = 1;
-                  return ask<RDMAMessengerGlobal>(call.fabric, {{2}, 0}, [] { return 1; });
-                }));
-          });
-          require(text.find("is gone") != std::string::npos, text);
-          member.memory.words[1] = 1;
-        } else if (member.rank == 2) {
-          for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));  // serves nothing
-        }
-        serve_until(self, [&] { return member.memory.words[1] == 1; });
+  const std::string ends = support::run_and_kill(3, 2, [](Member& member, Thread& self) {
+    const FiberPool fibers(self);
+    RDMAMessengerGlobal calls(self);
+    my_channel<RDMAMessengerGlobal>() = &calls;
+    // So that its ring is there before it dies.
+    if (member.rank == 1) calls.setup({{2}, 0});
+    support::meet(member, self);
+    if (member.rank == 2) support::serve_nothing();
+    if (member.rank == 0) {
+      // The memory lies at one address in all of these processes.
+      const auto text = support::error_text([&, there = &member.memory] {
+        ask<RDMAMessengerGlobal>(self.fabric(), {{1}, 0},
+                                 in_fiber([there](CallContext& call) -> int {
+                                   ReturnSlot<int> slot(call.fabric);
+                                   require(my_channel<RDMAMessengerGlobal>()->call_return(
+                                               {{2}, 0}, [] { return 1; }, slot),
+                                           "sent");
+                                   support::end_victim(*there);
+                                   return slot.get();
+                                 }));
       });
-    } catch (const PeerFailed&) {
+      require(text.find("is gone") != std::string::npos, text);
+      member.memory.words[0] = 1;
     }
-    require(member.memory.words[1] == 1, "the wait has ended");
+    serve_until(self, [&] { return member.memory.words[0] == 1; });
   });
-  REQUIRE(support::eventually([&] { return job.memory().words[0] == 1; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  job.kill(2);
-  CHECK(job.wait() == "2: signal 9\n");
+  CHECK(ends == "2: signal 9\n");
 }

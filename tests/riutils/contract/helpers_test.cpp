@@ -9,7 +9,7 @@
 #include "riutils/in_fiber.hpp"
 #include "riutils/rdma_aggregator.hpp"
 #include "riutils/rdma_messenger_global.hpp"
-#include "riutils/support/handler_job.hpp"
+#include "riutils/support/helper_job.hpp"
 #include "riutils/termination.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
@@ -26,26 +26,10 @@ using support::ledger;
 using support::Member;
 using support::require;
 using support::require_equal;
+using support::run_helper_job;
 using support::serve_until;
 
 namespace {
-
-std::string run_job(std::uint32_t processes, std::uint32_t threads, std::uint32_t helper_threads,
-                    const std::function<void(Thread&, HelperThreads&)>& work) {
-  ForkJob job(processes, [&](Member& member) {
-    Config config;
-    config.threads = threads;
-    Fabric fabric = member.join(config);
-    riutils::HelperOptions options;
-    options.threads = helper_threads;
-    HelperThreads helpers(fabric, options);
-    fabric.run([&](Thread& self) {
-      work(self, helpers);
-      self.barrier();
-    });
-  });
-  return job.wait(std::chrono::seconds(50));
-}
 
 /// Looks, and serves nothing.
 void watch_until(const std::function<bool()>& done) {
@@ -55,7 +39,7 @@ void watch_until(const std::function<bool()>& done) {
 }  // namespace
 
 TEST_CASE("helper_executes_calls_while_the_worker_computes") {
-  CHECK(run_job(2, 2, 2, [](Thread& self, HelperThreads& helpers) {
+  CHECK(run_helper_job(2, 2, 2, [](Thread& self, HelperThreads& helpers) {
           const Delegation delegation(helpers, self);
           RDMAMessengerGlobal calls(self);
           const ThreadId to = self.neighbour(2);
@@ -78,7 +62,7 @@ TEST_CASE("helper_executes_calls_while_the_worker_computes") {
 }
 
 TEST_CASE("calls_keep_their_order_while_they_change_hands") {
-  CHECK(run_job(2, 1, 1, [](Thread& self, HelperThreads& helpers) {
+  CHECK(run_helper_job(2, 1, 1, [](Thread& self, HelperThreads& helpers) {
           RDMAAggregator calls(self);
           std::uint64_t sent = 0;
           for (int round = 0; round < 60; ++round) {
@@ -102,7 +86,7 @@ TEST_CASE("calls_keep_their_order_while_they_change_hands") {
 }
 
 TEST_CASE("delegated_handler_may_wait_in_a_fiber") {
-  CHECK(run_job(2, 1, 1, [](Thread& self, HelperThreads& helpers) {
+  CHECK(run_helper_job(2, 1, 1, [](Thread& self, HelperThreads& helpers) {
           const Delegation delegation(helpers, self);
           RDMAMessengerGlobal calls(self);
           ReturnSlot<int> slot(self.fabric());
@@ -126,7 +110,7 @@ TEST_CASE("delegated_handler_may_wait_in_a_fiber") {
 }
 
 TEST_CASE("exception_of_a_delegated_handler_reaches_the_upcall") {
-  CHECK(run_job(2, 1, 1, [](Thread& self, HelperThreads& helpers) {
+  CHECK(run_helper_job(2, 1, 1, [](Thread& self, HelperThreads& helpers) {
           self.fabric().on_exception([](const CallContext& call, std::exception_ptr) {
             ledger(0) += call.worker != nullptr;
           });
@@ -145,7 +129,7 @@ TEST_CASE("exception_of_a_delegated_handler_reaches_the_upcall") {
 }
 
 TEST_CASE("exception_of_a_delegated_handler_leaves_progress_without_an_upcall") {
-  CHECK(run_job(2, 1, 1, [](Thread& self, HelperThreads& helpers) {
+  CHECK(run_helper_job(2, 1, 1, [](Thread& self, HelperThreads& helpers) {
           const Delegation delegation(helpers, self);
           RDMAMessengerGlobal calls(self);
           self.barrier();
@@ -171,7 +155,7 @@ TEST_CASE("exception_of_a_delegated_handler_leaves_progress_without_an_upcall") 
 }
 
 TEST_CASE("termination_counts_calls_of_helpers") {
-  CHECK(run_job(2, 2, 1, [](Thread& self, HelperThreads& helpers) {
+  CHECK(run_helper_job(2, 2, 1, [](Thread& self, HelperThreads& helpers) {
           const Delegation delegation(helpers, self);
           RDMAAggregator calls(self);
           for (int i = 0; i < 100; ++i) {

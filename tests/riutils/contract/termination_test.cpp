@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "dsfabric/support/killed_job.hpp"
 #include "riutils/support/call_trees.hpp"
 
 using namespace dsfabric;
@@ -28,6 +29,9 @@ TEST_CASE("termination_of_calls_by_messages") { grow({3, 1, kSends, 40}); }
 TEST_CASE("termination_of_calls_by_rings") { grow({2, 2, kMessenger, 100}); }
 TEST_CASE("termination_sends_what_was_gathered") { grow({2, 2, kAggregator, 200}); }
 TEST_CASE("termination_waits_for_fibers") { grow({2, 1, kMessenger | kFibers, 50}); }
+TEST_CASE("termination_waits_for_calls_that_are_fibers_by_default") {
+  grow({2, 2, kMessenger | kAggregator | kFibersByDefault, 50});
+}
 TEST_CASE("termination_of_everything_at_once") { grow({3, 2, kAll, 60}); }
 
 TEST_CASE("termination_counts_broadcasts_and_services") {
@@ -58,35 +62,22 @@ TEST_CASE("termination_counts_broadcasts_and_services") {
 }
 
 TEST_CASE("termination_ends_with_peer_failed_when_a_process_dies") {
-  ForkJob job(3, [&](Member& member) {
-    Config config;
-    config.threads = 1;
-    Fabric fabric = member.join(config);
+  const std::string ends = run_and_kill(3, 2, [](Member& member, Thread& self) {
+    const FiberPool fibers(self);
+    Own mine(self);
+    own() = &mine;
+    meet(member, self);
+    if (member.rank == 2) serve_nothing();
+    require(mine.messenger.call({{2}, 0}, [] {}), "sent");
+    // When both survivors have sent it theirs.
+    if (++member.memory.words[0] == 2) end_victim(member.memory);
     bool thrown = false;
     try {
-      fabric.run([&](Thread& self) {
-        const FiberPool fibers(self);
-        Own mine(self);
-        own() = &mine;
-        self.barrier();
-        if (member.rank == 2) {
-          member.memory.words[0] = 1;
-          for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));  // serves nothing
-        }
-        require(mine.messenger.call({{2}, 0}, [] {}), "sent");
-        try {
-          riutils::wait_for_termination(self);
-        } catch (const PeerFailed&) {
-          thrown = true;
-          throw;
-        }
-      });
+      riutils::wait_for_termination(self);
     } catch (const PeerFailed&) {
+      thrown = true;
     }
     require(thrown, "the collective ends with PeerFailed");
   });
-  REQUIRE(eventually([&] { return job.memory().words[0] == 1; }));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  job.kill(2);
-  CHECK(job.wait() == "2: signal 9\n");
+  CHECK(ends == "2: signal 9\n");
 }

@@ -16,7 +16,15 @@
 namespace support {
 
 /// How calls travel: the bits of a tree's `ways`.
-enum Way : std::uint32_t { kSends = 1, kMessenger = 2, kAggregator = 4, kFibers = 8, kAll = 15 };
+enum Way : std::uint32_t {
+  kSends = 1,
+  kMessenger = 2,
+  kAggregator = 4,
+  kFibers = 8,
+  kAll = 15,
+  /// Workers run what comes through rings in fibers, whatever the call says.
+  kFibersByDefault = 16,
+};
 
 /// What a worker and its handlers have.
 struct Own {
@@ -104,6 +112,7 @@ inline std::string grow_trees(const Trees& trees, std::uint64_t seed, std::uint6
   const auto work = [&](dsfabric::Thread& self) {
     const riutils::FiberPool fibers(self);
     Own mine(self);
+    riutils::Station::of(self).run_in_fibers((trees.ways & kFibersByDefault) != 0);
     mine.random = Random(seed * 31 + self.fabric().rank_of(self.id()));
     own() = &mine;
     self.barrier();

@@ -2,13 +2,13 @@
 // When a receiver leaves a ring alone: in a stream, for a moment; in a dialogue, never.
 #include "ring/attention.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
 #include "support/catch.hpp"
 
 using riutils::Attention;
-using namespace std::chrono_literals;
 
 namespace {
 
@@ -32,7 +32,7 @@ TEST_CASE("a_dialogue_never_rests") {
 
 TEST_CASE("a_stream_rests_while_rests_bring_calls") {
   Attention attention;
-  CHECK(rests(attention, kLong, 1, 8) > kLong / 2);
+  CHECK(rests(attention, kLong, 1, 64) > kLong / 2);
 }
 
 TEST_CASE("a_rest_that_brings_little_is_the_last_of_its_stream") {
@@ -47,11 +47,28 @@ TEST_CASE("a_rest_that_brings_little_is_the_last_of_its_stream") {
   CHECK_FALSE(attention.rests_after(poll + 1, 1));
 }
 
-TEST_CASE("a_rest_is_over_within_a_microsecond") {
+TEST_CASE("a_rest_takes_no_more_than_its_share_of_the_stream") {
   Attention attention;
-  for (std::uint64_t poll = 0; poll < kLong; ++poll) {
-    if (!attention.rests_after(poll, 8)) continue;
+  const auto began = Attention::Clock::now();
+  std::uint64_t rested = 0;
+  for (std::uint64_t poll = 0; rested < 20 * kLong; ++poll) {
+    REQUIRE(poll < 30 * kLong);
+    if (!attention.rests_after(poll, 64)) continue;
+    ++rested;
     const auto now = Attention::Clock::now();
-    REQUIRE(attention.over(now + 1us));
+    const auto share = std::max((now - began) / Attention::kShare, Attention::kLeastRest);
+    REQUIRE(attention.over(now + std::min(share, Attention::kMostRest)));
   }
+}
+
+TEST_CASE("a_long_rest_must_bring_more_calls") {
+  Attention attention;
+  const auto began = Attention::Clock::now();
+  std::uint64_t poll = 0;
+  // Until rests are as long as they get.
+  while (Attention::Clock::now() - began < 2 * Attention::kShare * Attention::kMostRest) {
+    (void)attention.rests_after(poll++, 64);
+  }
+  REQUIRE(attention.rests_after(poll++, 64));
+  CHECK_FALSE(attention.rests_after(poll, 31));
 }
