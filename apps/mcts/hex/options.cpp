@@ -36,7 +36,7 @@ void add_search_options(CLI::App& app, SearchOptions& options) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--window", settings.window,
-                 "rollouts under way for each worker; 0: few, by the number of playouts")
+                 "rollouts under way for each worker; 0: few at first, more as the tree grows")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   const std::map<std::string, mcts::Spread> spreads{{"auto", mcts::Spread::kAuto},

@@ -39,7 +39,7 @@ struct Settings {
   /// keeps others from the same way best, less disturbs them less.
   float virtual_loss = 0.1F;
   /// Rollouts under way for each worker of the job. More keep other processes busy, and make the
-  /// search choose with older news. 0: as few as have kept two processes busy, see window_of().
+  /// search choose with older news. 0: few at first, and more as the tree grows, see Window.
   std::uint32_t window = 0;
   /// Processes that take part, from process 0 on; 0: all of them.
   std::uint32_t processes = 0;
@@ -60,12 +60,6 @@ struct Settings {
 constexpr float exploration_of(const Settings& settings, bool learns) noexcept {
   if (settings.exploration >= 0) return settings.exploration;
   return learns ? 0 : 0.07F;
-}
-/// The window of a search.
-constexpr std::uint32_t window_of(const Settings& settings) noexcept {
-  if (settings.window != 0) return settings.window;
-  // Short simulations need more of them in a batch, to make up for each look at what has arrived.
-  return std::clamp(64 / std::max(settings.playouts, 1u), 4u, 64u);
 }
 
 /// The spread of a search of `workers`, of which `root_threads` are in process 0. A simulation of

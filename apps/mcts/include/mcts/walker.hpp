@@ -2,21 +2,23 @@
 // One thread's work in the distributed tree: selection, creation, simulation, the way back.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "dsfabric/dsfabric.hpp"
+#include "mcts/climb.hpp"
+#include "mcts/crew.hpp"
 #include "mcts/messages.hpp"
 #include "mcts/placement.hpp"
 #include "mcts/policy.hpp"
 #include "mcts/settings.hpp"
 #include "mcts/simulator.hpp"
 #include "mcts/tree.hpp"
+#include "mcts/window.hpp"
 
 namespace mcts {
 
@@ -42,41 +44,31 @@ class Walker {
       : channel_(channel),
         tree_(tree),
         slab_(tree.arena()),
-        rank_(static_cast<std::uint16_t>(self.fabric().rank_of(self.id()))),
-        first_rank_(static_cast<std::uint16_t>(rank_ - self.id().index)),
-        threads_(self.fabric().info(self.fabric().process()).threads),
-        peers_(self.all_gather(reinterpret_cast<std::uint64_t>(this))) {
-    dsfabric::Fabric& fabric = self.fabric();
-    for (std::uint32_t rank = 0; rank < fabric.total_threads(); ++rank) {
-      threads_of_job_.push_back(fabric.thread_of_rank(rank));
-    }
-  }
+        crew_(self, this),
+        rank_(crew_.rank()) {}
   Walker(const Walker&) = delete;
   Walker& operator=(const Walker&) = delete;
 
-  /// Before each search, when no call is under way. At most `under_way` rollouts will be so at
-  /// once. Setup only.
-  void begin(const Settings& settings, std::uint32_t workers, std::uint32_t root_threads,
-             std::uint32_t under_way) {
+  /// Before each search, when no call is under way. Setup only.
+  void begin(const Settings& settings, std::uint32_t workers, std::uint32_t root_threads) {
     settings_ = settings;
+    window_ = Window::of(settings, workers, kLongestCall);
     lends_ = spread_of(settings, workers, root_threads) == Spread::kLeaves;
     learns_ = HasOwners<G> && settings.rave > 0;
     policy_ = Policy::of(settings, learns_);
     full_ = 2 * settings.playouts;
     counters_ = {};
     slab_.forget();
-    simulator_.begin(settings, learns_, under_way, rank_);
+    simulator_.begin(settings, learns_, window_.most(), rank_);
     made_.clear();
     root_visits_ = 0;
     root_threads_ = root_threads;
+    workers_ = workers;
     busy_ = false;
-    // Half as many again as its share: nodes that come and go because of small differences cost
-    // more calls than the differences cost time.
-    backlog_ = under_way * 3 / (2 * workers);
     // When each step is a call anyway, threads of one process are as far as others.
     const bool apart = settings.always_call;
-    placement_.begin(settings, {workers, root_threads, apart ? rank_ : first_rank_,
-                                apart ? 1 : std::uint32_t{threads_}});
+    placement_.begin(settings, {workers, root_threads, apart ? rank_ : crew_.first_near(),
+                                apart ? 1 : crew_.near()});
   }
 
   /// Makes the root here. False: no memory at all.
@@ -87,12 +79,18 @@ class Walker {
   void set_root(Node<G>* root) noexcept { root_ = root; }
   Node<G>* root() const noexcept { return root_; }
 
-  /// One rollout from the root, which lies in this process. `busy`: other processes have less to do
-  /// than this one.
-  void start(bool busy) noexcept {
+  /// Rollouts that may be under way in the whole job. Who starts none estimates how many have been
+  /// started from how many it has simulated.
+  std::uint32_t window() const noexcept {
+    return window_.at(rank_ < root_threads_ ? root_visits_ : counters_.simulations * workers_);
+  }
+  /// One rollout from the root, which lies in this process; `under_way` others are on their way.
+  void start(std::uint64_t under_way) noexcept {
     ++counters_.started;
     root_visits_ += root_threads_;
-    busy_ = busy;
+    // A leaf that is lent is back soon; a node that was given away brings later rollouts with it,
+    // and each crossing costs.
+    busy_ = under_way < window() / (lends_ ? 2 : 4);
     descend(*root_, root_visits_, false);
   }
   /// Runs one simulation that a call has left here; false: there is none.
@@ -109,11 +107,13 @@ class Walker {
   Tree<G>& tree() const noexcept { return tree_; }
   /// Cells of the nodes made here, with Settings::audit.
   const std::vector<std::uint32_t>& made() const noexcept { return made_; }
-  dsfabric::ThreadId thread_of(std::uint16_t rank) const noexcept { return threads_of_job_[rank]; }
+  dsfabric::ThreadId thread_of(std::uint16_t rank) const noexcept { return crew_.thread_of(rank); }
 
  private:
   using Calls = Messages<Walker>;
   friend Calls;
+  /// A position or what was learned, and the rest of a call.
+  static constexpr std::size_t kLongestCall = 64 + std::max(sizeof(G), sizeof(OwnersHere));
 
   // --- what calls bring ------------------------------------------------------------------------
   void on_select(std::uint32_t cell, std::uint32_t visits) noexcept {
@@ -138,13 +138,13 @@ class Walker {
 
   /// Whether a node of that worker is reached without a call.
   bool here(std::uint16_t rank) const noexcept {
-    return static_cast<std::uint16_t>(rank - first_rank_) < threads_ && !settings_.always_call;
+    return crew_.is_near(rank) && !settings_.always_call;
   }
   template <class F>
   void send(std::uint16_t to, const F& function, std::span<const std::byte> extra = {}) noexcept {
     ++counters_.calls;
     counters_.bytes += sizeof(F) + extra.size();
-    if (!channel_.call_buffer(threads_of_job_[to], function, extra)) broken_ = true;
+    if (!channel_.call_buffer(crew_.thread_of(to), function, extra)) broken_ = true;
   }
 
   // --- selection -------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class Walker {
     }
     const NodeRef at = link.at();
     if (here(at.rank)) return &tree_.node(at.cell);
-    send(at.rank, typename Calls::Select{peers_[at.rank], at.cell, visits});
+    send(at.rank, typename Calls::Select{crew_.object_of(at.rank), at.cell, visits});
     return nullptr;
   }
 
@@ -210,12 +210,17 @@ class Walker {
   }
   template <class Leaf>
   void send_leaf(std::uint16_t to, const G& position, const ParentRef& parent) noexcept {
-    send(to, Leaf{peers_[to], parent.node.cell, parent.node.rank, parent.child},
+    send(to, Leaf{crew_.object_of(to), parent.node.cell, parent.node.rank, parent.child},
          std::as_bytes(std::span(&position, 1)));
   }
-  /// The starters see how many rollouts are away; others see how many wait here.
+  /// Whether others have less to do. The starters see how many rollouts are away; others see how
+  /// many wait here.
   bool is_busy() const noexcept {
-    return rank_ < root_threads_ ? busy_ : simulator_.waiting() > backlog_;
+    if (rank_ < root_threads_) return busy_;
+    // Half as many again as its share: nodes that come and go because of small differences cost
+    // more calls than the differences cost time.
+    const std::uint32_t share = window() / workers_;
+    return simulator_.waiting() > share + share / 2;
   }
 
   /// Child `i` of the node is there: selections that waited for it go on.
@@ -279,15 +284,16 @@ class Walker {
     const ParentRef& to = job.parent;
     if (!job.link.is_pending()) {
       return send(to.node.rank,
-                  typename Calls::Created{peers_[to.node.rank], job.link.bits(), to.node.cell,
-                                          to.child, result},
+                  typename Calls::Created{crew_.object_of(to.node.rank), job.link.bits(),
+                                          to.node.cell, to.child, result},
                   bytes_of(owners));
     }
     if (to.is_nobody()) return finish(result);
     here(to.node.rank) ? credit(to, result, owners) : send_back(to, result, owners);
   }
   void send_back(const ParentRef& to, Result result, const OwnersHere* owners) noexcept {
-    send(to.node.rank, typename Calls::Return{peers_[to.node.rank], to.node.cell, to.child, result},
+    send(to.node.rank,
+         typename Calls::Return{crew_.object_of(to.node.rank), to.node.cell, to.child, result},
          bytes_of(owners));
   }
   static std::span<const std::byte> bytes_of(const OwnersHere* owners) noexcept {
@@ -296,32 +302,9 @@ class Walker {
   }
   /// From a node of this process up, as far as it goes without a call.
   void credit(ParentRef to, Result result, const OwnersHere* owners) noexcept {
-    [[maybe_unused]] std::array<std::optional<typename OwnersOf<G>::Table>, 2> tables;
-    do {
-      Node<G>& node = tree_.node(to.node.cell);
-      Children& children = *node.children.load(std::memory_order_acquire);
-      const int mover = node.position.player();
-      const auto decided = static_cast<Outcome>(result.decided);
-      const Proof proof = decided == Outcome::kOngoing ? Proof::kNone
-                          : decided == win_of(mover)   ? Proof::kWin
-                                                       : Proof::kLoss;
-      const std::uint32_t points = mover == 0 ? result.points : full_ - result.points;
-      const bool all_lost = children.settle(to.child, points, proof, policy_);
-      if constexpr (HasOwners<G>) {
-        if (owners != nullptr) {
-          auto& table = tables[static_cast<std::size_t>(mover)];
-          if (!table) table.emplace(*owners, mover);
-          children.learn(*table, to.child);
-        }
-      }
-      const Outcome known = proof == Proof::kWin ? win_of(mover)
-                            : all_lost           ? win_of(1 - mover)
-                                                 : Outcome::kOngoing;
-      result.decided = static_cast<std::uint16_t>(known) & 3;
-      to = node.parent();
-      if (to.is_nobody()) return finish(result);
-    } while (here(to.node.rank));
-    send_back(to, result, owners);
+    const auto in_reach = [this](std::uint16_t rank) { return here(rank); };
+    const Arrival end = climb(tree_, {to, result}, owners, full_, policy_, in_reach);
+    end.to.is_nobody() ? finish(end.result) : send_back(end.to, end.result, owners);
   }
   void finish(Result result) noexcept {
     ++counters_.finished;
@@ -332,13 +315,13 @@ class Walker {
   Channel& channel_;
   Tree<G>& tree_;
   Slab slab_;
+  /// With the walkers of all workers.
+  Crew crew_;
   std::uint16_t rank_;
-  std::uint16_t first_rank_;
-  std::uint32_t threads_;
   std::uint32_t root_threads_ = 1;
   std::uint32_t root_visits_ = 0;
   std::uint32_t full_ = 0;
-  std::size_t backlog_ = 0;
+  std::uint32_t workers_ = 1;
   bool learns_ = false;
   bool lends_ = false;
   bool busy_ = false;
@@ -346,13 +329,11 @@ class Walker {
   Settings settings_;
   Policy policy_;
   Placement placement_;
+  Window window_;
   Simulator<G> simulator_;
   Counters counters_;
   Node<G>* root_ = nullptr;
   std::vector<std::uint32_t> made_;
-  std::vector<dsfabric::ThreadId> threads_of_job_;
-  /// The walkers of all workers, by rank, as addresses in their processes.
-  std::vector<std::uint64_t> peers_;
 };
 
 }  // namespace mcts

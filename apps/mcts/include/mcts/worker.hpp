@@ -48,10 +48,9 @@ class Worker {
     std::uint32_t workers = 0;
     for (std::uint16_t p = 0; p < processes; ++p) workers += fabric.info({p}).threads;
     const std::uint32_t root_threads = fabric.info({0}).threads;
-    most_ = std::uint64_t{window_of(settings)} * workers;
     if (self_.id().index == 0) shared_.tree.reset();
     self_.barrier();
-    walker_.begin(settings, workers, root_threads, static_cast<std::uint32_t>(most_));
+    walker_.begin(settings, workers, root_threads);
     if (is_root() && !walker_.plant(position)) {
       throw dtutils::Error("search", "no memory for the root", "raise the limit (--memory)");
     }
@@ -72,7 +71,7 @@ class Worker {
     dtutils::Backoff backoff;
     while (!over_) {
       bool worked = self_.progress();
-      for (std::uint32_t i = 0; i < burst() && walker_.simulate_next(); ++i) worked = true;
+      for (std::uint32_t left = burst(); left > 0 && walker_.simulate_next(); --left) worked = true;
       if (is_starter()) worked |= start_some();
       channel_.flush();
       if (is_root()) end_phase_when_due(end, watch);
@@ -190,16 +189,21 @@ class Worker {
     return visits;
   }
 
-  /// Rollouts or simulations between two looks at what has arrived: a few microseconds.
-  std::uint32_t burst() const noexcept { return std::max(1u, 16 / settings_.playouts); }
+  /// Rollouts or simulations between two looks at what has arrived: about ten microseconds, since
+  /// results that are fetched together cost less; and a small part of those under way, lest others
+  /// wait for them.
+  std::uint32_t burst() const noexcept {
+    return std::clamp(walker_.window() / 16, 1u, std::max(64 / settings_.playouts, 1u));
+  }
 
   bool start_some() noexcept {
     std::uint32_t started = 0;
     if (shared_.threads() > 1) {
       others_ = shared_.under_way() - (this->started() - finished());
     }
-    while (started < burst() && may_start()) {
-      walker_.start(under_way_ < most_ / 2);
+    const std::uint32_t most = burst();
+    while (started < most && may_start()) {
+      walker_.start(under_way_);
       --tickets_;
       ++started;
       publish();
@@ -221,7 +225,7 @@ class Worker {
       return may_start();
     }
     under_way_ = started() - finished() + others_;
-    return under_way_ < most_;
+    return under_way_ < walker_.window();
   }
   std::uint64_t started() const noexcept { return walker_.counters().started - before_.started; }
   std::uint64_t finished() const noexcept { return walker_.counters().finished - before_.finished; }
@@ -269,9 +273,8 @@ class Worker {
   dsfabric::SameObject<Worker> peers_;
   Pace& pace_;
   Settings settings_;
-  /// Rollouts that may be under way in the whole job, those that were when one was started last,
-  /// and those of them that other workers of this process have started.
-  std::uint64_t most_ = 1;
+  /// Rollouts under way in the whole job when one was started last, and those of them that other
+  /// workers of this process have started.
   std::uint64_t under_way_ = 0;
   std::uint64_t others_ = 0;
   std::uint64_t tickets_ = 0;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// How many rollouts may be under way: few at first, more with the tree, never too many for a ring.
+#include "mcts/window.hpp"
+
+#include "mcts/support/job.hpp"
+#include "support/catch.hpp"
+#include "support/random.hpp"
+
+using games::Hex11;
+using mcts::Settings;
+using mcts::Window;
+using support::HexSearcher;
+using support::require;
+using support::require_exact;
+using support::SearchJob;
+
+namespace {
+
+Settings with(std::uint32_t playouts, std::uint32_t window = 0) {
+  Settings settings;
+  settings.playouts = playouts;
+  settings.window = window;
+  return settings;
+}
+constexpr std::uint64_t kMany = std::uint64_t{1} << 40;
+
+}  // namespace
+
+TEST_CASE("the_window_grows_with_the_tree_between_its_bounds") {
+  const Window window = Window::of(with(16), 2, 64);
+  CHECK(window.at(0) == 8);
+  CHECK(window.at(kMany) == window.most());
+  CHECK(window.most() > 2 * window.at(0));
+  std::uint32_t before = 0;
+  for (std::uint64_t visits = 0; visits < 100'000; visits += 100) {
+    const std::uint32_t now = window.at(visits);
+    CHECK(now >= before);
+    // Above the first few, a small share of the tree only.
+    CHECK((now == window.at(0) || now <= visits / 100));
+    before = now;
+  }
+  CHECK(before == window.most());
+}
+
+TEST_CASE("short_simulations_get_a_larger_window") {
+  CHECK(Window::of(with(1), 2, 64).at(0) == 128);
+  CHECK(Window::of(with(1024), 2, 64).at(0) == 8);
+}
+
+TEST_CASE("a_chosen_window_does_not_grow") {
+  const Window window = Window::of(with(16, 5), 3, 64);
+  CHECK(window.at(0) == 15);
+  CHECK(window.at(kMany) == 15);
+}
+
+TEST_CASE("no_window_is_larger_than_a_ring_holds") {
+  for (const std::uint32_t chosen : {0u, 4096u}) {
+    const Window window = Window::of(with(1, chosen), 100, 1000);
+    CHECK(window.at(0) * 1000 <= 256 << 10);
+    CHECK(window.most() * 1000 <= 256 << 10);
+    CHECK(Window::of(with(1, chosen), 2, 1 << 20).at(0) == 1);
+  }
+}
+
+TEST_CASE("a_search_survives_the_largest_window_that_can_be_chosen") {
+  // The messages of a large board with RAVE are long; more of them than a ring holds would fail.
+  using Hex19 = games::Hex19;
+  using Searcher = mcts::Searcher<Hex19, mcts::MessengerLink>;
+  const SearchJob job{2, 1};
+  CHECK(job.run<Hex19, mcts::MessengerLink>([&](Searcher& searcher) {
+    Settings settings = with(1, 4096);
+    settings.audit = true;
+    mcts::Limits limits;
+    limits.rollouts = 4000;
+    for (const mcts::Spread spread : {mcts::Spread::kLeaves, mcts::Spread::kUniform}) {
+      settings.spread = spread;
+      require_exact(searcher.think(Hex19(19), settings, limits));
+      require(searcher.audit() == 0, "visits of nodes");
+    }
+  }) == "");
+}
+
+TEST_CASE("counts_are_exact_while_the_window_grows") {
+  for (const std::uint64_t adversary : {std::uint64_t{0}, support::test_seed() | 1}) {
+    INFO("adversary " << adversary);
+    const SearchJob job{2, 1, adversary};
+    CHECK(job.run<Hex11>([&](HexSearcher& searcher) {
+      Settings settings = with(16);
+      settings.audit = true;
+      settings.stop_when_proven = false;
+      mcts::Limits limits;
+      // Beyond 8 * 128 rollouts the window is larger than at first.
+      limits.rollouts = 1500;
+      limits.phase = 600;
+      for (const mcts::Spread spread : {mcts::Spread::kLeaves, mcts::Spread::kNear}) {
+        settings.spread = spread;
+        require_exact(searcher.think(Hex11(4), settings, limits));
+        require(searcher.audit() == 0, "visits of nodes");
+      }
+    }) == "");
+  }
+}
