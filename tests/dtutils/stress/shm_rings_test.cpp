@@ -72,13 +72,13 @@ void poll_all(OwnSegment& own, std::atomic<int>& credits, Arrivals& arrivals, bo
   CompletionQueueEntry& queue = own.shared().completion_queues[0];
   std::vector<std::uint64_t> next(kProducers);
   ibv_wc polled[4];
-  Deadline deadline(support::kPatience);
-  Backoff backoff;
   while (!arrivals.complete()) {
-    require(!deadline.passed(), "completions are missing");
-    const int count = poll_completions(own.shared(), queue, 4, polled);
+    int count = 0;
+    await([&] {
+      count = poll_completions(own.shared(), queue, 4, polled);
+      return count != 0 || arrivals.complete();
+    });
     require(count >= 0, "a ring with room has overflowed");
-    if (count == 0) backoff.pause();
     for (int i = 0; i < count; ++i) {
       const std::uint64_t id = polled[i].wr_id;
       arrivals.note(id);
