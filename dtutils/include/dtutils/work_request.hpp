@@ -5,6 +5,8 @@
 #include <arpa/inet.h>
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -44,10 +46,16 @@ class alignas(kCacheLine) WorkRequest {
     element_.length = local.length;
     element_.lkey = local.lkey;
     request_.next = nullptr;
-    request_.sg_list = &element_;
+    // What is the same in all posts of a loop leaves by one store, since each store before the
+    // device's lock delays it (queue_pair_vs_raw at 8 and 64 bytes: 0.95, 0.94; this way 0.98,
+    // 0.96).
+    const Pair elements{reinterpret_cast<std::uint64_t>(&element_),
+                        std::bit_cast<std::uint64_t>(std::array<int, 2>{1, opcode})};
+    static_assert(offsetof(ibv_send_wr, opcode) == offsetof(ibv_send_wr, sg_list) + 12);
+    std::memcpy(&request_.sg_list, &elements, sizeof elements);
     // An element of length 0 means 2 GiB to some hardware, so no bytes means no element.
-    const std::array<int, 2> kind{local.length != 0, opcode};
-    std::memcpy(&request_.num_sge, kind.data(), sizeof kind);
+    if (local.length == 0) [[unlikely]]
+      request_.num_sge = 0;
   }
   WorkRequest(const WorkRequest&) = delete;
   WorkRequest& operator=(const WorkRequest&) = delete;
@@ -75,6 +83,8 @@ class alignas(kCacheLine) WorkRequest {
   ibv_send_wr& raw() noexcept { return request_; }
 
  private:
+  using Pair [[gnu::vector_size(16)]] = std::uint64_t;
+
   ibv_send_wr request_;
   ibv_sge element_;
 };
