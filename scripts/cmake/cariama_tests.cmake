@@ -8,6 +8,12 @@ set(CARIAMA_TIMEOUT_contract 120)
 set(CARIAMA_TIMEOUT_stress 300)
 set(CARIAMA_TIMEOUT_model 600)
 set(CARIAMA_TIMEOUT_bench-smoke 120)
+# Sanitizers slow tests down several times, and more on a machine that has other work.
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  foreach(kind IN ITEMS unit contract stress)
+    math(EXPR CARIAMA_TIMEOUT_${kind} "4 * ${CARIAMA_TIMEOUT_${kind}}")
+  endforeach()
+endif()
 
 # cariama_contract_device(<name> ENVIRONMENT <VAR=value>... [LABELS <label>...])
 #

@@ -10,6 +10,14 @@
 
 namespace support {
 
+/// What limits of whole jobs are multiplied with: a sanitizer slows a test down several times, and
+/// more on a machine that has other work.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr int kSlowdown = 4;
+#else
+inline constexpr int kSlowdown = 1;
+#endif
+
 /// What a wait for something that must happen allows before it calls the test failed: emulated and
 /// sanitized runs on a busy machine are slow.
 inline constexpr std::chrono::milliseconds kPatience{20'000};

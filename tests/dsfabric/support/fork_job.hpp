@@ -126,9 +126,9 @@ class ForkJob {
   JobMemory& memory() { return *memory_; }
   void kill(std::uint32_t rank) { ::kill(pids_[rank], SIGKILL); }
   /// Waits for all; one text for each that did not end well, "rank: what". A member that still runs
-  /// after `limit` is killed and named.
+  /// after `limit`, kSlowdown times, is killed and named.
   std::string wait(std::chrono::milliseconds limit = std::chrono::seconds(30)) {
-    const auto end = std::chrono::steady_clock::now() + limit;
+    const auto end = std::chrono::steady_clock::now() + kSlowdown * limit;
     std::string bad;
     for (std::uint32_t rank = 0; rank < pids_.size(); ++rank) {
       int status = 0;
