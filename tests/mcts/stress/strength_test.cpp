@@ -27,7 +27,8 @@ class Engine final : public hex::Engine {
 };
 
 /// Games won by `a` of `games` at 7 x 7, alone on one thread.
-[[maybe_unused]] std::uint64_t won_at_seven(const std::string& a, const std::string& b, std::uint64_t games) {
+[[maybe_unused]] std::uint64_t won_at_seven(const std::string& a, const std::string& b,
+                                            std::uint64_t games) {
   std::uint64_t won = 0;
   support::ForkJob job(1, [&](support::Member& member) {
     SearchJob{1, 1}.join<Hex11>(member, [&](HexSearcher& searcher) {
