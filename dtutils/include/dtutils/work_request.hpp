@@ -30,10 +30,9 @@ enum PostFlags : unsigned {
 
 /// One ibv_send_wr and its only scatter/gather element, on the stack of a post. Fields that the
 /// operation does not use stay unset: to clear all 128 bytes would be a good part of a small post.
-/// Every field that is set lies in the first cache line, the element in the third: a post ends in
-/// an operation that waits for all stores before it (queue_pair_vs_raw at 64 to 1024 bytes: 0.94 to
-/// 0.98 in every run, 0.88 to 0.98 when the request lay wherever the stack began).
-class alignas(kCacheLine) WorkRequest {
+/// Aligned as the stack is, so that no post has to align its frame (queue_pair_vs_raw at 64 and 256
+/// bytes, medians of 12 runs: 0.966 and 0.963; on cache lines of its own 0.962 and 0.925).
+class alignas(16) WorkRequest {
  public:
   WorkRequest(ibv_wr_opcode opcode, LocalBuffer local, std::uint64_t id, unsigned flags) noexcept
       : WorkRequest(opcode, local) {
@@ -46,9 +45,9 @@ class alignas(kCacheLine) WorkRequest {
     element_.length = local.length;
     element_.lkey = local.lkey;
     request_.next = nullptr;
-    // What is the same in all posts of a loop leaves by one store, since each store before the
-    // device's lock delays it (queue_pair_vs_raw at 8 and 64 bytes: 0.95, 0.94; this way 0.98,
-    // 0.96).
+    // What is the same in all posts of a loop leaves by one store, since the device's lock waits
+    // for each store before it (queue_pair_vs_raw at 8 and 64 bytes, medians of 5 runs: 0.95 and
+    // 0.93 with two stores, 0.98 and 0.96 with one).
     const Pair elements{reinterpret_cast<std::uint64_t>(&element_),
                         std::bit_cast<std::uint64_t>(std::array<int, 2>{1, opcode})};
     static_assert(offsetof(ibv_send_wr, opcode) == offsetof(ibv_send_wr, sg_list) + 12);
