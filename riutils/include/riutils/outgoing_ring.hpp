@@ -94,21 +94,24 @@ class alignas(64) OutgoingRing {
     const RingHeader header{function, 1, static_cast<std::uint32_t>(sizeof(F))};
     std::byte* const low = at_ - kBytes;
     const std::uint64_t there = reinterpret_cast<std::uint64_t>(low) + to_remote_;
-    if (kBytes <= inline_limit_) [[likely]] {
-      const WholeWords<F> call(callable);
-      if (!transmitter_->post(record_.make(header, call, there), dtutils::kInlined)) [[unlikely]] {
-        return false;
+    if constexpr (InlineRecord::takes<F>()) {
+      if (kBytes <= inline_limit_) [[likely]] {
+        if (!transmitter_->post(record_.make(header, callable, there), dtutils::kInlined))
+            [[unlikely]] {
+          return false;
+        }
+        leave_behind(low);
+        ++posted_;
+        return true;
       }
-      leave_behind(low);
-    } else {
-      put_word(at_ - kRingWord, header.encode());
-      put(low + kRingWord, callable);
-      put_word(low, 0);
-      if (!transmitter_->write({low, kBytes, lkey_}, {there, kBytes, rkey_, 0, 0})) [[unlikely]] {
-        return false;
-      }
-      leave_behind_unread(low);
     }
+    put_word(at_ - kRingWord, header.encode());
+    put(low + kRingWord, callable);
+    put_word(low, 0);
+    if (!transmitter_->write({low, kBytes, lkey_}, {there, kBytes, rkey_, 0, 0})) [[unlikely]] {
+      return false;
+    }
+    leave_behind_unread(low);
     ++posted_;
     return true;
   }
