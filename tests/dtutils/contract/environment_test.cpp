@@ -209,8 +209,10 @@ TEST_CASE("child_that_lives_on_disturbs_neither_traffic_nor_release") {
 }
 
 TEST_CASE("child_of_fork_opens_a_device_of_its_own") {
-#if defined(__SANITIZE_THREAD__)
-  WARN("SKIPPED: the thread sanitizer allows no threads in the child of a process with threads");
+  // The thread sanitizer allows it not at all; the address sanitizer's allocator may have been
+  // locked by a thread that the child lacks (4 children in 300 hung in it).
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  WARN("SKIPPED: the sanitizer allows no threads in the child of a process with threads");
   return;
 #endif
   Pair pair;
