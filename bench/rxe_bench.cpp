@@ -87,6 +87,7 @@ dtutils::QueuePairOptions queue_pair_options() {
   dtutils::QueuePairOptions options;
   options.send_depth = link_bench::HandSignaling::kWindow;
   options.max_inline = 0;
+  options.exclusive = true;
   return options;
 }
 

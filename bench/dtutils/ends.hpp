@@ -14,7 +14,7 @@ namespace link_bench {
 /// A Link and two Transmitters beside it, all connected with those of the other process.
 struct Ends {
   Ends(bench::Channel& channel, const std::string& device,
-       const dtutils::QueuePairOptions& options = {})
+       const dtutils::QueuePairOptions& options = {.exclusive = true})
       : link(channel, device, options),
         exclusive(link.pd, link.receives, dtutils::TransmitterOptions::for_threads(1)),
         shared(link.pd, link.receives),

@@ -34,6 +34,9 @@ struct QueuePairOptions {
   std::uint32_t max_inline = kInline;
   /// Receives come from here instead of the queue pair's own receive queue.
   SharedReceiveQueue* shared_receive_queue = nullptr;
+  /// Posts never overlap: one thread at a time makes them. Writes are then posted from a request
+  /// that the queue pair keeps, at the rate of a loop that does so by hand (queue_pair_vs_raw).
+  bool exclusive = false;
   /// Rights of the peer over this side's regions, beside each region's own.
   int access = kAccessAll;
   std::uint8_t retry_count = kRetryCount;
@@ -47,7 +50,8 @@ struct QueuePairOptions {
 /// on the same queue pair, was polled; with kInlined they are free again when the post returns.
 /// Operations execute in the order of their posts.
 ///
-/// Posts: any thread (as ibv_post_send(3)); they never wait on a peer, never allocate.
+/// Posts: any thread (as ibv_post_send(3)), but with `exclusive` one at a time; they never wait on
+/// a peer, never allocate.
 class QueuePair {
  public:
   /// Makes an unconnected pair. Throws Error when the device grants less than asked (except inline
@@ -71,7 +75,8 @@ class QueuePair {
 
   [[nodiscard]] Post post_write(LocalBuffer from, const RemoteMemoryLocator& to, std::uint64_t id,
                                 unsigned flags) noexcept {
-    return post_one(WorkRequest(IBV_WR_RDMA_WRITE, from, id, flags).at(to));
+    if (options_.exclusive && from.length != 0) return post_one(kept_.fill(from, to, id, flags));
+    return post_one(WorkRequest(IBV_WR_RDMA_WRITE, from, id, flags).at(to).raw());
   }
   /// Also consumes a receive of the peer, whose completion carries `immediate` (see
   /// immediate_of in completion_queue.hpp).
@@ -79,34 +84,34 @@ class QueuePair {
                                                std::uint32_t immediate, std::uint64_t id,
                                                unsigned flags) noexcept {
     return post_one(
-        WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from, id, flags).at(to).immediate(immediate));
+        WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from, id, flags).at(to).immediate(immediate).raw());
   }
   [[nodiscard]] Post post_read(LocalBuffer into, const RemoteMemoryLocator& from, std::uint64_t id,
                                unsigned flags) noexcept {
-    return post_one(WorkRequest(IBV_WR_RDMA_READ, into, id, flags).at(from));
+    return post_one(WorkRequest(IBV_WR_RDMA_READ, into, id, flags).at(from).raw());
   }
   [[nodiscard]] Post post_send(LocalBuffer from, std::uint64_t id, unsigned flags) noexcept {
-    WorkRequest request(IBV_WR_SEND, from, id, flags);
-    return post_one(request);
+    return post_one(WorkRequest(IBV_WR_SEND, from, id, flags).raw());
   }
   [[nodiscard]] Post post_send_with_immediate(LocalBuffer from, std::uint32_t immediate,
                                               std::uint64_t id, unsigned flags) noexcept {
-    return post_one(WorkRequest(IBV_WR_SEND_WITH_IMM, from, id, flags).immediate(immediate));
+    return post_one(WorkRequest(IBV_WR_SEND_WITH_IMM, from, id, flags).immediate(immediate).raw());
   }
   /// The 8 bytes at `target` (8-byte aligned) become `desired` if they equal `expected`; their old
   /// value arrives in `old_value` (8 bytes) in either case.
   [[nodiscard]] Post post_compare_and_swap(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                            std::uint64_t expected, std::uint64_t desired,
                                            std::uint64_t id, unsigned flags) noexcept {
-    return post_one(
-        WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value, id, flags).at(target, expected, desired));
+    return post_one(WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value, id, flags)
+                        .at(target, expected, desired)
+                        .raw());
   }
   /// Adds `addend` to the 8 bytes at `target`; their old value arrives in `old_value`.
   [[nodiscard]] Post post_fetch_and_add(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                         std::uint64_t addend, std::uint64_t id,
                                         unsigned flags) noexcept {
     return post_one(
-        WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value, id, flags).at(target, addend, 0));
+        WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value, id, flags).at(target, addend, 0).raw());
   }
   /// Any work request or chain of them, as ibv_post_send(3). On anything but kOk, `*bad` is the
   /// first one that was not posted.
@@ -128,14 +133,14 @@ class QueuePair {
   ibv_qp* raw() const noexcept { return qp_; }
 
  private:
-  Post post_one(WorkRequest& request) noexcept {
-    const bool signaled = (request.raw().send_flags & IBV_SEND_SIGNALED) != 0;
+  Post post_one(ibv_send_wr& request) noexcept {
+    const bool signaled = (request.send_flags & IBV_SEND_SIGNALED) != 0;
     // Relaxed: only a count; what it counts is ordered by the completion queue. Before the post,
     // where the lock inside has to wait for the same stores (queue_pair_vs_raw: 2 % more than
     // behind).
     if (signaled) signaled_posted_.fetch_add(1, std::memory_order_relaxed);
     ibv_send_wr* bad;
-    const int code = ibv_post_send(qp_, &request.raw(), &bad);
+    const int code = ibv_post_send(qp_, &request, &bad);
     if (code != 0) [[unlikely]] {
       if (signaled) signaled_posted_.fetch_sub(1, std::memory_order_relaxed);
       return refusal(code);
@@ -154,6 +159,8 @@ class QueuePair {
   /// expect. On a cache line of its own: the members above are read by every posting thread.
   alignas(kCacheLine) std::atomic<std::uint64_t> signaled_posted_{0};
   std::uint64_t waited_{0};
+  /// Used by exclusive queue pairs only.
+  alignas(kCacheLine) KeptWrite kept_;
 };
 
 }  // namespace dtutils

@@ -88,4 +88,34 @@ class alignas(16) WorkRequest {
   ibv_sge element_;
 };
 
+/// A write of one element that is posted again and again: only what may differ is filled in, and
+/// the rest was stored long ago. Owner thread only.
+class KeptWrite {
+ public:
+  KeptWrite() noexcept {
+    request_.sg_list = &element_;
+    request_.num_sge = 1;
+    request_.opcode = IBV_WR_RDMA_WRITE;
+  }
+  KeptWrite(const KeptWrite&) = delete;
+  KeptWrite& operator=(const KeptWrite&) = delete;
+
+  /// `from` has at least one byte: see WorkRequest. Good until the next call.
+  ibv_send_wr& fill(LocalBuffer from, const RemoteMemoryLocator& to, std::uint64_t id,
+                    unsigned flags) noexcept {
+    element_.addr = reinterpret_cast<std::uint64_t>(from.address);
+    element_.length = from.length;
+    element_.lkey = from.lkey;
+    request_.wr_id = id;
+    request_.send_flags = flags;
+    request_.wr.rdma.remote_addr = to.address;
+    request_.wr.rdma.rkey = to.rkey;
+    return request_;
+  }
+
+ private:
+  ibv_send_wr request_{};
+  ibv_sge element_{};
+};
+
 }  // namespace dtutils

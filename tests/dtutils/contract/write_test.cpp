@@ -30,6 +30,44 @@ TEST_CASE("write_changes_exactly_the_target_bytes") {
   }
 }
 
+TEST_CASE("writes_of_an_exclusive_queue_pair_share_nothing_but_the_request") {
+  SideOptions options;
+  options.queue_pair.exclusive = true;
+  options.queue_pair.send_depth = 16;
+  Pair pair(options);
+  fill(pair.a.bytes(), 3);
+  std::uint64_t id = 0;
+  for (const std::size_t size : {8, 0, 1, 64, 0, 4096, 7, 20000}) {
+    CAPTURE(size);
+    for (const bool between : {false, true}) {
+      std::memset(pair.b.bytes().data(), 0, pair.b.bytes().size());
+      must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(64, 8), 1000, kUnsignaled));
+      if (between) {
+        must(pair.a.qp.post_read(pair.a.local(60000, 8), pair.b.remote(64, 8), 1001, kUnsignaled));
+      }
+      must(pair.a.qp.post_write(pair.a.local(0, size), pair.b.remote(128, size), ++id, kSignaled));
+      CHECK(success(pair.a.sends, id).opcode == IBV_WC_RDMA_WRITE);
+      const auto target = pair.b.bytes();
+      CHECK(all_bytes(target.first(64), 0));
+      CHECK(std::memcmp(&target[64], pair.a.bytes().data(), 8) == 0);
+      CHECK(std::memcmp(&target[128], pair.a.bytes().data(), size) == 0);
+      CHECK(all_bytes(target.subspan(128 + size), 0));
+    }
+  }
+}
+
+TEST_CASE("refused_writes_of_an_exclusive_queue_pair_are_not_waited_for") {
+  SideOptions options;
+  options.queue_pair.exclusive = true;
+  Pair pair(options);
+  const auto device = open_device_under_test();
+  Side loose(*device, options);
+  CHECK(loose.qp.post_write(loose.local(0, 8), pair.b.remote(0, 8), 1, kSignaled) != Post::kOk);
+  ibv_wc completion;
+  CHECK(loose.qp.wait(completion, std::chrono::milliseconds(100)) ==
+        QueuePair::Wait::kNothingSignaled);
+}
+
 TEST_CASE("write_gives_the_target_no_completion_and_takes_no_receive") {
   Pair pair;
   must(pair.b.qp.post_receive(pair.b.local(0, 64), 1));
