@@ -75,7 +75,12 @@ class QueuePair {
 
   [[nodiscard]] Post post_write(LocalBuffer from, const RemoteMemoryLocator& to, std::uint64_t id,
                                 unsigned flags) noexcept {
-    if (options_.exclusive && from.length != 0) return post_one(kept_.fill(from, to, id, flags));
+    if (options_.exclusive && from.length != 0) [[likely]] {
+      ibv_send_wr& request = kept_.fill(from, to);
+      request.wr_id = id;
+      request.send_flags = flags;
+      return post_one(request);
+    }
     return post_one(WorkRequest(IBV_WR_RDMA_WRITE, from, id, flags).at(to).raw());
   }
   /// Also consumes a receive of the peer, whose completion carries `immediate` (see

@@ -83,6 +83,8 @@ class Transmitter {
 
   /// The posts: false only when broken.
   [[nodiscard]] bool write(LocalBuffer from, const RemoteMemoryLocator& to, How how = {}) noexcept {
+    if (exclusive_ && from.length != 0) [[likely]]
+      return transmit(kept_.fill(from, to), how);
     return transmit(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), how);
   }
   [[nodiscard]] bool write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
@@ -190,6 +192,18 @@ class Transmitter {
 
   using Verdict = SelectiveSignaling::Verdict;
 
+  /// With one thread: most posts need no more than this.
+  bool transmit_kept(LocalBuffer from, const RemoteMemoryLocator& to, How how) noexcept {
+    ibv_send_wr& request = kept_.fill(from, to);
+    std::uint64_t ticket;
+    if (how.sent != nullptr || !signaling_.take_quiet(ticket)) [[unlikely]] {
+      return transmit_unquiet(request, how);
+    }
+    request.wr_id = ticket << kSlotBits;
+    request.send_flags = how.flags;
+    return hand_over(request);
+  }
+  bool transmit_unquiet(ibv_send_wr& request, How how) noexcept;
   bool transmit(ibv_send_wr& request, How how) noexcept {
     if (how.sent != nullptr) {
       return transmit_tracked(request, how);
@@ -237,6 +251,7 @@ class Transmitter {
 
   // Read by every post, written never.
   ibv_qp* qp_;
+  const bool exclusive_;
   /// First failure: vendor_err << 32 | opcode << 16 | status; 0 for none.
   std::atomic<std::uint64_t> error_{0};
   enum class Drain : std::uint8_t { kIdle, kPosting, kPosted };
@@ -254,6 +269,8 @@ class Transmitter {
   MemoryRegion result_region_;
   CompletionQueue send_completions_;
   QueuePair queue_pair_;
+  /// Used if there is one thread only.
+  alignas(kCacheLine) KeptWrite kept_;
 };
 
 }  // namespace dtutils

@@ -100,14 +100,12 @@ class KeptWrite {
   KeptWrite(const KeptWrite&) = delete;
   KeptWrite& operator=(const KeptWrite&) = delete;
 
-  /// `from` has at least one byte: see WorkRequest. Good until the next call.
-  ibv_send_wr& fill(LocalBuffer from, const RemoteMemoryLocator& to, std::uint64_t id,
-                    unsigned flags) noexcept {
+  /// `from` has at least one byte: see WorkRequest. Good until the next call. Without id and flags,
+  /// which the caller sets.
+  ibv_send_wr& fill(LocalBuffer from, const RemoteMemoryLocator& to) noexcept {
     element_.addr = reinterpret_cast<std::uint64_t>(from.address);
     element_.length = from.length;
     element_.lkey = from.lkey;
-    request_.wr_id = id;
-    request_.send_flags = flags;
     request_.wr.rdma.remote_addr = to.address;
     request_.wr.rdma.rkey = to.rkey;
     return request_;
