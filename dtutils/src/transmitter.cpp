@@ -59,8 +59,7 @@ TransmitterOptions TransmitterOptions::for_threads(std::uint32_t threads) noexce
 
 Transmitter::Transmitter(ProtectionDomain& pd, CompletionQueue& receive_completions,
                          const TransmitterOptions& options)
-    : exclusive_(options.signaling.sharing_threads == 1),
-      signaling_(pd.make_signaling(checked(options))),
+    : signaling_(pd.make_signaling(checked(options))),
       hooks_(hooks_for(options.signaling)),
       results_(allocate_results(hooks_.slots())),
       result_region_(pd, results_.get(), hooks_.slots() * sizeof(std::uint64_t),
@@ -100,10 +99,6 @@ std::uint32_t Transmitter::claim(Synchronizer& synchronizer,
   }
   synchronizer.fail();
   return CompletionHooks::kNone;
-}
-
-bool Transmitter::transmit_unquiet(ibv_send_wr& request, How how) noexcept {
-  return transmit(request, how);
 }
 
 bool Transmitter::transmit_tracked(ibv_send_wr& request, How how) noexcept {

@@ -83,9 +83,15 @@ class Transmitter {
 
   /// The posts: false only when broken.
   [[nodiscard]] bool write(LocalBuffer from, const RemoteMemoryLocator& to, How how = {}) noexcept {
-    if (exclusive_ && from.length != 0) [[likely]]
-      return transmit(kept_.fill(from, to), how);
-    return transmit(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), how);
+    std::uint64_t ticket;
+    if (from.length != 0 && how.sent == nullptr && signaling_.take_quiet(ticket)) [[likely]] {
+      ibv_send_wr& request = kept_.fill(from, to);
+      // Most often the same as before, and a load costs less than a store here.
+      if (request.send_flags != how.flags) request.send_flags = how.flags;
+      request.wr_id = ticket << kSlotBits;
+      return hand_over(request);
+    }
+    return transmit_loudly(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), how);
   }
   [[nodiscard]] bool write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
                                           std::uint32_t immediate, How how = {}) noexcept {
@@ -192,36 +198,30 @@ class Transmitter {
 
   using Verdict = SelectiveSignaling::Verdict;
 
-  /// With one thread: most posts need no more than this.
-  bool transmit_kept(LocalBuffer from, const RemoteMemoryLocator& to, How how) noexcept {
-    ibv_send_wr& request = kept_.fill(from, to);
-    std::uint64_t ticket;
-    if (how.sent != nullptr || !signaling_.take_quiet(ticket)) [[unlikely]] {
-      return transmit_unquiet(request, how);
-    }
-    request.wr_id = ticket << kSlotBits;
-    request.send_flags = how.flags;
-    return hand_over(request);
-  }
-  bool transmit_unquiet(ibv_send_wr& request, How how) noexcept;
   bool transmit(ibv_send_wr& request, How how) noexcept {
+    std::uint64_t ticket;
+    if (how.sent == nullptr && signaling_.take_quiet(ticket)) {
+      return hand_over(request, ticket, how.flags);
+    }
+    return transmit_loudly(request, how);
+  }
+  /// When the request may have to be signaled.
+  bool transmit_loudly(ibv_send_wr& request, How how) noexcept {
     if (how.sent != nullptr) {
       return transmit_tracked(request, how);
     }
-    std::uint64_t ticket;
-    unsigned flags = how.flags;
-    if (!signaling_.take_quiet(ticket)) {
-      ticket = signaling_.take();
-      bool signaled = signaling_.signals_regularly(ticket);
-      if (!signaling_.below_band(ticket)) [[unlikely]] {
-        const Verdict verdict = admit(ticket);
-        if (verdict == Verdict::kBroken) {
-          return false;
-        }
-        signaled = verdict == Verdict::kSignaled;
+    const std::uint64_t ticket = signaling_.take();
+    bool signaled = signaling_.signals_regularly(ticket);
+    if (!signaling_.below_band(ticket)) [[unlikely]] {
+      const Verdict verdict = admit(ticket);
+      if (verdict == Verdict::kBroken) {
+        return false;
       }
-      flags |= signaled ? IBV_SEND_SIGNALED : 0;
+      signaled = verdict == Verdict::kSignaled;
     }
+    return hand_over(request, ticket, how.flags | (signaled ? IBV_SEND_SIGNALED : 0));
+  }
+  bool hand_over(ibv_send_wr& request, std::uint64_t ticket, unsigned flags) noexcept {
     request.wr_id = ticket << kSlotBits;
     request.send_flags = flags;
     return hand_over(request);
@@ -251,7 +251,6 @@ class Transmitter {
 
   // Read by every post, written never.
   ibv_qp* qp_;
-  const bool exclusive_;
   /// First failure: vendor_err << 32 | opcode << 16 | status; 0 for none.
   std::atomic<std::uint64_t> error_{0};
   enum class Drain : std::uint8_t { kIdle, kPosting, kPosted };
