@@ -2,6 +2,8 @@
 // How many rollouts may be under way: few at first, more with the tree, never too many for a ring.
 #include "mcts/window.hpp"
 
+#include <initializer_list>
+
 #include "mcts/support/job.hpp"
 #include "support/catch.hpp"
 #include "support/random.hpp"
@@ -22,6 +24,19 @@ Settings with(std::uint32_t playouts, std::uint32_t window = 0) {
   settings.window = window;
   return settings;
 }
+
+/// Searches with each of these, and counts every visit.
+template <class Searcher, class G>
+void think_exactly(Searcher& searcher, const G& position, Settings settings,
+                   const mcts::Limits& limits, std::initializer_list<mcts::Spread> spreads) {
+  settings.audit = true;
+  for (const mcts::Spread spread : spreads) {
+    settings.spread = spread;
+    require_exact(searcher.think(position, settings, limits));
+    require(searcher.audit() == 0, "visits of nodes");
+  }
+}
+
 constexpr std::uint64_t kMany = std::uint64_t{1} << 40;
 
 }  // namespace
@@ -68,15 +83,10 @@ TEST_CASE("a_search_survives_the_largest_window_that_can_be_chosen") {
   using Searcher = mcts::Searcher<Hex19, mcts::MessengerLink>;
   const SearchJob job{2, 1};
   CHECK(job.run<Hex19, mcts::MessengerLink>([&](Searcher& searcher) {
-    Settings settings = with(1, 4096);
-    settings.audit = true;
     mcts::Limits limits;
     limits.rollouts = 4000;
-    for (const mcts::Spread spread : {mcts::Spread::kLeaves, mcts::Spread::kUniform}) {
-      settings.spread = spread;
-      require_exact(searcher.think(Hex19(19), settings, limits));
-      require(searcher.audit() == 0, "visits of nodes");
-    }
+    think_exactly(searcher, Hex19(19), with(1, 4096), limits,
+                  {mcts::Spread::kLeaves, mcts::Spread::kUniform});
   }) == "");
 }
 
@@ -86,17 +96,13 @@ TEST_CASE("counts_are_exact_while_the_window_grows") {
     const SearchJob job{2, 1, adversary};
     CHECK(job.run<Hex11>([&](HexSearcher& searcher) {
       Settings settings = with(16);
-      settings.audit = true;
       settings.stop_when_proven = false;
       mcts::Limits limits;
       // Beyond 8 * 128 rollouts the window is larger than at first.
       limits.rollouts = 1500;
       limits.phase = 600;
-      for (const mcts::Spread spread : {mcts::Spread::kLeaves, mcts::Spread::kNear}) {
-        settings.spread = spread;
-        require_exact(searcher.think(Hex11(4), settings, limits));
-        require(searcher.audit() == 0, "visits of nodes");
-      }
+      think_exactly(searcher, Hex11(4), settings, limits,
+                    {mcts::Spread::kLeaves, mcts::Spread::kNear});
     }) == "");
   }
 }
