@@ -35,7 +35,7 @@ struct QueuePairOptions {
   /// Receives come from here instead of the queue pair's own receive queue.
   SharedReceiveQueue* shared_receive_queue = nullptr;
   /// Posts never overlap: one thread at a time makes them. Writes are then posted from a request
-  /// that the queue pair keeps, at the rate of a loop that does so by hand (queue_pair_vs_raw).
+  /// that the queue pair keeps, as a loop does that is written by hand (queue_pair_vs_raw).
   bool exclusive = false;
   /// Rights of the peer over this side's regions, beside each region's own.
   int access = kAccessAll;

@@ -86,7 +86,7 @@ int post_one(QueuePair& qp, const ibv_send_wr& request) noexcept {
   }
 }
 
-/// Calls nothing on its short way, so that it has no registers to save.
+/// Calls nothing on its short way, so that it has few registers to save.
 int post_send(ibv_qp* raw, ibv_send_wr* request, ibv_send_wr** bad) noexcept {
   QueuePair& qp = from_verbs(raw);
   if (const SmallWrite write(qp, *request); write.usual) [[likely]] {
