@@ -14,6 +14,7 @@
 #include <span>
 #include <utility>
 
+#include "mcts/fours.hpp"
 #include "mcts/game.hpp"
 #include "mcts/link.hpp"
 #include "mcts/owners.hpp"
@@ -34,7 +35,9 @@ struct Tally {
 
 /// Lies in memory of its own, with the arrays behind it:
 ///
-///   Children | scores (8 bytes a child) | counts and link (16) | made (8, if it learns) | move (2)
+///   Children | scores (8 bytes a child) | made (8, if it learns) | counts and link (16) | move (2)
+///
+/// where scores and sums of moves made are filled up to whole fours.
 ///
 /// Shared by the threads of a process, without locks. Counts are exact; scores are what selection
 /// compares, derived from the counts, and may for a moment be older than them. Counts and scores
@@ -47,8 +50,8 @@ struct Tally {
 class Children {
  public:
   static constexpr std::size_t bytes_for(std::size_t count, bool learns) noexcept {
-    return sizeof(Children) +
-           count * (sizeof(Score) + sizeof(Child) + sizeof(Move) + (learns ? sizeof(MadeSum) : 0));
+    return sizeof(Children) + in_fours(count) * (sizeof(Score) + (learns ? sizeof(MadeSum) : 0)) +
+           count * (sizeof(Child) + sizeof(Move));
   }
   /// Moves in random order, which decides between equals.
   static Children* make(void* memory, std::span<const Move> moves, bool learns,
@@ -57,11 +60,16 @@ class Children {
     for (std::uint32_t i = 0; i < moves.size(); ++i) {
       new (block->scores() + i) Score(0);
       new (block->children() + i) Child;
-      if (learns) new (block->made() + i) MadeSum(0);
       const std::uint32_t j = random.below(i + 1);
       Move* const into = block->move_array();
       new (into + i) Move(into[j]);
       into[j] = moves[i];
+    }
+    for (std::size_t i = moves.size(); i < in_fours(moves.size()); ++i) {
+      new (block->scores() + i) Score(std::bit_cast<std::uint64_t>(kNobody));
+    }
+    for (std::size_t i = 0; learns && i < in_fours(moves.size()); ++i) {
+      new (block->made() + i) MadeSum(0);
     }
     return block;
   }
@@ -84,20 +92,31 @@ class Children {
   /// The child with the highest upper confidence bound.
   std::uint32_t best(const Policy& policy, std::uint32_t visits) const noexcept {
     const float factor = policy.factor(visits);
+    // Copies, which the compiler keeps in registers.
+    const auto scores_of_four = [from = scores()](std::uint32_t i) {
+      return FourHalves<FourFloats>::of(from + i);
+    };
     if (!learns()) {
-      return highest([&](std::uint32_t i) {
-        const Parts parts = parts_of(i);
-        return parts[0] + factor * parts[1];
+      return highest(count_, [=](std::uint32_t i) {
+        const auto [mean, inverse_root] = scores_of_four(i);
+        return mean + factor * inverse_root;
       });
     }
-    const auto blend = [&](std::uint32_t i) {
-      const auto [wins, visits_of_child] = parts_of(i);
-      const Made sum = made_of(i);
-      return policy.blend(wins, visits_of_child, signed_float(sum.wins), signed_float(sum.times));
+    const auto blend = [=, from = made()](std::uint32_t i) {
+      const auto [wins, visits_of_child] = scores_of_four(i);
+      // Signed: faster, and no sum reaches 2^31.
+      const auto [made_wins, times] = FourHalves<FourInts>::of(from + i);
+      return policy.blend(wins, visits_of_child, __builtin_convertvector(made_wins, FourFloats),
+                          __builtin_convertvector(times, FourFloats));
     };
-    if (factor == 0) return highest(blend);
-    return highest(
-        [&](std::uint32_t i) { return blend(i) + factor / std::sqrt(parts_of(i)[1] + 1.0F); });
+    if (factor == 0) return highest(count_, blend);
+    return highest(count_, [=](std::uint32_t i) {
+      FourFloats bound = blend(i);
+      for (std::uint32_t lane = 0; lane < 4; ++lane) {
+        bound[lane] += factor / std::sqrt(scores_of_four(i).high[lane] + 1.0F);
+      }
+      return bound;
+    });
   }
 
   /// A selection passes to child `i`. Returns its visits, this one included.
@@ -181,6 +200,8 @@ class Children {
   static constexpr std::uint64_t kWon = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kLost = std::uint64_t{1} << 62;
   static constexpr float kSure = 1e9F;
+  /// Fills the last four up, and is never selected.
+  static constexpr Parts kNobody{-std::numeric_limits<float>::infinity(), 0};
 
   Children(std::uint32_t count, bool learns) noexcept : count_(count), learns_(learns ? 1 : 0) {}
 
@@ -189,35 +210,6 @@ class Children {
     if (next_.load(std::memory_order_relaxed) >= count_) return count_;
     const std::uint32_t taken = next_.fetch_add(1, std::memory_order_relaxed);
     return taken < count_ ? taken : count_;
-  }
-  template <class Bound>
-  std::uint32_t highest(Bound&& bound) const noexcept {
-    // Several chains of comparisons, since each depends on the one before.
-    constexpr std::uint32_t kChains = 4;
-    std::array<float, kChains> high;
-    std::array<std::uint32_t, kChains> at{0, 0, 0, 0};
-    high.fill(-std::numeric_limits<float>::infinity());
-    std::uint32_t i = 0;
-    for (; i + kChains <= count_; i += kChains) {
-      for (std::uint32_t chain = 0; chain < kChains; ++chain) {
-        const float each = bound(i + chain);
-        at[chain] = each > high[chain] ? i + chain : at[chain];
-        high[chain] = each > high[chain] ? each : high[chain];
-      }
-    }
-    for (; i < count_; ++i) {
-      const float each = bound(i);
-      if (each > high[0]) high[0] = each, at[0] = i;
-    }
-    for (std::uint32_t chain = 1; chain < kChains; ++chain) {
-      if (high[chain] > high[0]) high[0] = high[chain], at[0] = at[chain];
-    }
-    return at[0];
-  }
-
-  /// Faster than from unsigned, and no sum reaches 2^31.
-  static float signed_float(std::uint32_t value) noexcept {
-    return static_cast<float>(static_cast<std::int32_t>(value));
   }
   static std::uint32_t visits_of(std::uint64_t tally) noexcept {
     return static_cast<std::uint32_t>(tally >> 32) & 0x3fffffff;
@@ -244,17 +236,17 @@ class Children {
 
   Score* scores() noexcept { return reinterpret_cast<Score*>(this + 1); }
   const Score* scores() const noexcept { return reinterpret_cast<const Score*>(this + 1); }
-  Child* children() noexcept { return reinterpret_cast<Child*>(scores() + count_); }
+  MadeSum* made() noexcept { return scores() + in_fours(count_); }
+  const MadeSum* made() const noexcept { return scores() + in_fours(count_); }
+  Child* children() noexcept {
+    return reinterpret_cast<Child*>(made() + (learns() ? in_fours(count_) : 0));
+  }
   const Child* children() const noexcept {
-    return reinterpret_cast<const Child*>(scores() + count_);
+    return reinterpret_cast<const Child*>(made() + (learns() ? in_fours(count_) : 0));
   }
-  MadeSum* made() noexcept { return reinterpret_cast<MadeSum*>(children() + count_); }
-  const MadeSum* made() const noexcept {
-    return reinterpret_cast<const MadeSum*>(children() + count_);
-  }
-  Move* move_array() noexcept { return reinterpret_cast<Move*>(made() + (learns() ? count_ : 0)); }
+  Move* move_array() noexcept { return reinterpret_cast<Move*>(children() + count_); }
   const Move* move_array() const noexcept {
-    return reinterpret_cast<const Move*>(made() + (learns() ? count_ : 0));
+    return reinterpret_cast<const Move*>(children() + count_);
   }
 
   std::atomic<std::uint32_t> next_{0};

@@ -38,11 +38,13 @@ struct Policy {
   /// The share of wins of a child, from its own visits and from the playouts in which its move was
   /// made somewhere (`made`, and won, `made_wins`). The latter count as made * rave / (made + rave)
   /// visits, so `rave` at most: many before a child has visits of its own, few beside many of its
-  /// own. Without any news a child is worth a half. Source: Gelly and Silver, "Monte-Carlo tree
-  /// search and rapid action value estimation in computer Go"; the weight is that of Pachi.
-  float blend(float wins, float visits, float made_wins, float made) const noexcept {
+  /// own. Without any news a child is worth a half. `Real`: float, or several of them. Source:
+  /// Gelly and Silver, "Monte-Carlo tree search and rapid action value estimation in computer Go";
+  /// the weight is that of Pachi.
+  template <class Real>
+  Real blend(Real wins, Real visits, Real made_wins, Real made) const noexcept {
     constexpr float kPrior = 0.02F;
-    const float scale = made + rave_playouts;
+    const Real scale = made + rave_playouts;
     return ((wins + kPrior / 2) * scale + made_wins * rave) /
            ((visits + kPrior) * scale + made * rave);
   }
