@@ -2,27 +2,19 @@
 // The child that four-at-a-time selection finds, against one that looks at each by itself.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <memory>
-#include <span>
 #include <vector>
 
 #include "mcts/children.hpp"
 #include "mcts/fours.hpp"
+#include "mcts/support/block.hpp"
 #include "support/catch.hpp"
 #include "support/random.hpp"
 
 using namespace mcts;
+using support::Block;
 
 namespace {
-
-using Memory = std::unique_ptr<std::byte, decltype(&std::free)>;
-
-Memory memory_for(std::size_t count, bool learns) {
-  const std::size_t bytes = (Children::bytes_for(count, learns) + 63) / 64 * 64;
-  return {static_cast<std::byte*>(std::aligned_alloc(64, bytes)), &std::free};
-}
 
 /// What selection compares, from the exact counts.
 double bound_of(const Children& children, std::uint32_t i, const Policy& policy,
@@ -30,7 +22,7 @@ double bound_of(const Children& children, std::uint32_t i, const Policy& policy,
   const Tally tally = children.tally(i);
   if (tally.proof != Proof::kNone) return tally.proof == Proof::kWin ? 1e9 : -1e9;
   const float factor = policy.factor(visits);
-  const float wins = static_cast<float>(tally.points) / policy.points_a_visit;
+  const float wins = static_cast<float>(tally.points) * policy.wins_a_point;
   const auto own = static_cast<float>(tally.visits);
   if (!children.learns()) return wins / own + factor / std::sqrt(own);
   const Made made = children.made_of(i);
@@ -38,12 +30,15 @@ double bound_of(const Children& children, std::uint32_t i, const Policy& policy,
          factor / std::sqrt(own + 1);
 }
 
-/// Some visits, points and proofs of each child. Returns all visits.
-std::uint32_t fill(Children& children, const Policy& policy, support::Random& random) {
+/// Some visits, points and proofs of children. Returns all visits.
+std::uint32_t fill(Block& block, const Policy& policy, support::Random& random) {
+  Children& children = *block.children;
   std::uint32_t all = 0;
   for (std::uint32_t i = 0; i < children.count(); ++i) {
+    // Children that were not tried are only for those who learn: the others try all first.
+    if (children.learns() && random.one_in(3)) continue;
     const auto visits = static_cast<std::uint32_t>(random.size_up_to(200));
-    for (std::uint32_t visit = 0; visit < visits; ++visit) children.visit(i, policy);
+    for (std::uint32_t visit = 0; visit < visits; ++visit) block.visit(i, policy);
     const Proof proof = random.one_in(20)   ? Proof::kWin
                         : random.one_in(10) ? Proof::kLoss
                                             : Proof::kNone;
@@ -61,13 +56,13 @@ TEST_CASE("highest_of_fours_is_the_highest_of_all") {
   support::Random random(seed);
   for (int round = 0; round < 2000; ++round) {
     const std::size_t count = 1 + random.below(40);
-    std::vector<float> all(in_fours(count), -std::numeric_limits<float>::infinity());
+    std::vector<float> all(count + 3, 1000);  // what lies behind does not count
     for (std::size_t i = 0; i < count; ++i) all[i] = static_cast<float>(random.below(50)) - 25.0F;
     const std::uint32_t found = highest(static_cast<std::uint32_t>(count), [&](std::uint32_t i) {
       return FourFloats{all[i], all[i + 1], all[i + 2], all[i + 3]};
     });
     REQUIRE(found < count);
-    REQUIRE(all[found] == *std::max_element(all.begin(), all.end()));
+    REQUIRE(all[found] == *std::max_element(all.begin(), all.end() - 3));
   }
 }
 
@@ -85,15 +80,11 @@ TEST_CASE("best_child_is_that_of_the_exact_counts") {
   support::Random random(seed);
   for (int round = 0; round < 400; ++round) {
     const bool learns = random.one_in(2);
-    const Policy policy{.exploration = random.one_in(2) ? 0.0F : 0.5F,
-                        .rave_playouts = 100,
-                        .rave = 100};
-    std::vector<Move> moves(1 + random.below(30));
-    for (std::size_t i = 0; i < moves.size(); ++i) moves[i] = static_cast<Move>(i);
-    const Memory memory = memory_for(moves.size(), learns);
-    Random order(round);
-    Children& children = *Children::make(memory.get(), moves, learns, order);
-    const std::uint32_t visits = fill(children, policy, random);
+    const Policy policy{
+        .exploration = random.one_in(2) ? 0.0F : 0.5F, .rave_playouts = 100, .rave = 100};
+    Block block(1 + random.below(30), learns);
+    const std::uint32_t visits = fill(block, policy, random);
+    const Children& children = *block.children;
 
     const std::uint32_t found = children.best(policy, visits);
     REQUIRE(found < children.count());
@@ -107,13 +98,11 @@ TEST_CASE("best_child_is_that_of_the_exact_counts") {
 
 TEST_CASE("of_children_that_are_all_lost_one_is_selected") {
   for (const bool learns : {false, true}) {
-    const std::vector<Move> moves{0, 1, 2, 3, 4};
     const Policy policy{.exploration = 0.5F, .rave_playouts = 10, .rave = 10};
-    const Memory memory = memory_for(moves.size(), learns);
-    Random order(3);
-    Children& children = *Children::make(memory.get(), moves, learns, order);
+    Block block(5, learns);
+    Children& children = *block.children;
     for (std::uint32_t i = 0; i < 5; ++i) {
-      children.visit(i, policy);
+      block.visit(i, policy);
       CHECK(children.settle(i, 0, Proof::kLoss, policy) == (i == 4));
     }
     CHECK(children.best(policy, 5) < 5);

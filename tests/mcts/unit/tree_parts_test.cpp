@@ -2,37 +2,21 @@
 // Links, blocks of children and the arena, one at a time and under threads.
 #include <array>
 #include <atomic>
-#include <memory>
 #include <set>
 #include <thread>
 
 #include "games/hex.hpp"
 #include "mcts/arena.hpp"
-#include "mcts/children.hpp"
 #include "mcts/link.hpp"
+#include "mcts/support/block.hpp"
 #include "support/catch.hpp"
 #include "support/threads.hpp"
 
 using namespace mcts;
+using support::Block;
 
 namespace {
 
-/// A block of children for moves 0 to `count` - 1.
-struct Block {
-  explicit Block(std::size_t count, bool learns = false) {
-    std::vector<Move> moves;
-    for (std::size_t i = 0; i < count; ++i) moves.push_back(static_cast<Move>(i));
-    memory.reset(static_cast<std::byte*>(
-        std::aligned_alloc(64, (Children::bytes_for(count, learns) + 63) / 64 * 64)));
-    Random random(5);
-    children = Children::make(memory.get(), moves, learns, random);
-  }
-  struct Free {
-    void operator()(std::byte* bytes) const { std::free(bytes); }
-  };
-  std::unique_ptr<std::byte, Free> memory;
-  Children* children;
-};
 /// One playout a visit, 2 points for a win.
 Policy policy_of(float exploration, float rave = 0) {
   return {.exploration = exploration, .rave_playouts = rave, .rave = rave};
@@ -57,7 +41,7 @@ TEST_CASE("children_come_in_random_order_each_once") {
   std::set<Move> seen;
   bool in_order = true;
   for (std::uint32_t i = 0; i < 50; ++i) {
-    const auto [child, visits] = block.children->select(kPlain, i + 1);
+    const auto [child, visits] = block.select(kPlain, i + 1);
     CHECK(child == i);
     CHECK(visits == 1);
     seen.insert(block.children->move(i));
@@ -65,19 +49,19 @@ TEST_CASE("children_come_in_random_order_each_once") {
   }
   CHECK(seen.size() == 50);
   CHECK_FALSE(in_order);
-  CHECK(block.children->select(kPlain, 51).visits == 2);
+  CHECK(block.select(kPlain, 51).visits == 2);
 }
 
 TEST_CASE("best_child_has_the_highest_bound") {
   Block block(7);
   Children& children = *block.children;
   for (std::uint32_t i = 0; i < 7; ++i) {
-    for (std::uint32_t visit = 0; visit < 10; ++visit) children.visit(i, kPlain);
+    for (std::uint32_t visit = 0; visit < 10; ++visit) block.visit(i, kPlain);
     children.settle(i, i == 5 ? 15 : 10, Proof::kNone, kPlain);
   }
   CHECK(children.best(policy_of(0.5F), 70) == 5);
   // Visits without points lower it: the virtual loss.
-  for (int i = 0; i < 20; ++i) children.visit(5, kPlain);
+  for (int i = 0; i < 20; ++i) block.visit(5, kPlain);
   CHECK(children.best(policy_of(0.1F), 90) != 5);
   CHECK(children.tally(5).visits == 30);
   CHECK(children.tally(5).points == 15);
@@ -88,7 +72,7 @@ TEST_CASE("a_child_of_few_visits_is_explored") {
   Children& children = *block.children;
   for (std::uint32_t i = 0; i < 3; ++i) {
     const int visits = i == 1 ? 1 : 1000;
-    for (int visit = 0; visit < visits; ++visit) children.visit(i, kPlain);
+    for (int visit = 0; visit < visits; ++visit) block.visit(i, kPlain);
     children.settle(i, static_cast<std::uint32_t>(visits), Proof::kNone, kPlain);
   }
   CHECK(children.best(policy_of(1), 2001) == 1);
@@ -108,11 +92,11 @@ TEST_CASE("a_block_that_learns_prefers_moves_that_won_when_made_later") {
   CHECK(children.made_of(0).times == 0);  // the one that was chosen: its visit counts instead
   const Policy policy = policy_of(0, 20);
   CHECK(children.best(policy, 1) == 5);
-  CHECK(children.select(policy, 1).visits == 1);
+  CHECK(block.select(policy, 1).visits == 1);
   CHECK(children.made_of(5).times == 11);
   // Its own visits weigh more than what was learned, in the end.
   for (int i = 0; i < 200; ++i) {
-    children.visit(5, policy);
+    block.visit(5, policy);
     children.settle(5, i % 4 == 0 ? 2 : 0, Proof::kNone, policy);
   }
   CHECK(children.best(policy, 201) != 5);
@@ -150,7 +134,7 @@ TEST_CASE("owners_tell_for_both_players_how_moves_fared") {
 TEST_CASE("proofs_decide_and_are_told_once") {
   Block block(3);
   Children& children = *block.children;
-  for (std::uint32_t i = 0; i < 3; ++i) children.visit(i, kPlain);
+  for (std::uint32_t i = 0; i < 3; ++i) block.visit(i, kPlain);
   CHECK_FALSE(children.settle(0, 2, Proof::kLoss, kPlain));
   CHECK_FALSE(children.settle(0, 0, Proof::kLoss, kPlain));  // the same child again
   CHECK(children.tally(0).proof == Proof::kLoss);
@@ -161,8 +145,8 @@ TEST_CASE("proofs_decide_and_are_told_once") {
   CHECK_FALSE(children.settle(2, 0, Proof::kLoss, kPlain));
   CHECK(children.tally(0).points == 2);
   Block other(2);
-  other.children->visit(0, kPlain);
-  other.children->visit(1, kPlain);
+  other.visit(0, kPlain);
+  other.visit(1, kPlain);
   other.children->settle(0, 2, Proof::kNone, kPlain);
   CHECK_FALSE(other.children->settle(1, 0, Proof::kWin, kPlain));
   CHECK(other.children->best(policy_of(0), 2) == 1);
@@ -173,6 +157,7 @@ TEST_CASE("deferred_selections_are_handed_over_exactly_once") {
   constexpr int kTries = 2000;
   for (int round = 0; round < 20; ++round) {
     Block block(1);
+    block.visit(0, kPlain);
     std::atomic<std::uint64_t> went_on{0}, waited{0};
     std::atomic<std::uint64_t> handed_over{0};
     support::Threads threads;
@@ -192,24 +177,52 @@ TEST_CASE("deferred_selections_are_handed_over_exactly_once") {
 }
 
 TEST_CASE("tallies_of_many_threads_add_up") {
-  Block block(4);
-  support::Threads threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.start([&] {
-      for (std::uint32_t i = 0; i < 4000; ++i) {
-        block.children->visit(i % 4, kPlain);
-        block.children->settle(i % 4, i % 3, Proof::kNone, kPlain);
-      }
-    });
+  for (const bool learns : {false, true}) {
+    Block block(20, learns);
+    support::Threads threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.start([&] {
+        Slab slab(block.arena);  // all try to make the same groups at once
+        for (std::uint32_t i = 0; i < 8000; ++i) {
+          block.children->visit(i % 20, kPlain, slab);
+          block.children->settle(i % 20, i % 3, Proof::kNone, kPlain);
+        }
+      });
+    }
+    threads.join();
+    std::uint32_t visits = 0, points = 0;
+    for (std::uint32_t i = 0; i < 20; ++i) {
+      visits += block.children->tally(i).visits;
+      points += block.children->tally(i).points;
+    }
+    CHECK(visits == 32000);
+    CHECK(points == 4 * 7998 + 4);  // 0, 1, 2 again and again; the last two are 0 and 1
   }
-  threads.join();
-  std::uint32_t visits = 0, points = 0;
-  for (std::uint32_t i = 0; i < 4; ++i) {
-    visits += block.children->tally(i).visits;
-    points += block.children->tally(i).points;
+}
+
+TEST_CASE("without_memory_children_that_have_some_are_selected") {
+  for (const bool learns : {false, true}) {
+    Block block(40, learns, 1);
+    const Policy policy = policy_of(0.1F, learns ? 20.0F : 0.0F);
+    REQUIRE(block.visit(9, policy) == 1);  // children 8 to 15 have memory
+    block.children->settle(9, 1, Proof::kNone, policy);
+    while (block.slab.take(kCell) != nullptr) {
+    }
+    CHECK(block.visit(30, policy) == 0);
+    CHECK(block.children->tally(30).visits == 0);
+    for (std::uint32_t i = 0; i < 100; ++i) {
+      const auto [child, visits] = block.select(policy, i + 2);
+      REQUIRE(child / ChildGroup::kSize == 1);
+      REQUIRE(visits != 0);
+    }
   }
-  CHECK(visits == 16000);
-  CHECK(points == 4 * (4000 / 3 * 3));
+}
+
+TEST_CASE("without_any_memory_no_child_is_selected") {
+  Block block(40, true, 1);
+  while (block.slab.take(kCell) != nullptr) {
+  }
+  CHECK(block.select(policy_of(0, 20), 2).visits == 0);
 }
 
 TEST_CASE("the_arena_gives_no_more_than_its_limit") {

@@ -1,75 +1,57 @@
 // SPDX-License-Identifier: MIT
-// All that a node knows of its children, in one block: scores, counts, links, moves.
+// All that a node knows of its children: counts and links of those that were tried, moves of all.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <atomic>
-#include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <new>
 #include <span>
-#include <utility>
 
+#include "mcts/arena.hpp"
+#include "mcts/child.hpp"
+#include "mcts/child_group.hpp"
 #include "mcts/fours.hpp"
 #include "mcts/game.hpp"
-#include "mcts/link.hpp"
 #include "mcts/owners.hpp"
 #include "mcts/policy.hpp"
 
 namespace mcts {
 
-/// What is known of a child for sure, seen by who is to move at its parent.
-enum class Proof : std::uint8_t { kNone, kWin, kLoss };
-
-/// Visits, and the points that playouts brought: 2 for a win, 1 for a draw. A visit counts when a
-/// selection passes, its points when they come back: until then it looks lost (virtual loss).
-struct Tally {
-  std::uint32_t visits = 0;
-  std::uint32_t points = 0;
-  Proof proof = Proof::kNone;
-};
-
-/// Lies in memory of its own, with the arrays behind it:
+/// Lies in memory of its own, with these arrays behind it:
 ///
-///   Children | scores (8 bytes a child) | made (8, if it learns) | counts and link (16) | move (2)
+///   Children | groups (8 bytes for 8 children) | made (8 a child, if it learns) | move (2 a child)
 ///
-/// where scores and sums of moves made are filled up to whole fours.
+/// Most nodes try few of their children, so memory is taken by groups: 128 bytes, or 192 if the
+/// block does not learn. Shared by the threads of a process, without locks. Any thread, wait-free,
+/// except make().
 ///
-/// Shared by the threads of a process, without locks. Counts are exact; scores are what selection
-/// compares, derived from the counts, and may for a moment be older than them. Counts and scores
-/// are relaxed: they order nothing. Any thread, wait-free, except the constructor.
-///
-/// A block that learns also sums up for each move how playouts fared in which it was made at any
-/// time (Policy::blend); its children are created best first. One that does not creates them in
-/// random order, all of them before any is visited again. These sums are only estimates: an
-/// addition may be lost when two threads make it at once.
+/// A block that learns sums up for each move how playouts fared in which it was made at any time
+/// (Policy::blend); its children are created best first. One that does not creates them in random
+/// order, all of them before any is visited again. These sums are only estimates: an addition may
+/// be lost when two threads make it at once.
 class Children {
  public:
   static constexpr std::size_t bytes_for(std::size_t count, bool learns) noexcept {
-    return sizeof(Children) + in_fours(count) * (sizeof(Score) + (learns ? sizeof(MadeSum) : 0)) +
-           count * (sizeof(Child) + sizeof(Move));
+    const std::size_t groups = groups_for(count);
+    return sizeof(Children) + groups * sizeof(Group) +
+           (learns ? groups * ChildGroup::kSize * sizeof(MadeSum) : 0) + count * sizeof(Move);
   }
-  /// Moves in random order, which decides between equals.
+  /// Moves in random order, which decides between equals. In memory of bytes_for().
   static Children* make(void* memory, std::span<const Move> moves, bool learns,
                         Random& random) noexcept {
     Children* const block = new (memory) Children(static_cast<std::uint32_t>(moves.size()), learns);
+    const std::size_t groups = groups_for(moves.size());
+    for (std::size_t i = 0; i < groups; ++i) new (block->groups() + i) Group(untried());
+    for (std::size_t i = 0; learns && i < groups * ChildGroup::kSize; ++i) {
+      new (block->made() + i) MadeSum(0);
+    }
     for (std::uint32_t i = 0; i < moves.size(); ++i) {
-      new (block->scores() + i) Score(0);
-      new (block->children() + i) Child;
       const std::uint32_t j = random.below(i + 1);
       Move* const into = block->move_array();
       new (into + i) Move(into[j]);
       into[j] = moves[i];
-    }
-    for (std::size_t i = moves.size(); i < in_fours(moves.size()); ++i) {
-      new (block->scores() + i) Score(std::bit_cast<std::uint64_t>(kNobody));
-    }
-    for (std::size_t i = 0; learns && i < in_fours(moves.size()); ++i) {
-      new (block->made() + i) MadeSum(0);
     }
     return block;
   }
@@ -80,70 +62,51 @@ class Children {
 
   struct Selected {
     std::uint32_t child;
-    /// Of the child, this one included: the one that gets 1 creates it.
+    /// Of the child, this one included: the one that gets 1 creates it. 0: there is no memory.
     std::uint32_t visits;
   };
-  /// A selection passes through a node with `visits` visits, this one included.
-  Selected select(const Policy& policy, std::uint32_t visits) noexcept {
-    const std::uint32_t untried = learns() ? count_ : take_next();
-    const std::uint32_t i = untried < count_ ? untried : best(policy, visits);
-    return {i, visit(i, policy)};
+  /// A selection passes through a node with `visits` visits, this one included. Without memory for
+  /// a child that was never tried, one of the others is taken.
+  Selected select(const Policy& policy, std::uint32_t visits, Slab& slab) noexcept {
+    const std::uint32_t next = learns() ? count_ : take_next();
+    const std::uint32_t wanted = next < count_ ? next : best(policy, visits);
+    const Selected selected = visit(wanted, policy, slab);
+    if (selected.visits != 0) [[likely]]
+      return selected;
+    return visit(best(policy, visits, true), policy, slab);
   }
-  /// The child with the highest upper confidence bound.
-  std::uint32_t best(const Policy& policy, std::uint32_t visits) const noexcept {
+  /// The child with the highest upper confidence bound. `with_memory`: of those that have some.
+  std::uint32_t best(const Policy& policy, std::uint32_t visits,
+                     bool with_memory = false) const noexcept {
     const float factor = policy.factor(visits);
-    // Copies, which the compiler keeps in registers.
-    const auto scores_of_four = [from = scores()](std::uint32_t i) {
-      return FourHalves<FourFloats>::of(from + i);
-    };
     if (!learns()) {
-      return highest(count_, [=](std::uint32_t i) {
-        const auto [mean, inverse_root] = scores_of_four(i);
-        return mean + factor * inverse_root;
+      return best_of(with_memory, [=](const ChildGroup& group, std::uint32_t i) {
+        return static_cast<const ScoredGroup&>(group).bounds(i % ChildGroup::kSize, factor);
       });
     }
-    const auto blend = [=, from = made()](std::uint32_t i) {
-      const auto [wins, visits_of_child] = scores_of_four(i);
-      // Signed: faster, and no sum reaches 2^31.
-      const auto [made_wins, times] = FourHalves<FourInts>::of(from + i);
-      return policy.blend(wins, visits_of_child, __builtin_convertvector(made_wins, FourFloats),
-                          __builtin_convertvector(times, FourFloats));
-    };
-    if (factor == 0) return highest(count_, blend);
-    return highest(count_, [=](std::uint32_t i) {
-      FourFloats bound = blend(i);
-      for (std::uint32_t lane = 0; lane < 4; ++lane) {
-        bound[lane] += factor / std::sqrt(scores_of_four(i).high[lane] + 1.0F);
-      }
-      return bound;
+    return best_of(with_memory, [=, made = made()](const ChildGroup& group, std::uint32_t i) {
+      const std::uint32_t first = i % ChildGroup::kSize;
+      const FourFloats bounds = group.learned_bounds(first, made + i, policy);
+      return factor == 0 ? bounds : bounds + group.explored(first, factor);
     });
   }
 
-  /// A selection passes to child `i`. Returns its visits, this one included.
-  std::uint32_t visit(std::uint32_t i, const Policy& policy) noexcept {
-    Child& child = children()[i];
-    const std::uint64_t now = child.tally.fetch_add(kVisit, std::memory_order_relaxed) + kVisit;
-    rescore(i, now, policy);
-    if (learns()) add_made(i, Made{policy.made_at_once, 0}.bits());
-    return visits_of(now);
+  /// A selection passes to child `i`; it has 0 visits when there is no memory for it.
+  Selected visit(std::uint32_t i, const Policy& policy, Slab& slab) noexcept {
+    ChildGroup* const group = group_for(i, slab);
+    if (group == nullptr) [[unlikely]]
+      return {i, 0};
+    const Tally tally = (*group)[i % ChildGroup::kSize].visit();
+    changed(*group, i, tally, policy, {policy.made_at_once, 0});
+    return {i, tally.visits};
   }
   /// Points come back from child `i`, perhaps with a proof. True when this proves that all
   /// children are lost; then, once only.
   bool settle(std::uint32_t i, std::uint32_t points, Proof proof, const Policy& policy) noexcept {
-    Child& child = children()[i];
-    std::uint64_t now = child.tally.fetch_add(points, std::memory_order_relaxed) + points;
-    bool all_lost = false;
-    if (proof != Proof::kNone) [[unlikely]] {
-      const std::uint64_t mark = proof == Proof::kWin ? kWon : kLost;
-      const std::uint64_t before = child.tally.fetch_or(mark, std::memory_order_relaxed);
-      now = before | mark;
-      if ((before & mark) == 0 && proof == Proof::kLoss) {
-        all_lost = lost_.fetch_add(1, std::memory_order_relaxed) + 1 == count_;
-      }
-    }
-    rescore(i, now, policy);
-    if (learns()) add_made(i, Made{policy.made_later, points / 2}.bits());
-    return all_lost;
+    ChildGroup& group = group_of(i);
+    const auto [tally, newly_lost] = group[i % ChildGroup::kSize].settle(points, proof);
+    changed(group, i, tally, policy, {policy.made_later, points / 2});
+    return newly_lost && lost_.fetch_add(1, std::memory_order_relaxed) + 1 == count_;
   }
   /// What playouts below child `chosen` tell of the moves of all others, by the table of who moves
   /// here.
@@ -153,57 +116,32 @@ class Children {
     for (std::uint32_t i = 0; i < chosen; ++i) add_made(i, made[moves[i]]);
     for (std::uint32_t i = chosen + 1; i < count_; ++i) add_made(i, made[moves[i]]);
   }
-  Tally tally(std::uint32_t i) const noexcept {
-    const std::uint64_t now = children()[i].tally.load(std::memory_order_relaxed);
-    return {visits_of(now), static_cast<std::uint32_t>(now),
-            (now & kWon) != 0    ? Proof::kWin
-            : (now & kLost) != 0 ? Proof::kLoss
-                                 : Proof::kNone};
-  }
+
+  Tally tally(std::uint32_t i) const noexcept { return child(i).tally(); }
   /// Of a block that learns.
   Made made_of(std::uint32_t i) const noexcept {
     return Made::of(made()[i].load(std::memory_order_relaxed));
   }
-
-  /// Where child `i` is. Acquire: what its creator wrote there is visible, by release of resolve().
-  Link link(std::uint32_t i) const noexcept {
-    return Link::of(children()[i].link.load(std::memory_order_acquire));
-  }
-  /// Counts one more selection that waits for child `i`, unless it is there by now, which is
-  /// returned instead.
-  Link defer(std::uint32_t i) noexcept {
-    std::atomic<std::uint64_t>& link = children()[i].link;
-    std::uint64_t seen = link.load(std::memory_order_acquire);
-    // Acquire on failure: as link(). Nothing is published on success.
-    while (Link::of(seen).is_pending() &&
-           !link.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire)) {
-    }
-    return Link::of(seen);
-  }
-  /// Child `i` is there. Returns how many selections have waited: they are the caller's now.
+  Link link(std::uint32_t i) const noexcept { return child(i).link(); }
+  /// Child::defer and Child::resolve, of a child that was visited.
+  Link defer(std::uint32_t i) noexcept { return group_of(i)[i % ChildGroup::kSize].defer(); }
   std::uint64_t resolve(std::uint32_t i, Link to) noexcept {
-    // Release: link() and defer() acquire.
-    return Link::of(children()[i].link.exchange(to.bits(), std::memory_order_acq_rel)).waiting();
+    return group_of(i)[i % ChildGroup::kSize].resolve(to);
   }
 
  private:
-  /// Two floats. Mean and 1 / sqrt(visits); in a block that learns, wins and visits.
-  using Score = std::atomic<std::uint64_t>;
-  using Parts = std::array<float, 2>;
-  struct Child {
-    std::atomic<std::uint64_t> tally{0};  // won | lost | visits, 30 bits | points, 32 bits
-    std::atomic<std::uint64_t> link{Link::pending().bits()};
-  };
-  /// Made::bits().
-  using MadeSum = std::atomic<std::uint64_t>;
-  static constexpr std::uint64_t kVisit = std::uint64_t{1} << 32;
-  static constexpr std::uint64_t kWon = std::uint64_t{1} << 63;
-  static constexpr std::uint64_t kLost = std::uint64_t{1} << 62;
-  static constexpr float kSure = 1e9F;
-  /// Fills the last four up, and is never selected.
-  static constexpr Parts kNobody{-std::numeric_limits<float>::infinity(), 0};
+  using Group = std::atomic<ChildGroup*>;
 
   Children(std::uint32_t count, bool learns) noexcept : count_(count), learns_(learns ? 1 : 0) {}
+
+  static constexpr std::size_t groups_for(std::size_t count) noexcept {
+    return (count + ChildGroup::kSize - 1) / ChildGroup::kSize;
+  }
+  /// Stands for all groups that have no memory yet; never written to.
+  static ChildGroup* untried() noexcept {
+    static constinit ScoredGroup none;
+    return &none;
+  }
 
   /// The next child that nobody has created, or count() when all are taken.
   std::uint32_t take_next() noexcept {
@@ -211,22 +149,46 @@ class Children {
     const std::uint32_t taken = next_.fetch_add(1, std::memory_order_relaxed);
     return taken < count_ ? taken : count_;
   }
-  static std::uint32_t visits_of(std::uint64_t tally) noexcept {
-    return static_cast<std::uint32_t>(tally >> 32) & 0x3fffffff;
+  ChildGroup& group_of(std::uint32_t i) const noexcept {
+    // Acquire: pairs with who made the group.
+    return *groups()[i / ChildGroup::kSize].load(std::memory_order_acquire);
   }
-  Parts parts_of(std::uint32_t i) const noexcept {
-    return std::bit_cast<Parts>(scores()[i].load(std::memory_order_relaxed));
-  }
-  void rescore(std::uint32_t i, std::uint64_t tally, const Policy& policy) noexcept {
-    const auto visits = static_cast<float>(visits_of(tally));
-    const float wins =
-        static_cast<float>(static_cast<std::uint32_t>(tally)) / policy.points_a_visit;
-    const float inverse = 1.0F / visits;
-    Parts parts = learns() ? Parts{wins, visits} : Parts{wins * inverse, std::sqrt(inverse)};
-    if ((tally & (kWon | kLost)) != 0) [[unlikely]] {
-      parts = {(tally & kWon) != 0 ? kSure : -kSure, 0};
+  const Child& child(std::uint32_t i) const noexcept { return group_of(i)[i % ChildGroup::kSize]; }
+  /// The group of child `i`, made now if there is none; nullptr without memory.
+  ChildGroup* group_for(std::uint32_t i, Slab& slab) noexcept {
+    ChildGroup* there = &group_of(i);
+    if (there != untried()) [[likely]]
+      return there;
+    const std::size_t bytes = learns() ? sizeof(ChildGroup) : sizeof(ScoredGroup);
+    void* const memory = slab.take(bytes);
+    if (memory == nullptr) return nullptr;
+    ChildGroup* const made = learns() ? new (memory) ChildGroup : new (memory) ScoredGroup;
+    // Release: others acquire the group. Acquire on failure: another thread's.
+    if (groups()[i / ChildGroup::kSize].compare_exchange_strong(there, made,
+                                                                std::memory_order_acq_rel)) {
+      return made;
     }
-    scores()[i].store(std::bit_cast<std::uint64_t>(parts), std::memory_order_relaxed);
+    slab.undo(bytes);
+    return there;
+  }
+
+  /// bound(group, i) gives the bounds of four children from `i` on, which are in that group.
+  template <class Bound>
+  [[gnu::always_inline]] std::uint32_t best_of(bool with_memory, Bound bound) const noexcept {
+    const Group* const groups = this->groups();
+    const ChildGroup* const out = with_memory ? untried() : nullptr;
+    return highest(count_, [=](std::uint32_t i) {
+      const ChildGroup* const group = groups[i / ChildGroup::kSize].load(std::memory_order_acquire);
+      if (group == out) [[unlikely]]
+        return FourFloats{} - std::numeric_limits<float>::infinity();
+      return bound(*group, i);
+    });
+  }
+  /// After each change of a child's counts.
+  void changed(ChildGroup& group, std::uint32_t i, const Tally& tally, const Policy& policy,
+               const Made& made) noexcept {
+    if (learns()) return add_made(i, made.bits());
+    static_cast<ScoredGroup&>(group).rescore(i % ChildGroup::kSize, tally, policy);
   }
   void add_made(std::uint32_t i, std::uint64_t more) noexcept {
     MadeSum& sum = made()[i];
@@ -234,19 +196,15 @@ class Children {
     sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
 
-  Score* scores() noexcept { return reinterpret_cast<Score*>(this + 1); }
-  const Score* scores() const noexcept { return reinterpret_cast<const Score*>(this + 1); }
-  MadeSum* made() noexcept { return scores() + in_fours(count_); }
-  const MadeSum* made() const noexcept { return scores() + in_fours(count_); }
-  Child* children() noexcept {
-    return reinterpret_cast<Child*>(made() + (learns() ? in_fours(count_) : 0));
+  Group* groups() const noexcept {
+    return reinterpret_cast<Group*>(const_cast<Children*>(this) + 1);
   }
-  const Child* children() const noexcept {
-    return reinterpret_cast<const Child*>(made() + (learns() ? in_fours(count_) : 0));
+  MadeSum* made() const noexcept {
+    return reinterpret_cast<MadeSum*>(groups() + groups_for(count_));
   }
-  Move* move_array() noexcept { return reinterpret_cast<Move*>(children() + count_); }
-  const Move* move_array() const noexcept {
-    return reinterpret_cast<const Move*>(children() + count_);
+  Move* move_array() const noexcept {
+    return reinterpret_cast<Move*>(made() +
+                                   (learns() ? groups_for(count_) * ChildGroup::kSize : 0));
   }
 
   std::atomic<std::uint32_t> next_{0};

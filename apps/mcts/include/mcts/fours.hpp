@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -15,35 +14,35 @@ namespace mcts {
 using FourFloats = float __attribute__((vector_size(16)));
 using FourInts = std::int32_t __attribute__((vector_size(16)));
 
-/// `count` filled up to whole fours.
-constexpr std::size_t in_fours(std::size_t count) noexcept { return (count + 3) / 4 * 4; }
-
 /// The lower and the upper halves of four words.
 template <class Four>
 struct FourHalves {
   Four low;
   Four high;
 
-  /// Relaxed, and each word for itself.
-  static FourHalves of(const std::atomic<std::uint64_t>* words) noexcept {
-    const auto load = [words](int i) { return words[i].load(std::memory_order_relaxed); };
+  /// Of word(0) to word(3).
+  template <class Word>
+  static FourHalves of(Word&& word) noexcept {
     using TwoWords = std::uint64_t __attribute__((vector_size(16)));
-    const Four a = std::bit_cast<Four>(TwoWords{load(0), load(1)});
-    const Four b = std::bit_cast<Four>(TwoWords{load(2), load(3)});
+    const Four a = std::bit_cast<Four>(TwoWords{word(0), word(1)});
+    const Four b = std::bit_cast<Four>(TwoWords{word(2), word(3)});
     return {__builtin_shufflevector(a, b, 0, 2, 4, 6), __builtin_shufflevector(a, b, 1, 3, 5, 7)};
   }
 };
 
-/// Which of `count` numbers is the highest, when four(i) gives those from i on, also of the last
-/// whole four. 0 when none is above minus infinity.
+/// Which of `count` numbers is the highest, when four(i) gives those from i on; what it gives at
+/// the end beyond `count` does not matter. 0 when none is above minus infinity. Inlined, so that
+/// what four() holds by value is in registers: a quarter of the time.
 template <class GiveFour>
-std::uint32_t highest(std::uint32_t count, GiveFour&& four) noexcept {
-  FourFloats high = FourFloats{} - std::numeric_limits<float>::infinity();
+[[gnu::always_inline]] inline std::uint32_t highest(std::uint32_t count, GiveFour&& four) noexcept {
+  const FourFloats nothing = FourFloats{} - std::numeric_limits<float>::infinity();
+  const auto end = static_cast<std::int32_t>(count);
+  FourFloats high = nothing;
   FourInts at{};
   FourInts now{0, 1, 2, 3};
   for (std::uint32_t i = 0; i < count; i += 4) {
     const FourFloats each = four(i);
-    const FourInts above = each > high;
+    const FourInts above = (each > high) & (now < end);
     high = above ? each : high;
     at = above ? now : at;
     now += 4;

@@ -15,8 +15,8 @@ struct Policy {
   /// Settings::rave in playouts rather than rollouts.
   float rave_playouts = 0;
   float rave = 0;
-  /// Points of a visit that wins everything.
-  float points_a_visit = 2;
+  /// 1 / points of a visit that wins everything.
+  float wins_a_point = 0.5F;
   /// What a selection counts as made at once, and what its result adds to that.
   std::uint32_t made_at_once = 1;
   std::uint32_t made_later = 0;
@@ -27,7 +27,7 @@ struct Policy {
     return {.exploration = exploration_of(settings, learns),
             .rave_playouts = settings.rave * playouts,
             .rave = settings.rave,
-            .points_a_visit = 2 * playouts,
+            .wins_a_point = 1 / (2 * playouts),
             .made_at_once = at_once,
             .made_later = settings.playouts - at_once};
   }

@@ -155,12 +155,9 @@ class Walker {
     for (;;) {
       if (node->outcome != Outcome::kOngoing) return end_at(*node);
       Children* const children = tree_.children_of(*node, slab_, learns_, simulator_.random());
-      if (children == nullptr) {
-        ++counters_.refused;
-        count_at(node);
-        return evaluate({node->position, node->parent()}, by_call);
-      }
-      const auto [i, visits_of_child] = children->select(policy_, visits);
+      if (children == nullptr) return stay_at(*node, by_call);
+      const auto [i, visits_of_child] = children->select(policy_, visits, slab_);
+      if (visits_of_child == 0) return stay_at(*node, by_call);
       if (visits_of_child == 1) return expand(*node, *children, i, by_call);
       visits = visits_of_child;
       Link link = children->link(i);
@@ -172,6 +169,13 @@ class Walker {
       node = follow(*node, *children, i, link, visits, by_call);
       if (node == nullptr) return;
     }
+  }
+
+  /// A rollout ends at a node whose children get no memory.
+  void stay_at(Node<G>& node, bool by_call) noexcept {
+    ++counters_.refused;
+    count_at(&node);
+    evaluate({node.position, node.parent()}, by_call);
   }
 
   /// Goes on to child `i`, whose visit is counted: by call (nullptr), or the node is in this
