@@ -62,7 +62,7 @@ std::string describe(const mcts::Report& report, const Position& position,
                       visits_of(report), total.nodes, report.seconds,
                       playouts_a_second(report, settings));
   if (total.refused > 0) {
-    text += fmt::format("memory       full: {} rollouts went on without new nodes (--memory)\n",
+    text += fmt::format("memory       short: {} rollouts went on without new nodes (--memory)\n",
                         total.refused);
   }
   if (total.calls > 0) {

@@ -18,7 +18,7 @@ struct Line {
     for (std::uint16_t i = 0; i < 3; ++i) {
       const std::uint16_t owner = i == 0 ? 0 : 1;
       nodes[i] = tree.make_node(slab, position, parent, owner, Outcome::kOngoing);
-      children[i] = tree.children_of(*nodes[i], slab, false, random);
+      children[i] = tree.children_of(*nodes[i], 2, slab, false, random);
       children[i]->visit(0, policy, slab);
       position.apply(children[i]->move(0));
       parent = {{tree.cell_of(*nodes[i]), owner}, 0};

@@ -9,6 +9,7 @@
 #include "mcts/arena.hpp"
 #include "mcts/link.hpp"
 #include "mcts/support/block.hpp"
+#include "mcts/tree.hpp"
 #include "support/catch.hpp"
 #include "support/threads.hpp"
 
@@ -223,6 +224,46 @@ TEST_CASE("without_any_memory_no_child_is_selected") {
   while (block.slab.take(kCell) != nullptr) {
   }
   CHECK(block.select(policy_of(0, 20), 2).visits == 0);
+}
+
+TEST_CASE("children_are_put_off_as_memory_runs_out") {
+  constexpr std::size_t kSlabs = 16;
+  Tree<games::Hex11> tree(kSlabs * Arena::kSlab);
+  Slab slab(tree.arena());
+  Random random(1);
+  const games::Hex11 position(11);
+  const auto node = [&](ParentRef parent) {
+    return tree.make_node(slab, position, parent, 0, Outcome::kOngoing);
+  };
+  const auto fill_to = [&](std::size_t slabs) {
+    while (tree.arena().used() < slabs * Arena::kSlab) tree.arena().slab();
+  };
+  // Fewest visits at which a new node gets children, as a power of two; 0: whatever its visits.
+  const auto first = [&](ParentRef parent) {
+    for (std::uint32_t visits = 1; visits <= 4096; visits *= 2) {
+      if (tree.children_of(*node(parent), visits, slab, false, random) != nullptr) return visits;
+    }
+    return 0U;
+  };
+  const ParentRef below{{0, 0}, 0};
+  CHECK(first(below) == 2);
+  fill_to(kSlabs / 2);
+  CHECK(first(below) == 2);
+  std::uint32_t last = 2;
+  for (std::size_t slabs = kSlabs / 2 + 1; slabs < kSlabs; ++slabs) {
+    fill_to(slabs);
+    const std::uint32_t now = first(below);
+    CHECK(now == 2 * last);
+    last = now;
+  }
+  // The root gets them at once, as long as there is room.
+  Node<games::Hex11>* const root = node(ParentRef::of_root());
+  Node<games::Hex11>* const other = node(ParentRef::of_root());
+  CHECK(tree.children_of(*root, 1, slab, false, random) != nullptr);
+  while (slab.take(kCell) != nullptr) {
+  }
+  CHECK(tree.children_of(*other, 1, slab, false, random) == nullptr);
+  CHECK(tree.children_of(*root, 1, slab, false, random) != nullptr);
 }
 
 TEST_CASE("the_arena_gives_no_more_than_its_limit") {

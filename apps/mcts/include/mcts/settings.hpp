@@ -90,7 +90,7 @@ struct Counters {
   /// Points that they brought to player 0: 2 for a win, 1 for a draw.
   std::uint64_t points = 0;
   std::uint64_t nodes = 0;
-  /// Leaves that got no node because the memory was at its limit.
+  /// Rollouts that ended without a new node because memory was short.
   std::uint64_t refused = 0;
   /// Selections that had to wait for the creation of their node.
   std::uint64_t deferred = 0;

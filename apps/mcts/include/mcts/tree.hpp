@@ -80,10 +80,14 @@ class Tree {
     void* const memory = slab.take(sizeof(Node<G>));
     return memory == nullptr ? nullptr : new (memory) Node<G>(position, parent, owner, outcome);
   }
-  /// The node's children, made now if nobody has; nullptr at the limit.
-  Children* children_of(Node<G>& node, Slab& slab, bool learns, Random& random) noexcept {
+  /// The children of a node with `visits` visits, made now if nobody has; nullptr: there is no
+  /// memory for them, or better use of it.
+  Children* children_of(Node<G>& node, std::uint32_t visits, Slab& slab, bool learns,
+                        Random& random) noexcept {
     Children* there = node.children.load(std::memory_order_acquire);
-    if (there != nullptr) return there;
+    if (there != nullptr) [[likely]]
+      return there;
+    if (visits < expand_at() && !node.parent().is_nobody()) return nullptr;
     std::array<Move, G::kMaxMoves> moves;
     const std::size_t count = node.position.moves(moves);
     const std::size_t bytes = Children::bytes_for(count, learns);
@@ -98,6 +102,16 @@ class Tree {
   }
 
  private:
+  /// Visits at which a node gets children. More and more once half of the memory is used, so that
+  /// what is left goes to nodes that most rollouts pass.
+  std::uint32_t expand_at() const noexcept {
+    constexpr std::size_t kDoublings = 8;
+    const std::size_t half = arena_.limit() / 2;
+    const std::size_t used = arena_.used();
+    if (used <= half) return 2;
+    return std::uint32_t{2} << (used - half) * kDoublings / (arena_.limit() - half);
+  }
+
   Arena arena_;
   std::atomic<Outcome> proven_{Outcome::kOngoing};
 };

@@ -154,7 +154,8 @@ class Walker {
     Node<G>* node = &start;
     for (;;) {
       if (node->outcome != Outcome::kOngoing) return end_at(*node);
-      Children* const children = tree_.children_of(*node, slab_, learns_, simulator_.random());
+      Children* const children =
+          tree_.children_of(*node, visits, slab_, learns_, simulator_.random());
       if (children == nullptr) return stay_at(*node, by_call);
       const auto [i, visits_of_child] = children->select(policy_, visits, slab_);
       if (visits_of_child == 0) return stay_at(*node, by_call);
