@@ -10,10 +10,11 @@ namespace {
 using mcts_bench::Calls;
 using mcts_bench::JobsPtr;
 
-/// Of one batch: enough that the tree is deeper than its first two levels, about 0.2 s.
+/// Of one batch: enough that the tree is deeper than its first two levels, and that the beginning,
+/// when all selections meet in few nodes, is a small part.
 struct Rollouts {
   std::uint64_t one_playout = 200'000;
-  std::uint64_t more = 60'000;
+  std::uint64_t more = 240'000;
   std::uint64_t of(std::uint32_t playouts) const { return playouts == 1 ? one_playout : more; }
 };
 
