@@ -6,13 +6,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "dsfabric/dsfabric.hpp"
 #include "mcts/climb.hpp"
 #include "mcts/crew.hpp"
 #include "mcts/messages.hpp"
+#include "mcts/outbox.hpp"
 #include "mcts/placement.hpp"
 #include "mcts/policy.hpp"
 #include "mcts/settings.hpp"
@@ -41,10 +41,10 @@ class Walker {
 
   /// A collective of all workers. `tree` is that of the process. Setup only.
   Walker(dsfabric::Thread& self, Tree<G>& tree, Channel& channel)
-      : channel_(channel),
-        tree_(tree),
+      : tree_(tree),
         slab_(tree.arena()),
         crew_(self, this),
+        outbox_(crew_, channel, counters_),
         rank_(crew_.rank()) {}
   Walker(const Walker&) = delete;
   Walker& operator=(const Walker&) = delete;
@@ -102,7 +102,7 @@ class Walker {
 
   const Counters& counters() const noexcept { return counters_; }
   /// A call could not be made: its destination is gone, and rollouts with it.
-  bool broken() const noexcept { return broken_; }
+  bool broken() const noexcept { return outbox_.broken(); }
   std::uint16_t rank() const noexcept { return rank_; }
   Tree<G>& tree() const noexcept { return tree_; }
   /// Cells of the nodes made here, with Settings::audit.
@@ -110,8 +110,7 @@ class Walker {
   dsfabric::ThreadId thread_of(std::uint16_t rank) const noexcept { return crew_.thread_of(rank); }
 
  private:
-  using Calls = Messages<Walker>;
-  friend Calls;
+  friend Messages<Walker>;
   /// A position or what was learned, and the rest of a call.
   static constexpr std::size_t kLongestCall = 64 + std::max(sizeof(G), sizeof(OwnersHere));
 
@@ -139,12 +138,6 @@ class Walker {
   /// Whether a node of that worker is reached without a call.
   bool here(std::uint16_t rank) const noexcept {
     return crew_.is_near(rank) && !settings_.always_call;
-  }
-  template <class F>
-  void send(std::uint16_t to, const F& function, std::span<const std::byte> extra = {}) noexcept {
-    ++counters_.calls;
-    counters_.bytes += sizeof(F) + extra.size();
-    if (!channel_.call_buffer(crew_.thread_of(to), function, extra)) broken_ = true;
   }
 
   // --- selection -------------------------------------------------------------------------------
@@ -192,7 +185,7 @@ class Walker {
     }
     const NodeRef at = link.at();
     if (here(at.rank)) return &tree_.node(at.cell);
-    send(at.rank, typename Calls::Select{crew_.object_of(at.rank), at.cell, visits});
+    outbox_.select(at, visits);
     return nullptr;
   }
 
@@ -203,7 +196,7 @@ class Walker {
     next.apply(children.move(i));
     const std::uint16_t chosen = placement_.choose(is_busy(), simulator_.random());
     const ParentRef parent = parent_ref(node, i);
-    if (!here(chosen) && !lends_) return send_leaf<typename Calls::Create>(chosen, next, parent);
+    if (!here(chosen) && !lends_) return outbox_.create(chosen, next, parent);
     const Outcome outcome = next.outcome();
     Node<G>* const made = make(next, parent, here(chosen) ? chosen : rank_, outcome);
     resume(node, i, link_to(made), by_call);
@@ -211,12 +204,7 @@ class Walker {
       return begin_at(made, outcome, {next, parent}, by_call);
     }
     count_at(made);
-    send_leaf<typename Calls::Simulate>(chosen, next, parent);
-  }
-  template <class Leaf>
-  void send_leaf(std::uint16_t to, const G& position, const ParentRef& parent) noexcept {
-    send(to, Leaf{crew_.object_of(to), parent.node.cell, parent.node.rank, parent.child},
-         std::as_bytes(std::span(&position, 1)));
+    outbox_.simulate(chosen, next, parent);
   }
   /// Whether others have less to do. The starters see how many rollouts are away; others see how
   /// many wait here.
@@ -287,29 +275,15 @@ class Walker {
     const Result result{static_cast<std::uint16_t>(points),
                         static_cast<std::uint16_t>(is_win(decided) ? decided : Outcome::kOngoing)};
     const ParentRef& to = job.parent;
-    if (!job.link.is_pending()) {
-      return send(to.node.rank,
-                  typename Calls::Created{crew_.object_of(to.node.rank), job.link.bits(),
-                                          to.node.cell, to.child, result},
-                  bytes_of(owners));
-    }
+    if (!job.link.is_pending()) return outbox_.created(to, job.link, result, owners);
     if (to.is_nobody()) return finish(result);
-    here(to.node.rank) ? credit(to, result, owners) : send_back(to, result, owners);
-  }
-  void send_back(const ParentRef& to, Result result, const OwnersHere* owners) noexcept {
-    send(to.node.rank,
-         typename Calls::Return{crew_.object_of(to.node.rank), to.node.cell, to.child, result},
-         bytes_of(owners));
-  }
-  static std::span<const std::byte> bytes_of(const OwnersHere* owners) noexcept {
-    if (owners == nullptr) return {};
-    return std::as_bytes(std::span(owners, 1));
+    here(to.node.rank) ? credit(to, result, owners) : outbox_.give_back(to, result, owners);
   }
   /// From a node of this process up, as far as it goes without a call.
   void credit(ParentRef to, Result result, const OwnersHere* owners) noexcept {
     const auto in_reach = [this](std::uint16_t rank) { return here(rank); };
     const Arrival end = climb(tree_, {to, result}, owners, full_, policy_, in_reach);
-    end.to.is_nobody() ? finish(end.result) : send_back(end.to, end.result, owners);
+    end.to.is_nobody() ? finish(end.result) : outbox_.give_back(end.to, end.result, owners);
   }
   void finish(Result result) noexcept {
     ++counters_.finished;
@@ -317,11 +291,11 @@ class Walker {
     if (decided != Outcome::kOngoing) tree_.prove(decided);
   }
 
-  Channel& channel_;
   Tree<G>& tree_;
   Slab slab_;
   /// With the walkers of all workers.
   Crew crew_;
+  Outbox<Walker, Channel> outbox_;
   std::uint16_t rank_;
   std::uint32_t root_threads_ = 1;
   std::uint32_t root_visits_ = 0;
@@ -330,7 +304,6 @@ class Walker {
   bool learns_ = false;
   bool lends_ = false;
   bool busy_ = false;
-  bool broken_ = false;
   Settings settings_;
   Policy policy_;
   Placement placement_;
