@@ -203,6 +203,25 @@ TEST_CASE("counts_are_exact_at_the_limit_of_memory") {
   }
 }
 
+TEST_CASE("others_share_the_work_when_memory_is_short") {
+  const SearchJob job{2, 1, 0, 64 << 10};
+  CHECK(job.run<Hex11>([](HexSearcher& searcher) {
+    Settings settings = audited(1);
+    settings.spread = mcts::Spread::kLeaves;
+    // Work for longer than a process may have to wait for a core.
+    settings.playouts = 512;
+    Limits limits;
+    limits.rollouts = 3000;
+    const Report report = searcher.think(Hex11(11), settings, limits);
+    require_exact(report);
+    require(report.total.refused > 2000, "most rollouts met the limit");
+    // A leaf that is lent makes two calls. So many were not of new nodes:
+    require(report.total.calls > 2 * report.total.nodes + report.total.refused / 20,
+            "the other process had work");
+    require_equal(searcher.audit(), 0u, "nodes that differ");
+  }) == "");
+}
+
 TEST_CASE("fewer_processes_than_the_job_has_can_be_chosen") {
   const SearchJob job{3, 1};
   CHECK(job.run<Hex11>([&](HexSearcher& searcher) {

@@ -165,11 +165,14 @@ class Walker {
     }
   }
 
-  /// A rollout ends at a node whose children get no memory.
+  /// A rollout ends at a node whose children get no memory. Others still share the work.
   void stay_at(Node<G>& node, bool by_call) noexcept {
     ++counters_.refused;
     count_at(&node);
-    evaluate({node.position, node.parent()}, by_call);
+    const ParentRef parent = node.parent();
+    const std::uint16_t chosen = placement_.choose(is_busy(), simulator_.random());
+    if (here(chosen) || parent.is_nobody()) return evaluate({node.position, parent}, by_call);
+    outbox_.simulate(chosen, node.position, parent);
   }
 
   /// Goes on to child `i`, whose visit is counted: by call (nullptr), or the node is in this
