@@ -165,14 +165,11 @@ class Walker {
     }
   }
 
-  /// A rollout ends at a node whose children get no memory. Others still share the work.
+  /// A rollout ends at a node whose children get no memory.
   void stay_at(Node<G>& node, bool by_call) noexcept {
     ++counters_.refused;
     count_at(&node);
-    const ParentRef parent = node.parent();
-    const std::uint16_t chosen = placement_.choose(is_busy(), simulator_.random());
-    if (here(chosen) || parent.is_nobody()) return evaluate({node.position, parent}, by_call);
-    outbox_.simulate(chosen, node.position, parent);
+    share(node.position, node.parent(), by_call);
   }
 
   /// Goes on to child `i`, whose visit is counted: by call (nullptr), or the node is in this
@@ -183,7 +180,9 @@ class Walker {
       G next = node.position;
       next.apply(children.move(i));
       ++counters_.refused;
-      begin_at(nullptr, next.outcome(), {next, parent_ref(node, i)}, by_call);
+      const Outcome outcome = next.outcome();
+      const ParentRef parent = parent_ref(node, i);
+      outcome != Outcome::kOngoing ? end(outcome, {next, parent}) : share(next, parent, by_call);
       return nullptr;
     }
     const NodeRef at = link.at();
@@ -260,6 +259,13 @@ class Walker {
   }
   void end(Outcome outcome, const Job<G>& job) noexcept {
     give_back(job, simulator_.all_end(outcome), outcome, nullptr);
+  }
+  /// The simulation of a position that gets no node: here, or lent to a worker with less to do. The
+  /// root stays here, since its rollouts end in this process.
+  void share(const G& position, const ParentRef& parent, bool by_call) noexcept {
+    const std::uint16_t chosen = placement_.choose(is_busy(), simulator_.random());
+    if (here(chosen) || parent.is_nobody()) return evaluate({position, parent}, by_call);
+    outbox_.simulate(chosen, position, parent);
   }
   void evaluate(const Job<G>& job, bool by_call) noexcept {
     if (!by_call || !simulator_.push(job)) simulate(job);
