@@ -69,11 +69,13 @@ class Children {
   /// a child that was never tried, one of the others is taken.
   Selected select(const Policy& policy, std::uint32_t visits, Slab& slab) noexcept {
     const std::uint32_t next = learns() ? count_ : take_next();
-    const std::uint32_t wanted = next < count_ ? next : best(policy, visits);
-    const Selected selected = visit(wanted, policy, slab);
-    if (selected.visits != 0) [[likely]]
-      return selected;
-    return visit(best(policy, visits, true), policy, slab);
+    std::uint32_t i = next < count_ ? next : best(policy, visits);
+    std::uint32_t visits_of_child = visit(i, policy, slab);
+    if (visits_of_child == 0) [[unlikely]] {
+      i = best(policy, visits, true);
+      visits_of_child = visit(i, policy, slab);
+    }
+    return {i, visits_of_child};
   }
   /// The child with the highest upper confidence bound. `with_memory`: of those that have some.
   std::uint32_t best(const Policy& policy, std::uint32_t visits,
@@ -91,14 +93,15 @@ class Children {
     });
   }
 
-  /// A selection passes to child `i`; it has 0 visits when there is no memory for it.
-  Selected visit(std::uint32_t i, const Policy& policy, Slab& slab) noexcept {
+  /// A selection passes to child `i`. Returns its visits, this one included; 0: there is no memory
+  /// for it.
+  std::uint32_t visit(std::uint32_t i, const Policy& policy, Slab& slab) noexcept {
     ChildGroup* const group = group_for(i, slab);
     if (group == nullptr) [[unlikely]]
-      return {i, 0};
+      return 0;
     const Tally tally = (*group)[i % ChildGroup::kSize].visit();
     changed(*group, i, tally, policy, {policy.made_at_once, 0});
-    return {i, tally.visits};
+    return tally.visits;
   }
   /// Points come back from child `i`, perhaps with a proof. True when this proves that all
   /// children are lost; then, once only.
@@ -124,10 +127,8 @@ class Children {
   }
   Link link(std::uint32_t i) const noexcept { return child(i).link(); }
   /// Child::defer and Child::resolve, of a child that was visited.
-  Link defer(std::uint32_t i) noexcept { return group_of(i)[i % ChildGroup::kSize].defer(); }
-  std::uint64_t resolve(std::uint32_t i, Link to) noexcept {
-    return group_of(i)[i % ChildGroup::kSize].resolve(to);
-  }
+  Link defer(std::uint32_t i) noexcept { return child(i).defer(); }
+  std::uint64_t resolve(std::uint32_t i, Link to) noexcept { return child(i).resolve(to); }
 
  private:
   using Group = std::atomic<ChildGroup*>;
@@ -153,7 +154,7 @@ class Children {
     // Acquire: pairs with who made the group.
     return *groups()[i / ChildGroup::kSize].load(std::memory_order_acquire);
   }
-  const Child& child(std::uint32_t i) const noexcept { return group_of(i)[i % ChildGroup::kSize]; }
+  Child& child(std::uint32_t i) const noexcept { return group_of(i)[i % ChildGroup::kSize]; }
   /// The group of child `i`, made now if there is none; nullptr without memory.
   ChildGroup* group_for(std::uint32_t i, Slab& slab) noexcept {
     ChildGroup* there = &group_of(i);
