@@ -22,7 +22,7 @@ struct Block {
     children = mcts::Children::make(memory.data(), moves, learns, random);
   }
   std::uint32_t visit(std::uint32_t i, const mcts::Policy& policy) {
-    return children->visit(i, policy, slab).visits;
+    return children->visit(i, policy, slab);
   }
   mcts::Children::Selected select(const mcts::Policy& policy, std::uint32_t visits) {
     return children->select(policy, visits, slab);

@@ -55,4 +55,15 @@ inline void require_exact(const mcts::Report& report) {
   require_equal(visits, total.started, "the visits at the root");
 }
 
+/// Searches, and counts every visit of every node.
+template <class Searcher, class G>
+mcts::Report think_exactly(Searcher& searcher, const G& position, mcts::Settings settings,
+                           const mcts::Limits& limits) {
+  settings.audit = true;
+  mcts::Report report = searcher.think(position, settings, limits);
+  require_exact(report);
+  require_equal(searcher.audit(), 0u, "nodes whose visits differ from what their parents count");
+  return report;
+}
+
 }  // namespace support

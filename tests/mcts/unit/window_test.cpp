@@ -13,8 +13,8 @@ using mcts::Settings;
 using mcts::Window;
 using support::HexSearcher;
 using support::require;
-using support::require_exact;
 using support::SearchJob;
+using support::think_exactly;
 
 namespace {
 
@@ -27,13 +27,11 @@ Settings with(std::uint32_t playouts, std::uint32_t window = 0) {
 
 /// Searches with each of these, and counts every visit.
 template <class Searcher, class G>
-void think_exactly(Searcher& searcher, const G& position, Settings settings,
-                   const mcts::Limits& limits, std::initializer_list<mcts::Spread> spreads) {
-  settings.audit = true;
+void think_with(std::initializer_list<mcts::Spread> spreads, Searcher& searcher, const G& position,
+                Settings settings, const mcts::Limits& limits) {
   for (const mcts::Spread spread : spreads) {
     settings.spread = spread;
-    require_exact(searcher.think(position, settings, limits));
-    require(searcher.audit() == 0, "visits of nodes");
+    think_exactly(searcher, position, settings, limits);
   }
 }
 
@@ -85,8 +83,8 @@ TEST_CASE("a_search_survives_the_largest_window_that_can_be_chosen") {
   CHECK(job.run<Hex19, mcts::MessengerLink>([&](Searcher& searcher) {
     mcts::Limits limits;
     limits.rollouts = 4000;
-    think_exactly(searcher, Hex19(19), with(1, 4096), limits,
-                  {mcts::Spread::kLeaves, mcts::Spread::kUniform});
+    think_with({mcts::Spread::kLeaves, mcts::Spread::kUniform}, searcher, Hex19(19), with(1, 4096),
+               limits);
   }) == "");
 }
 
@@ -101,8 +99,8 @@ TEST_CASE("counts_are_exact_while_the_window_grows") {
       // Beyond 8 * 128 rollouts the window is larger than at first.
       limits.rollouts = 1500;
       limits.phase = 600;
-      think_exactly(searcher, Hex11(4), settings, limits,
-                    {mcts::Spread::kLeaves, mcts::Spread::kNear});
+      think_with({mcts::Spread::kLeaves, mcts::Spread::kNear}, searcher, Hex11(4), settings,
+                 limits);
     }) == "");
   }
 }
