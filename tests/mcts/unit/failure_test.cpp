@@ -14,14 +14,16 @@ using support::SearchJob;
 
 namespace {
 
-/// Process `victim` of three is killed while they search; what the root saw is checked.
+/// One process, `victim`, is killed while all search; what the root saw is checked.
 template <class Channel>
-std::string die_in_a_search(std::uint32_t victim) {
-  const SearchJob job{3, 1};
-  ForkJob forked(3, [&](Member& member) {
+std::string die_in_a_search(std::uint32_t victim, std::uint32_t processes = 3,
+                            std::uint64_t phase = mcts::Limits().phase) {
+  const SearchJob job{processes, 1};
+  ForkJob forked(processes, [&](Member& member) {
     const auto drive = [&](mcts::Searcher<Hex11, Channel>& searcher) {
       mcts::Limits limits;
       limits.seconds = 20;
+      limits.phase = phase;
       const auto progress = [&](const mcts::Report&) { member.memory.words[0] = 1; };
       const mcts::Report report = searcher.think(Hex11(9), mcts::Settings(), limits, progress);
       require(report.failure.find("process " + std::to_string(victim)) != std::string::npos,
@@ -52,6 +54,11 @@ TEST_CASE("the_root_reports_the_best_move_when_another_process_dies") {
   CHECK(die_in_a_search<mcts::SendLink>(1) == "1: signal 9\n");
   CHECK(die_in_a_search<mcts::MessengerLink>(2) == "2: signal 9\n");
   CHECK(die_in_a_search<mcts::TraditionalLink>(1) == "1: signal 9\n");
+}
+
+TEST_CASE("the_root_does_not_finish_a_long_phase_alone") {
+  // Of two processes the other only simulates leaves, which the root can do as well.
+  CHECK(die_in_a_search<mcts::MessengerLink>(1, 2, std::uint64_t{1} << 40) == "1: signal 9\n");
 }
 
 TEST_CASE("the_others_end_when_the_root_dies") {

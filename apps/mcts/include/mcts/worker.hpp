@@ -75,7 +75,10 @@ class Worker {
       if (is_starter()) worked |= start_some();
       channel_.flush();
       if (is_root()) end_phase_when_due(end, watch);
-      if (walker_.broken() || (!worked && somebody_failed())) report_failure();
+      // Not only when there is nothing to do: a worker that lends no more may go on by itself.
+      if (walker_.broken() || self_.fabric().failures() != 0 || (!worked && somebody_failed())) {
+        report_failure();
+      }
       worked ? backoff.reset() : backoff.pause();
     }
     return self_.all_reduce(walker_.counters());
