@@ -24,6 +24,7 @@
 #include "pending_table.hpp"
 #include "placement.hpp"
 #include "receiver.hpp"
+#include "thread_starts.hpp"
 
 namespace dsfabric {
 
@@ -101,6 +102,7 @@ class Core {
   Team& team() noexcept { return *team_; }
   Requests& requests() noexcept { return *requests_; }
   Attachments& attachments() noexcept { return attachments_; }
+  ThreadStarts& thread_starts() noexcept { return thread_starts_; }
   Fabric& fabric() noexcept { return *fabric_; }
   Bootstrap& bootstrap() noexcept { return *bootstrap_; }
   /// Held while the bootstrap is used: it is for one thread.
@@ -164,6 +166,7 @@ class Core {
   std::atomic<std::uint32_t> service_waiting_{0};
   bool aborted_ = false;
   Attachments attachments_;
+  ThreadStarts thread_starts_;
   // Last, so that their threads end first.
   std::unique_ptr<ServiceThreads> service_threads_;
   std::unique_ptr<Watch> watch_;

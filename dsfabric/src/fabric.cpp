@@ -89,6 +89,7 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
       if (!cores.empty()) {
         dtutils::pin_thread(cores[index]);
       }
+      core_->thread_starts().run(self);
       team.quiet_barrier(core_->lanes().worker(index));
       work(self);
       team.quiet_barrier(core_->lanes().worker(index));
@@ -201,6 +202,10 @@ std::vector<std::vector<std::byte>> Fabric::exchange(std::span<const std::byte> 
 std::shared_ptr<void> Fabric::attachment(
     const void* key, const std::function<std::shared_ptr<void>(Fabric&)>& make) {
   return core_->attachments().find_or_make(key, [&] { return make(*this); });
+}
+
+void Fabric::at_thread_start(std::function<void(Thread&)> start) {
+  core_->thread_starts().add(std::move(start));
 }
 
 }  // namespace dsfabric

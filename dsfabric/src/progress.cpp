@@ -39,7 +39,9 @@ bool Core::progress(Lane& lane) {
     busy = transmitter(lane, next).progress();
   }
   if (!lane.dispatching) {
-    for (const ProgressHook& hook : lane.hooks) {
+    // By number: a step may add and remove hooks.
+    for (std::size_t i = 0; i < lane.hooks.size(); ++i) {
+      const ProgressHook hook = lane.hooks[i];
       busy = hook.step(hook.context) || busy;
     }
   }

@@ -38,7 +38,9 @@ dtutils::Transmitter& Thread::transmitter(ProcessId to) noexcept {
 
 bool Thread::progress() { return fabric_.core().progress(lane_); }
 
-void Thread::add_hook(ProgressHook hook) { lane_.hooks.push_back(hook); }
+void Thread::add_hook(ProgressHook hook) {
+  if (std::ranges::find(lane_.hooks, hook) == lane_.hooks.end()) lane_.hooks.push_back(hook);
+}
 
 void Thread::remove_hook(ProgressHook hook) noexcept { std::erase(lane_.hooks, hook); }
 

@@ -184,6 +184,10 @@ class Fabric {
   std::shared_ptr<void> attachment(const void* key,
                                    const std::function<std::shared_ptr<void>(Fabric&)>& make);
 
+  /// `start` is called on each worker of every run() that begins later, before its work. Any thread
+  /// (takes a lock).
+  void at_thread_start(std::function<void(Thread&)> start);
+
   Core& core() noexcept { return *core_; }
 
  private:

@@ -52,7 +52,8 @@ class Thread {
   /// Takes in what arrived, runs the messages for this worker, then the hooks. True when there was
   /// something to do. Inside a dispatcher it takes in but runs nothing. Throws what handlers throw.
   bool progress();
-  /// Adds work to progress(); removed by its value. Setup only.
+  /// Adds work to progress(), unless it is there; removed by its value. A step may add and remove
+  /// hooks, itself too: some may then be passed over until the next progress(). Setup only.
   void add_hook(ProgressHook hook);
   void remove_hook(ProgressHook hook) noexcept;
   /// Whether a dispatcher runs on this thread now.

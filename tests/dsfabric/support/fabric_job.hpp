@@ -33,6 +33,7 @@ struct FabricJob {
   std::uint32_t threads = 1;
   std::uint32_t service_threads = 1;
   std::chrono::seconds limit{50};
+  std::uint32_t runs = 1;
 };
 
 /// Runs `work` on every worker; `adversary` 0: none, else its seed.
@@ -48,7 +49,7 @@ inline std::string run_job(const FabricJob& job, std::uint64_t adversary,
     config.threads = job.threads;
     config.service_threads = job.service_threads;
     dsfabric::Fabric fabric = member.join(config);
-    fabric.run(work);
+    for (std::uint32_t i = 0; i < job.runs; ++i) fabric.run(work);
   });
   return fork_job.wait(job.limit);
 }
