@@ -8,7 +8,7 @@ namespace riutils {
 
 /// Seriema's RDMAMessengerGlobal: the family of calls (dsfabric/calls.hpp) to every worker of the
 /// job; the ring to a worker is made at the first call to it. Calls run inside progress() of their
-/// destination, which must have a messenger, an aggregator or a Station of its own.
+/// destination.
 ///
 ///     riutils::RDMAMessengerGlobal messenger{self};
 ///     if (!messenger.call(next, [from = self.id()] { ... })) ...     // false: the peer is gone

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -20,7 +21,8 @@
 
 namespace riutils {
 
-/// One for each worker of the process, made when somebody first asks. Its rings live as long as the
+/// One for each worker of the process, made when somebody first asks: the worker itself, or a ring
+/// that leads to it. Its rings live as long as the
 /// fabric: channels (RDMAMessenger, ...) come and go, and calls of one thread to another keep their
 /// order across them.
 ///
@@ -35,6 +37,8 @@ class Station final : private dsfabric::Onward {
  public:
   /// The station of a worker. Setup only.
   static Station& of(dsfabric::Thread& self);
+  /// The worker has a station in this run(), and will in later ones. Any thread, wait-free.
+  bool opened() const noexcept { return opened_.load(std::memory_order_relaxed); }
 
   explicit Station(dsfabric::Fabric& fabric);
   Station(const Station&) = delete;
@@ -104,6 +108,7 @@ class Station final : private dsfabric::Onward {
   std::uint32_t steps_ = 0;
   std::uint64_t epoch_ = 0;
   bool delegated_ = false;
+  std::atomic<bool> opened_{false};
   std::chrono::nanoseconds max_age_{std::chrono::microseconds{50}};
   std::chrono::steady_clock::time_point looked_;
   Receiver receiver_;

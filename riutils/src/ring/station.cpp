@@ -31,9 +31,9 @@ Station& Station::of(dsfabric::Thread& self) {
   Station& station = Stations::of(self.fabric())->at(self.id().index);
   const dsfabric::ProgressHook hook{[](void* it) { return static_cast<Station*>(it)->step(); },
                                     &station};
-  // Once, however many ask, and also when this is another Thread of a later run().
-  self.remove_hook(hook);
   self.add_hook(hook);
+  // Relaxed: a service thread that misses it asks the worker once more than needed.
+  station.opened_.store(true, std::memory_order_relaxed);
   if (station.thread_ != &self) {
     // Only then: a helper thread may be polling.
     station.thread_ = &self;

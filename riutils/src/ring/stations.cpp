@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dsfabric/send_channel.hpp"
 #include "dtutils/device_memory.hpp"
 #include "ring/limits.hpp"
 #include "ring/new_chunks.hpp"
@@ -14,6 +15,8 @@ namespace riutils {
 Stations::Stations(dsfabric::Fabric& fabric) : fabric_(fabric) {
   const std::uint32_t workers = fabric.info(fabric.process()).threads;
   for (std::uint32_t i = 0; i < workers; ++i) all_.push_back(std::make_unique<Station>(fabric));
+  // In later runs nothing need ask for it: their first calls may go through rings of this one.
+  fabric.at_thread_start([](dsfabric::Thread& worker) { Station::of(worker); });
 }
 
 std::shared_ptr<Stations> Stations::of(dsfabric::Fabric& fabric) {
@@ -42,8 +45,18 @@ Grant Stations::grant(dsfabric::CallContext& call, const GrantRequest& request) 
     given.chunks.push_back(std::move(*chunk));
   }
   // Before the answer: the receiver finds them as soon as a control word counts them.
-  if (grant.count != 0) at(request.receiver).receiver().join(std::move(given));
+  if (grant.count != 0) {
+    Station& station = at(request.receiver);
+    station.receiver().join(std::move(given));
+    if (!station.opened()) open(receiver);
+  }
   return grant;
+}
+
+void Stations::open(dsfabric::ThreadId worker) {
+  dsfabric::SendChannel messages(fabric_);
+  // False: this process is about to end.
+  (void)messages.call(worker, [](dsfabric::CallContext& call) { Station::of(*call.worker); });
 }
 
 }  // namespace riutils

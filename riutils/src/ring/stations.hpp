@@ -31,6 +31,10 @@ class Stations {
   Grant grant(dsfabric::CallContext& call, const GrantRequest& request);
 
  private:
+  /// Lets a worker of this process open its station, when it next makes progress: it may run a
+  /// program that makes no calls of its own.
+  void open(dsfabric::ThreadId worker);
+
   dsfabric::Fabric& fabric_;
   std::vector<std::unique_ptr<Station>> all_;
 };
