@@ -58,8 +58,9 @@ std::string describe(const mcts::Report& report, const Position& position,
     text +=
         fmt::format(" {} {} ({:.1f} %)", name_of(move.move, size), move.visits, 100 * move.value);
   }
-  text += fmt::format("\nsearched     {} rollouts, {} nodes, {:.2f} s: {:.0f} simulations/s\n",
-                      visits_of(report), total.nodes, report.seconds,
+  text += fmt::format("\nsearched     {} rollouts, {:.2f} s{} {} nodes, {:.0f} simulations/s\n",
+                      visits_of(report), report.seconds,
+                      report.failure.empty() ? ":" : "; by the first worker alone:", total.nodes,
                       playouts_a_second(report, settings));
   if (total.refused > 0) {
     text += fmt::format("memory       short: {} rollouts went on without new nodes (--memory)\n",

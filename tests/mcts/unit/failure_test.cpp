@@ -30,6 +30,8 @@ std::string die_in_a_search(std::uint32_t victim, std::uint32_t processes = 3,
               "the failure names it: " + report.failure);
       require(report.best() != mcts::kNoMove, "there is a best move");
       require(report.seconds < 10, "and no long wait");
+      require(report.total.started > 0 && report.total.nodes + report.total.simulations > 0,
+              "what the root's worker did is counted");
       const mcts::Report again = searcher.think(Hex11(9), mcts::Settings(), limits);
       require(again.failure == report.failure, "later searches say so at once");
       member.memory.words[1] = 1;

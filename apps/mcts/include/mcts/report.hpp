@@ -27,7 +27,7 @@ struct Report {
   std::vector<MoveReport> moves;
   /// The best line, as far as it has been visited.
   std::vector<Move> line;
-  /// Over all workers; complete unless `failure` says otherwise.
+  /// Over all workers; with a `failure`, of the root's worker alone.
   Counters total;
   std::uint64_t phases = 0;
   double seconds = 0;

@@ -57,6 +57,7 @@ class Searcher {
       search(report, limits, begin, end, progress);
     } catch (const dsfabric::PeerFailed& failed) {
       report.failure = failure_ = failed.what();
+      if (planted) report.total = worker_.counters();
     }
     if (planted) fill_in(report);
     report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -134,6 +134,8 @@ class Worker {
   }
 
   Shared<G>& shared() noexcept { return shared_; }
+  /// What this worker alone has done since begin().
+  const Counters& counters() const noexcept { return walker_.counters(); }
 
  private:
   using Clock = std::chrono::steady_clock;
