@@ -93,6 +93,7 @@ Child::Child(std::uint32_t rank, const Place& place, const Options& options,
     dup2(out.write, STDOUT_FILENO);
     dup2(err.write, STDERR_FILENO);
     if (cores) sched_setaffinity(0, sizeof *cores, &*cores);
+    for (const char* const variable : dsfabric::kPmixVariables) unsetenv(variable);
     if (!remote_) {
       for (const std::string& each : environment) putenv(const_cast<char*>(each.c_str()));
       setenv(dsfabric::rendezvous::kSecretVariable, secret.c_str(), 1);

@@ -14,6 +14,7 @@ namespace {
 std::unique_ptr<Bootstrap> bootstrap_for(const Config& config) {
   BootstrapOptions options;
   options.start_timeout = config.start_timeout;
+  options.alone = config.alone;
   options.build = fmt::format("protocol {}", kProtocolVersion);
   return make_bootstrap(options);
 }

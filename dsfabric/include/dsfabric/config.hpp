@@ -23,6 +23,8 @@ struct Config {
   /// Index into the port's GID table; -1: the best one.
   std::int32_t gid_index = -1;
 
+  /// Joins no job of others: this process is one of its own, whatever launcher started it.
+  bool alone = false;
   /// Worker threads of this process; 0: its share of the machine's cores, at least one.
   std::uint32_t threads = 0;
   /// Threads that serve service messages and sleep when idle. 0: workers serve while they wait.

@@ -15,10 +15,13 @@ struct BootstrapOptions {
   /// Version and digest of what all processes must have in common; a difference is refused with
   /// both texts.
   std::string build;
+  /// Whatever launcher there is: a job of one.
+  bool alone = false;
 };
 
 /// PMIx when a PMIx launcher (mpirun, prun, srun) started this process and it is built in; else the
-/// rendezvous that scripts/run named in CARIAMA_RENDEZVOUS; else alone. Throws Error. Setup only.
+/// rendezvous that scripts/run named in CARIAMA_RENDEZVOUS; else alone, unless a launcher started
+/// more than this process. Throws Error. Setup only.
 std::unique_ptr<Bootstrap> make_bootstrap(const BootstrapOptions& options);
 
 // The three, for tests.

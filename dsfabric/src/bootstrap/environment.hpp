@@ -2,6 +2,14 @@
 // What the launcher tells a process through its environment.
 #pragma once
 
+namespace dsfabric {
+
+/// What every PMIx launcher sets, and what PMIx_Init goes by. scripts/run takes them away from the
+/// processes that it starts: it is the nearer launcher.
+inline constexpr const char* kPmixVariables[] = {"PMIX_NAMESPACE", "PMIX_RANK"};
+
+}  // namespace dsfabric
+
 namespace dsfabric::rendezvous {
 
 /// "127.0.0.1:4711" or "[::1]:4711": where the launcher listens.

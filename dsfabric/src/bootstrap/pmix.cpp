@@ -23,6 +23,7 @@ std::unique_ptr<Bootstrap> make_pmix(const BootstrapOptions&) { return nullptr; 
 #include <cstdlib>
 #include <cstring>
 
+#include "bootstrap/environment.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric {
@@ -173,9 +174,9 @@ class Pmix final : public Bootstrap {
 }  // namespace
 
 std::unique_ptr<Bootstrap> make_pmix(const BootstrapOptions& options) {
-  // What every PMIx launcher sets; without them PMIx_Init would make a job of one by itself.
-  if (std::getenv("PMIX_NAMESPACE") == nullptr || std::getenv("PMIX_RANK") == nullptr) {
-    return nullptr;
+  // Without them PMIx_Init would make a job of one by itself.
+  for (const char* const variable : kPmixVariables) {
+    if (std::getenv(variable) == nullptr) return nullptr;
   }
   return std::make_unique<Pmix>(options);
 }

@@ -2,10 +2,10 @@
 // Settings: where they come from, who wins, and how bad ones are refused.
 #include "dsfabric/config.hpp"
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "dsfabric/support/environment_variable.hpp"
 #include "dtutils/error.hpp"
 #include "setting.hpp"
 #include "support/catch.hpp"
@@ -13,18 +13,9 @@
 
 using dsfabric::Config;
 using dsfabric::configure;
+using support::EnvironmentVariable;
 
 namespace {
-
-/// Sets an environment variable as long as it lives.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Variable() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 /// A command line as main() gets it.
 struct Arguments {
@@ -41,7 +32,7 @@ struct Arguments {
 }  // namespace
 
 TEST_CASE("environment_wins_over_code") {
-  const Variable threads("CARIAMA_THREADS", "3");
+  const EnvironmentVariable threads("CARIAMA_THREADS", "3");
   Config base;
   base.threads = 7;
   base.queue_pairs = 2;
@@ -51,7 +42,7 @@ TEST_CASE("environment_wins_over_code") {
 }
 
 TEST_CASE("command_line_wins_over_environment") {
-  const Variable threads("CARIAMA_THREADS", "3");
+  const EnvironmentVariable threads("CARIAMA_THREADS", "3");
   Arguments line({"program", "--cariama-threads=5"});
   CHECK(configure(line.count, line.pointers.data()).threads == 5);
 }
@@ -79,7 +70,7 @@ TEST_CASE("values_of_every_type_are_read") {
 }
 
 TEST_CASE("environment_variable_that_is_no_number_is_quoted") {
-  const Variable threads("CARIAMA_THREADS", "many");
+  const EnvironmentVariable threads("CARIAMA_THREADS", "many");
   const std::string text = support::error_text([] { configure(); });
   CHECK(text.find("CARIAMA_THREADS") != std::string::npos);
   CHECK(text.find("\"many\"") != std::string::npos);
