@@ -9,6 +9,7 @@
 
 #include "bytes.hpp"
 #include "dtutils/error.hpp"
+#include "limits.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
 #include "team.hpp"
@@ -49,7 +50,6 @@ Core::Core(const Config& config, std::unique_ptr<Bootstrap> bootstrap)
       bootstrap_(std::move(bootstrap)),
       self_{static_cast<std::uint16_t>(bootstrap_->rank())},
       peers_(bootstrap_->size()) {
-  config_.queue_pairs = std::max(config_.queue_pairs, 1u);
   open_device();
   meet();
   make_memory();
@@ -132,7 +132,11 @@ void Core::meet() {
     peer.info.threads = static_cast<std::uint32_t>(peer.worker_zones.size());
     peer.first_rank = total_threads_;
     total_threads_ += peer.info.threads;
+    most_threads_ = std::max(most_threads_, peer.info.threads);
   }
+  // Two workers that share one wait for each other, and for its lines in the cache. More than a few
+  // cost a network adapter its cache of connections.
+  if (config_.queue_pairs == 0) config_.queue_pairs = std::min(most_threads_, kMostQueuePairs);
 }
 
 void Core::make_memory() {
@@ -143,11 +147,7 @@ void Core::make_memory() {
                                    config_.outside_threads);
   receiver_ = std::make_unique<Receiver>(*pd_, zones_.front()->pages, config_,
                                          processes() * config_.queue_pairs);
-  std::uint32_t most_threads = 0;
-  for (const Peer& peer : peers_) {
-    most_threads = std::max(most_threads, peer.info.threads);
-  }
-  const ControlLayout layout(processes(), most_threads);
+  const ControlLayout layout(processes(), most_threads_);
   dtutils::RDMAMemory block = zones_.front()->pages.allocate(ControlBlock::needed(layout));
   std::memset(block.data(), 0, ControlBlock::needed(layout));
   control_ = std::make_unique<ControlBlock>(std::move(block), layout);

@@ -13,6 +13,9 @@ namespace dsfabric {
 /// Raise it with every change of a wire format: processes of another version are refused.
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
+/// Queue pairs between two processes, where nobody says how many.
+inline constexpr std::uint32_t kMostQueuePairs = 4;
+
 /// Messages that one progress() runs at most, so that its caller gets to look at what it waits for.
 inline constexpr unsigned kProgressBatch = 16;
 

@@ -37,8 +37,9 @@ struct Config {
   /// cores it may run on.
   std::vector<std::uint16_t> zones;
 
-  /// Queue pairs between two processes; worker i uses number i modulo this.
-  std::uint32_t queue_pairs = 1;
+  /// Queue pairs between two processes; worker i uses number i modulo this. 0: one for each worker
+  /// of the process that has the most of them, up to 4.
+  std::uint32_t queue_pairs = 0;
   /// Requests that may be outstanding on a queue pair; 0: what the threads that share it need.
   std::uint32_t send_depth = 0;
   /// Receive buffers posted at once.

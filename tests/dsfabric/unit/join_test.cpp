@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What processes know of each other after they have joined, and what joining refuses.
+#include <set>
+#include <vector>
+
 #include "dsfabric/support/fork_job.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
@@ -48,6 +51,30 @@ TEST_CASE("processes_know_who_is_where") {
     require(in_zones >= 1, "the zone of a worker has it");
   });
   CHECK(job.wait() == "");
+}
+
+TEST_CASE("each_of_a_few_workers_has_queue_pairs_of_its_own") {
+  for (const std::uint32_t wanted : {0u, 2u}) {
+    CAPTURE(wanted);
+    ForkJob job(2, [&](Member& member) {
+      Config config;
+      config.threads = member.rank == 0 ? 1 : 6;
+      config.queue_pairs = wanted;
+      Fabric fabric = member.join(config);
+      std::vector<dtutils::Transmitter*> used(config.threads);
+      fabric.run([&](Thread& self) {
+        used[self.id().index] = &self.transmitter({0});
+        self.barrier();
+      });
+      const std::set<dtutils::Transmitter*> different(used.begin(), used.end());
+      const std::size_t pairs = wanted == 0 ? 4 : wanted;
+      require_equal(different.size(), member.rank == 0 ? 1 : pairs, "Transmitters to a process");
+      for (std::size_t i = pairs; i < used.size(); ++i) {
+        require(used[i] == used[i - pairs], "worker i uses number i modulo their count");
+      }
+    });
+    CHECK(job.wait() == "");
+  }
 }
 
 TEST_CASE("different_receive_sizes_are_refused_by_name") {
