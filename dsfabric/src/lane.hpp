@@ -9,6 +9,7 @@
 
 #include "dsfabric/thread.hpp"
 #include "dtutils/linear_circular_allocator.hpp"
+#include "dtutils/retire_tags.hpp"
 #include "inbox.hpp"
 
 namespace dsfabric {
@@ -31,6 +32,13 @@ class Lane {
   std::vector<ProgressHook> hooks;
   /// For messages that are too large to go inline; made when the first of them is sent.
   std::optional<dtutils::LinearCircularAllocator> send_memory;
+  /// By peer, of the Transmitter of this lane: no post before this tag matters to a barrier any
+  /// more; and whether a barrier waits for it now.
+  struct Settled {
+    dtutils::RetireTag tag;
+    bool awaited = false;
+  };
+  std::vector<Settled> settled;
   /// Messages for this worker that somebody else took in, or that came inside a dispatcher.
   Inbox inbox;
   /// Calls that went out from here as messages, each before it is sent; calls that came as messages

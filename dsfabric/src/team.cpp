@@ -14,7 +14,9 @@
 namespace dsfabric {
 
 Team::Team(Core& core)
-    : core_(core), workers_(core.peer(core.self()).info.threads), processes_(core.processes()) {}
+    : core_(core), workers_(core.peer(core.self()).info.threads), processes_(core.processes()) {
+  for (std::uint32_t i = 0; i < workers_; ++i) core.lanes().worker(i).settled.resize(processes_);
+}
 
 void Team::throw_if_over() const {
   if (aborted()) {
@@ -83,14 +85,52 @@ void Team::together(Lane& lane, Act act) {
 }
 
 void Team::write(Lane& lane, ProcessId to, std::size_t offset, std::size_t length) {
+  const dtutils::Transmitter& out = core_.transmitter(lane, to);
+  const std::uint64_t before = out.tag().ticket;
   if (!core_.write_control(lane, to, offset, offset, length)) [[unlikely]] {
     // The watch thread knows, or finds out, why.
     core_.failures().look();
     wait(lane, to, [] { return false; });
   }
+  pass_over(lane, to, before);
+}
+
+void Team::pass_over(Lane& lane, ProcessId to, std::uint64_t before) noexcept {
+  const dtutils::RetireTag now = core_.transmitter(lane, to).tag();
+  dtutils::RetireTag& settled = lane.settled[to.value].tag;
+  // Else others share the Transmitter, and have posted too.
+  if (settled.ticket == before && now.ticket == before + 1) settled = now;
+}
+
+void Team::settle(Lane& lane) {
+  for (std::uint16_t i = 0; i < processes_; ++i) {
+    const ProcessId to{i};
+    dtutils::Transmitter& out = core_.transmitter(lane, to);
+    const dtutils::RetireTag tag = out.tag();
+    Lane::Settled& settled = lane.settled[i];
+    if (settled.tag.ticket == tag.ticket) continue;
+    settled = {tag, true};
+    // What was posted without a signal is known to be done when something after it is.
+    core_.make_room(lane, out);
+    if (!tag.done()) (void)out.write(dtutils::LocalBuffer{}, {}, dtutils::kSignaled);
+  }
+  for (std::uint16_t i = 0; i < processes_; ++i) {
+    Lane::Settled& settled = lane.settled[i];
+    if (!settled.awaited) continue;
+    const ProcessId to{i};
+    dtutils::Transmitter& out = core_.transmitter(lane, to);
+    wait(lane, to, [&] {
+      (void)out.progress();
+      // A broken one ends the collective that follows.
+      return settled.tag.done() || out.broken();
+    });
+    settled.awaited = false;
+    pass_over(lane, to, settled.tag.ticket);
+  }
 }
 
 void Team::barrier(Lane& lane) {
+  settle(lane);
   together(lane, [&] { cross_barrier(lane); });
 }
 

@@ -22,7 +22,8 @@ class Lane;
 /// Workers of a process count themselves in; the last one acts for all of them among the processes,
 /// by one-sided writes into the control blocks, and lets the others go on.
 ///
-///  - Barrier: dissemination. In round r process p raises flag r of process p + 2^r and waits for
+///  - Barrier: each worker waits until its own posts are done, since no flag follows them on the same
+///    way to everybody. Then dissemination: in round r process p raises flag r of process p + 2^r and waits for
 ///    its own: ceil(log2 P) rounds, no central process.
 ///  - Gathering: everyone writes its workers' bytes, then a flag, into its place in every other
 ///    block. Two places are used alternately: whoever writes round n + 2 has seen the flags of
@@ -51,11 +52,15 @@ class Team {
  private:
   template <class Act>
   void together(Lane& lane, Act act);
+  /// Waits until all that this worker has posted is done.
+  void settle(Lane& lane);
   void cross_barrier(Lane& lane);
   void exchange_round(Lane& lane);
   template <class Done>
   void wait(Lane& lane, ProcessId on, Done done);
   void write(Lane& lane, ProcessId to, std::size_t offset, std::size_t length);
+  /// The one post after `before` is nothing that settle() has to wait for.
+  void pass_over(Lane& lane, ProcessId to, std::uint64_t before) noexcept;
   void break_for_all(std::exception_ptr cause) noexcept;
   void throw_if_over() const;
 

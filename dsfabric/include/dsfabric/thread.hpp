@@ -64,8 +64,9 @@ class Thread {
   // while they wait, and throw PeerFailed as soon as a process has failed or left. Not inside a
   // dispatcher.
 
-  /// Returns when all workers have called it; what each wrote before is visible to all. A call may
-  /// still be on its way then: its caller waits for a ReturnSlot or ExecutionSlots first.
+  /// Returns when all workers have called it; what each wrote before, on its own Transmitters, is
+  /// visible to all: it waits for that first. A call may still be on its way then: its caller waits
+  /// for a ReturnSlot or ExecutionSlots first.
   void barrier();
 
   /// Everyone's value, in the order of threads.
