@@ -22,9 +22,9 @@ class Lane;
 /// Workers of a process count themselves in; the last one acts for all of them among the processes,
 /// by one-sided writes into the control blocks, and lets the others go on.
 ///
-///  - Barrier: each worker waits until its own posts are done, since no flag follows them on the same
-///    way to everybody. Then dissemination: in round r process p raises flag r of process p + 2^r and waits for
-///    its own: ceil(log2 P) rounds, no central process.
+///  - Barrier: each worker waits until its own posts are done, since no flag follows them on the
+///    same way to everybody. Then dissemination: in round r process p raises flag r of process
+///    p + 2^r and waits for its own: ceil(log2 P) rounds, no central process.
 ///  - Gathering: everyone writes its workers' bytes, then a flag, into its place in every other
 ///    block. Two places are used alternately: whoever writes round n + 2 has seen the flags of
 ///    round n + 1 of all, who had read round n by then.

@@ -28,10 +28,10 @@ void write_and_meet(Thread& self) {
     here[total] = round;
     for (std::uint32_t rank = 0; rank < total; ++rank) {
       const ThreadId to = self.fabric().thread_of_rank(rank);
-      const bool written = self.transmitter(to.process)
-                               .write(words.memory().local(total * sizeof(std::uint64_t), 8),
-                                      words.at(to).part(mine * sizeof(std::uint64_t), 8),
-                                      dtutils::kInlined);
+      const bool written =
+          self.transmitter(to.process)
+              .write(words.memory().local(total * sizeof(std::uint64_t), 8),
+                     words.at(to).part(mine * sizeof(std::uint64_t), 8), dtutils::kInlined);
       require(written, "it lives");
     }
     self.barrier();

@@ -62,7 +62,9 @@ TEST_CASE("worker_without_a_channel_answers") {
       RDMAMessengerGlobal messenger(self);
       dsfabric::ReturnSlot<std::uint32_t> answer(self.fabric());
       for (std::uint32_t i = 0; i < kCalls; ++i) {
-        require(messenger.call_return(other, [i] { return 3 * i; }, answer), "it lives");
+        require(messenger.call_return(
+                    other, [i] { return 3 * i; }, answer),
+                "it lives");
         require_equal(answer.get(), 3 * i, "answer");
       }
       require(messenger.call(other, [] { over = true; }), "it lives");
