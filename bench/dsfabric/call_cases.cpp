@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Calls by messages: how long one takes, how many a second, and how long a result takes.
 #include <array>
-#include <stdexcept>
+#include <utility>
 
 #include "dsfabric/cases.hpp"
+#include "fabric/calls.hpp"
 
 namespace fabric_bench {
 namespace {
@@ -11,43 +12,7 @@ namespace {
 using dsfabric::SendChannel;
 using dsfabric::Thread;
 
-/// What calls change in the process where they run; its worker only.
-struct Arrived {
-  std::uint64_t calls = 0;
-  std::uint64_t sum = 0;
-  std::uint64_t acknowledged = 0;
-};
-Arrived& arrived() {
-  static Arrived here;
-  return here;
-}
-
-void require(bool condition, const char* what) {
-  if (!condition) throw std::runtime_error(what);
-}
-
-template <class Done>
-void serve_until(Thread& self, Done&& done) {
-  while (!done()) self.progress();
-}
-
-/// Process 0 calls, process 1 calls back, both this often.
-double ping_pong(Thread& self, bench::Batch& batch) {
-  SendChannel calls(self.fabric());
-  const dsfabric::ThreadId to = self.neighbour(1);
-  const bool starts = batch.rank() == 0;
-  std::uint64_t expected = 0;
-  const double took_ns = bench::time_ns([&] {
-    for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-      ++expected;
-      if (!starts) serve_until(self, [&] { return arrived().calls == expected; });
-      require(calls.call(to, [i] { ++arrived().calls, arrived().sum += i; }), "the peer is gone");
-      if (starts) serve_until(self, [&] { return arrived().calls == expected; });
-    }
-  });
-  arrived() = {};
-  return took_ns / static_cast<double>(2 * batch.iterations());
-}
+const auto kMessages = [](Thread& self) { return SendChannel(self.fabric()); };
 
 template <std::size_t kBytes>
 double stream(Thread& self, bench::Batch& batch) {
@@ -75,28 +40,6 @@ double stream(Thread& self, bench::Batch& batch) {
   return rate;
 }
 
-/// Process 1 serves until it is told to stop.
-double ask(Thread& self, bench::Batch& batch) {
-  SendChannel calls(self.fabric());
-  const dsfabric::ThreadId to = self.neighbour(1);
-  if (batch.rank() != 0) {
-    serve_until(self, [] { return arrived().acknowledged != 0; });
-    arrived() = {};
-    return 0;
-  }
-  dsfabric::ReturnSlot<std::uint64_t> slot(self.fabric());
-  const double ns = batch.ns_each([&] {
-    for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-      require(calls.call_return(
-                  to, [i] { return i + 1; }, slot),
-              "the peer is gone");
-      require(slot.get() == i + 1, "a wrong result");
-    }
-  });
-  require(calls.call(to, [] { arrived().acknowledged = 1; }), "the peer is gone");
-  return ns / 2;
-}
-
 template <std::size_t kBytes>
 void add_rate_case(bench::Suite& suite, const NodePtr& node, const char* bar) {
   const auto run = on_worker(node, stream<kBytes>);
@@ -109,7 +52,7 @@ void add_rate_case(bench::Suite& suite, const NodePtr& node, const char* bar) {
 }  // namespace
 
 void add_call_cases(bench::Suite& suite, const NodePtr& node) {
-  const auto latency = on_worker(node, ping_pong);
+  const auto latency = on_worker(node, ping_pong(kMessages));
   suite.add(
       {.name = "send_call_latency",
        .size = 8,
@@ -117,7 +60,7 @@ void add_call_cases(bench::Suite& suite, const NodePtr& node) {
   add_rate_case<8>(suite, node, ">= 5e6");
   add_rate_case<64>(suite, node, "");
   add_rate_case<256>(suite, node, "");
-  const auto call_return = on_worker(node, ask);
+  const auto call_return = on_worker(node, ask(kMessages));
   suite.add({.name = "call_return_vs_cacheline",
              .size = 8,
              .variants = {{.name = "half_of_call", .measure = call_return, .assist = call_return}},

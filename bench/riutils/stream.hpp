@@ -5,36 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
 #include <utility>
 
-#include "fabric/node.hpp"
+#include "fabric/calls.hpp"
 #include "riutils/riutils.hpp"
 
 namespace ring_bench {
 
-/// What calls change in the process where they run; its worker only.
-struct Arrived {
-  std::uint64_t calls = 0;
-  std::uint64_t sum = 0;
-  /// Sum of the other side, plus one.
-  std::uint64_t acknowledged = 0;
-};
-inline Arrived& arrived() noexcept {
-  static Arrived here;
-  return here;
-}
-
-inline void require(bool condition, const char* what) {
-  if (!condition) [[unlikely]] {
-    throw std::runtime_error(what);
-  }
-}
-
-template <class Done>
-void serve_until(dsfabric::Thread& self, Done&& done) {
-  while (!done()) self.progress();
-}
+using fabric_bench::arrived;
+using fabric_bench::require;
+using fabric_bench::serve_until;
 
 /// The calls: payloads of 8-byte words, of which the handler adds the first to a plain counter. Two
 /// types, so that they can come in turns.

@@ -13,8 +13,8 @@ namespace riutils {
 ///
 /// Counted are calls through rings (RDMAMessenger, RDMAMessengerGlobal, RDMAAggregator), whoever
 /// executes them, calls by messages (SendChannel), and all steps of broadcasts. Gathered and held
-/// calls are sent by it. It does not wait for one-sided operations, and not for other threads than
-/// workers: what they call later is not foreseen.
+/// calls are sent by it. It does not wait for one-sided operations (a barrier() afterwards does),
+/// and not for other threads than workers: what they call later is not foreseen.
 ///
 /// A collective of all workers, in the order of their other collectives. It serves while it waits.
 /// Throws PeerFailed when a process has failed or left: its calls are lost; and what handlers throw
