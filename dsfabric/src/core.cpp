@@ -154,8 +154,9 @@ void Core::make_memory() {
 }
 
 void Core::make_connections() {
-  // Every lane has its number modulo queue_pairs; the watch thread polls them all.
-  sharing_threads_ = (lanes_->count() + config_.queue_pairs - 1) / config_.queue_pairs + 1;
+  // Every lane has its number modulo queue_pairs. But helper threads post on those of the workers
+  // that they poll for, and the watch thread on all.
+  sharing_threads_ = lanes_->count() + 1;
   dtutils::TransmitterOptions options = dtutils::TransmitterOptions::for_threads(sharing_threads_);
   if (config_.send_depth != 0) {
     options.queue_pair.send_depth = config_.send_depth;

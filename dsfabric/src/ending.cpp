@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Core: how a process learns that a peer has ended, tells its own end, and parts from the others.
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "core.hpp"
@@ -93,6 +95,15 @@ void Core::part_from(ProcessId process, const std::string& reason) noexcept {
 void Core::leave() noexcept {
   if (aborted_ || watch_ == nullptr) {
     return;
+  }
+  // What any thread has sent comes before the news that this process has left.
+  const dtutils::Deadline drained(kDrainTimeout);
+  for (const Peer& peer : peers_) {
+    if (!peer.active()) continue;
+    for (const auto& each : peer.transmitters) {
+      const auto left = drained.end() - std::chrono::steady_clock::now();
+      (void)each->flush(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0)));
+    }
   }
   tell_end(EndNotice::kLeft, {});
   dtutils::Deadline deadline(config_.leave_timeout);

@@ -91,6 +91,7 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
       }
       core_->thread_starts().run(self);
       team.quiet_barrier(core_->lanes().worker(index));
+      core_->lanes().worker(index).working = true;
       work(self);
       team.quiet_barrier(core_->lanes().worker(index));
     } catch (const std::exception& error) {
@@ -133,6 +134,10 @@ bool Fabric::progress() { return core_->progress(core_->lanes().mine()); }
 
 dtutils::Transmitter& Fabric::transmitter(ProcessId to) {
   return core_->transmitter(core_->lanes().mine(), to);
+}
+
+dtutils::Transmitter& Fabric::transmitter_of(std::uint32_t worker, ProcessId to) noexcept {
+  return core_->transmitter(core_->lanes().worker(worker), to);
 }
 
 void Fabric::make_room(dtutils::Transmitter& transmitter) {

@@ -25,6 +25,8 @@ class Lane {
   const ThreadId name;
   /// The Thread while run() lasts; nullptr for lanes that are no worker's.
   Thread* worker = nullptr;
+  /// The program of this worker has begun: until then only messages run, and no hooks.
+  bool working = false;
   /// A dispatcher runs on the thread now, so that none may start.
   bool dispatching = false;
   /// The peer whose Transmitter the next idle progress() polls.

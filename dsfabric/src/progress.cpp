@@ -38,7 +38,7 @@ bool Core::progress(Lane& lane) {
     const ProcessId next{static_cast<std::uint16_t>(lane.poll_next)};
     busy = transmitter(lane, next).progress();
   }
-  if (!lane.dispatching) {
+  if (!lane.dispatching && lane.working) {
     // By number: a step may add and remove hooks.
     for (std::size_t i = 0; i < lane.hooks.size(); ++i) {
       const ProgressHook hook = lane.hooks[i];

@@ -22,6 +22,7 @@ Thread::Thread(Fabric& fabric, Lane& lane) : fabric_(fabric), lane_(lane), id_(l
 Thread::~Thread() {
   dtutils::set_wait_hook({});
   lane_.hooks.clear();
+  lane_.working = false;
   fabric_.core().lanes().adopt(nullptr);
   lane_.worker = nullptr;
 }

@@ -45,7 +45,8 @@ concept CallableRemotely = std::is_invocable_v<F&> || std::is_invocable_v<F&, Ca
 ///     static void place(Invoke run, std::byte* payload, std::uint32_t bytes, CallContext& call);
 ///
 /// which calls `run(payload, bytes, call)`, or keeps copies of all three and does so later, on the
-/// same thread. `payload` is the whole call: what the family of calls wraps around the callable
+/// same thread; and by `static constexpr bool kNeedsPlace`, whether the thread must have prepared a
+/// place for it. `payload` is the whole call: what the family of calls wraps around the callable
 /// (the way home of a result, say) runs there too. Fibers of RIutils are made so.
 template <class F>
 concept PlacedCallable = requires {
@@ -64,6 +65,15 @@ template <PlacedCallable F>
 struct PlacementOf<F> {
   using Type = typename F::Placement;
 };
+
+template <class F>
+constexpr bool needs_place() noexcept {
+  if constexpr (PlacedCallable<F>) {
+    return F::Placement::kNeedsPlace;
+  } else {
+    return false;
+  }
+}
 
 /// Gives a callable that wraps a named one a name too: "name/r"; and the placement of what it
 /// wraps.
@@ -160,9 +170,9 @@ std::string_view name_of() {
 
 template <class F>
 struct Registration {
-  static inline FunctionSlot slot{name_of<F>(), NamedCallable<F>,
-                                  Invokers{&invoke<F>, &invoke_run<F>, PlacedCallable<F>},
-                                  sizeof(F)};
+  static inline FunctionSlot slot{
+      name_of<F>(), NamedCallable<F>,
+      Invokers{&invoke<F>, &invoke_run<F>, PlacedCallable<F>, needs_place<F>()}, sizeof(F)};
 };
 
 }  // namespace detail

@@ -115,6 +115,9 @@ class Fabric {
   /// also after a failure. Any thread; the first call of a thread unknown to the fabric allocates,
   /// and may throw as SendSpace.
   dtutils::Transmitter& transmitter(ProcessId to);
+  /// That of worker number `worker` of this process: for writes to one place which several threads
+  /// make by turns, so that they arrive in their order. Any thread, wait-free.
+  dtutils::Transmitter& transmitter_of(std::uint32_t worker, ProcessId to) noexcept;
   /// Waits while making progress until a post on `transmitter` does not have to wait itself. Call
   /// it before posts that could follow many sends, so that two processes which flood each other
   /// keep taking messages in. Any thread.

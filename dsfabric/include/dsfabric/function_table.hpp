@@ -22,11 +22,13 @@ using Invoke = void (*)(std::byte* payload, std::uint32_t bytes, CallContext& co
 using InvokeRun = void (*)(std::byte* end, std::uint32_t count, CallContext& context,
                            std::uint32_t& done);
 
-/// Both ways for one type, and whether it chooses itself where it runs (callable.hpp).
+/// Both ways for one type, whether it chooses itself where it runs, and whether there must be a
+/// place for that (callable.hpp).
 struct Invokers {
   Invoke one;
   InvokeRun run;
   bool placed;
+  bool needs_place;
 };
 
 /// A callable type's place in the table. One static object a type, made before main by every
@@ -68,6 +70,7 @@ class FunctionTable {
     InvokeRun invoke_run;
     std::uint32_t bytes;
     bool placed;
+    bool needs_place;
   };
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
   const FunctionSlot& slot(std::uint32_t index) const noexcept { return *slots_[index]; }

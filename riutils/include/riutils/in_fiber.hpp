@@ -17,6 +17,7 @@ namespace detail {
 /// Leaves a call where progress() runs it.
 struct NoPlacement {
   static constexpr char kMark = 'i';
+  static constexpr bool kNeedsPlace = false;
   static void place(dsfabric::Invoke run, std::byte* payload, std::uint32_t bytes,
                     dsfabric::CallContext& call) {
     run(payload, bytes, call);
@@ -28,6 +29,7 @@ struct NoPlacement {
 /// the same, so that whoever waits for its end hears of it, and check() throws.
 struct FiberPlacement {
   static constexpr char kMark = 'f';
+  static constexpr bool kNeedsPlace = true;
   static void place(dsfabric::Invoke run, std::byte* payload, std::uint32_t bytes,
                     dsfabric::CallContext& call) {
     FiberPool::run_here(run, payload, bytes, call);

@@ -28,7 +28,8 @@ struct NewChunks;
 /// that sent it, and its ring is never looked at again.
 class Receiver {
  public:
-  explicit Receiver(dsfabric::Fabric& fabric);
+  /// For calls to worker number `worker` of this process.
+  Receiver(dsfabric::Fabric& fabric, std::uint32_t worker);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
   ~Receiver();
@@ -48,6 +49,10 @@ class Receiver {
   /// Whether calls run in the FiberPool of the thread that polls, where it has one, or inline. One
   /// thread at a time, not during poll.
   void run_in_fibers(bool wanted) noexcept { in_fibers_ = wanted; }
+  /// Whether calls that need a FiberPool wait in their ring while there is none (true), or end with
+  /// an Error. One thread at a time, not during poll.
+  void hold_fibers(bool wanted) noexcept { hold_fibers_ = wanted; }
+  bool holds_fibers() const noexcept { return hold_fibers_; }
 
   /// Calls run so far; one that throws counts. Any thread, wait-free.
   std::uint64_t executed() const noexcept { return executed_.load(std::memory_order_acquire); }
@@ -67,10 +72,12 @@ class Receiver {
   IncomingRing& ring_from(const NewChunks& chunks);
 
   dsfabric::Fabric& fabric_;
+  const std::uint32_t index_;
   dsfabric::Thread* worker_ = nullptr;
   dsfabric::Onward* onward_ = nullptr;
   bool polling_ = false;
   bool in_fibers_ = false;
+  bool hold_fibers_ = true;
   /// The words that announce the next record, side by side, so that an idle poll touches one line
   /// of this array for eight rings, and the line of each word, which stays in this core's cache.
   std::vector<const std::uint64_t*> eyes_;

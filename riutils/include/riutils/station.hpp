@@ -37,10 +37,13 @@ class Station final : private dsfabric::Onward {
  public:
   /// The station of a worker. Setup only.
   static Station& of(dsfabric::Thread& self);
+  /// The same for a worker whose program has not asked for it, because others call it: calls run,
+  /// but those that need a FiberPool wait until it has one, or asks for its station. Setup only.
+  static Station& open(dsfabric::Thread& self);
   /// The worker has a station in this run(), and will in later ones. Any thread, wait-free.
   bool opened() const noexcept { return opened_.load(std::memory_order_relaxed); }
 
-  explicit Station(dsfabric::Fabric& fabric);
+  Station(dsfabric::Fabric& fabric, std::uint32_t worker);
   Station(const Station&) = delete;
   Station& operator=(const Station&) = delete;
   ~Station();

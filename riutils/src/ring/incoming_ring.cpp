@@ -69,18 +69,31 @@ inline IncomingRing::End IncomingRing::run_records(std::uint32_t budget, RunReco
   return End::kMore;
 }
 
+inline void IncomingRing::run_one(const RingHeader& header, std::byte* at,
+                                  dsfabric::CallContext& call) {
+  ++counters_.calls;
+  try {
+    functions_[header.function].invoke(at, header.bytes, call);
+  } catch (...) {
+    call.fabric.report_exception(call, std::current_exception());
+  }
+}
+
 IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext& call) {
   return run_records(budget, [&](const RingHeader& header, std::byte* at, std::byte* end) {
-    if (header.count != 1) {
-      run_many(header, end, call);
-      return true;
+    header.count == 1 ? run_one(header, at, call) : run_many(header, end, call);
+    return true;
+  });
+}
+
+IncomingRing::End IncomingRing::run_inline(std::uint32_t budget, dsfabric::CallContext& call) {
+  return run_records(budget, [&](const RingHeader& header, std::byte* at, std::byte* end) {
+    if (functions_[header.function].needs_place) {
+      put_back(header, header.count, end);
+      --counters_.records;
+      return false;
     }
-    ++counters_.calls;
-    try {
-      functions_[header.function].invoke(at, header.bytes, call);
-    } catch (...) {
-      call.fabric.report_exception(call, std::current_exception());
-    }
+    header.count == 1 ? run_one(header, at, call) : run_many(header, end, call);
     return true;
   });
 }

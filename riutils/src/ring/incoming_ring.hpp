@@ -53,7 +53,7 @@ class IncomingRing {
     kChunk,
     /// A record cannot be right: reason() says why. Nothing of it was run.
     kCorrupt,
-    /// All stacks are taken: the next call is left here until one is free.
+    /// All stacks are taken, or there are none yet: the next call is left here until one is free.
     kNoStack,
   };
   /// Runs records until there are none, or about `budget` bytes were run. Throws what handlers
@@ -62,6 +62,9 @@ class IncomingRing {
   /// The same in fibers, but for callables that choose where they run, and for calls that are too
   /// large for a stack.
   End run(std::uint32_t budget, dsfabric::CallContext& call, FiberPool& fibers);
+
+  /// The same inline, up to a call that needs a FiberPool, which is left here.
+  End run_inline(std::uint32_t budget, dsfabric::CallContext& call);
 
   /// Takes the chunk back into the circle and goes on to the next; false when the control word
   /// lied. Then the sender must be told, by tell_consumed.
@@ -78,6 +81,7 @@ class IncomingRing {
   const char* objection(std::uint64_t word, const std::byte* at) const noexcept;
   template <class RunRecord>
   End run_records(std::uint32_t budget, RunRecord&& run_record);
+  void run_one(const RingHeader& header, std::byte* at, dsfabric::CallContext& call);
   void run_many(const RingHeader& header, std::byte* end, dsfabric::CallContext& call);
   bool run_in_fibers(const RingHeader& header, std::byte* end, dsfabric::CallContext& call,
                      FiberPool& fibers);

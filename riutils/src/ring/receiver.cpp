@@ -24,7 +24,8 @@ constexpr std::uint64_t kResting = 0;
 
 }  // namespace
 
-Receiver::Receiver(dsfabric::Fabric& fabric) : fabric_(fabric) {}
+Receiver::Receiver(dsfabric::Fabric& fabric, std::uint32_t worker)
+    : fabric_(fabric), index_(worker) {}
 Receiver::~Receiver() = default;
 
 void Receiver::join(NewChunks chunks) {
@@ -116,8 +117,14 @@ bool Receiver::serve(std::size_t index) {
 
   dsfabric::CallContext call{fabric_, ring.sender(), worker_, onward_};
   FiberPool* const fibers = in_fibers_ ? FiberPool::current() : nullptr;
-  IncomingRing::End end =
-      fibers != nullptr ? ring.run(kBytesPerPoll, call, *fibers) : ring.run(kBytesPerPoll, call);
+  IncomingRing::End end;
+  if (fibers != nullptr) {
+    end = ring.run(kBytesPerPoll, call, *fibers);
+  } else if (hold_fibers_ && FiberPool::current() == nullptr) [[unlikely]] {
+    end = ring.run_inline(kBytesPerPoll, call);
+  } else {
+    end = ring.run(kBytesPerPoll, call);
+  }
   if (end == IncomingRing::End::kNoStack) return ring.counters().calls != before;
   if (end == IncomingRing::End::kEmpty) {
     if (attention_[index].rests_after(polls_, ring.counters().calls - before)) {
@@ -129,7 +136,8 @@ bool Receiver::serve(std::size_t index) {
   if (end == IncomingRing::End::kChunk) {
     if (arrivals_.load(std::memory_order_acquire) != adopted_) adopt();
     if (ring.leave_chunk()) {
-      dtutils::Transmitter& transmitter = fabric_.transmitter(ring.sender().process);
+      // Whoever polls: one such write must not overtake another.
+      dtutils::Transmitter& transmitter = fabric_.transmitter_of(index_, ring.sender().process);
       fabric_.make_room(transmitter);
       if (!ring.tell_consumed(transmitter)) eyes_[index] = &kBlind;
       return true;

@@ -28,6 +28,13 @@ std::uint32_t most_threads(const dsfabric::Fabric& fabric) noexcept {
 }  // namespace
 
 Station& Station::of(dsfabric::Thread& self) {
+  Station& station = open(self);
+  // Only if need be: a helper thread may be polling.
+  if (station.receiver_.holds_fibers()) station.receiver_.hold_fibers(false);
+  return station;
+}
+
+Station& Station::open(dsfabric::Thread& self) {
   Station& station = Stations::of(self.fabric())->at(self.id().index);
   const dsfabric::ProgressHook hook{[](void* it) { return static_cast<Station*>(it)->step(); },
                                     &station};
@@ -42,13 +49,13 @@ Station& Station::of(dsfabric::Thread& self) {
   return station;
 }
 
-Station::Station(dsfabric::Fabric& fabric)
+Station::Station(dsfabric::Fabric& fabric, std::uint32_t worker)
     : fabric_(fabric),
       processes_(fabric.processes()),
       shift_(static_cast<std::uint32_t>(std::bit_width(most_threads(fabric) - 1))),
       table_(new std::unique_ptr<OutgoingRing>[std::size_t{processes_} << shift_]),
       looked_(std::chrono::steady_clock::now()),
-      receiver_(fabric) {}
+      receiver_(fabric, worker) {}
 
 Station::~Station() = default;
 

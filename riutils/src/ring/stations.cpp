@@ -14,9 +14,10 @@ namespace riutils {
 
 Stations::Stations(dsfabric::Fabric& fabric) : fabric_(fabric) {
   const std::uint32_t workers = fabric.info(fabric.process()).threads;
-  for (std::uint32_t i = 0; i < workers; ++i) all_.push_back(std::make_unique<Station>(fabric));
+  for (std::uint32_t i = 0; i < workers; ++i) all_.push_back(std::make_unique<Station>(fabric, i));
   // In later runs nothing need ask for it: their first calls may go through rings of this one.
-  fabric.at_thread_start([](dsfabric::Thread& worker) { Station::of(worker); });
+  fabric.at_thread_start(
+      [](dsfabric::Thread& worker) { Station::open(worker).receiver().hold_fibers(true); });
 }
 
 std::shared_ptr<Stations> Stations::of(dsfabric::Fabric& fabric) {
@@ -56,7 +57,7 @@ Grant Stations::grant(dsfabric::CallContext& call, const GrantRequest& request) 
 void Stations::open(dsfabric::ThreadId worker) {
   dsfabric::SendChannel messages(fabric_);
   // False: this process is about to end.
-  (void)messages.call(worker, [](dsfabric::CallContext& call) { Station::of(*call.worker); });
+  (void)messages.call(worker, [](dsfabric::CallContext& call) { Station::open(*call.worker); });
 }
 
 }  // namespace riutils

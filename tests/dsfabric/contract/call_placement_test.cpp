@@ -26,6 +26,7 @@ std::vector<std::function<void()>>& put_off() {
 
 /// Keeps calls until the test asks for them.
 struct PutOff {
+  static constexpr bool kNeedsPlace = false;
   static void place(Invoke run, std::byte* payload, std::uint32_t bytes, CallContext& call) {
     put_off().push_back(
         [run, copy = std::vector<std::byte>(payload, payload + bytes), own = call]() mutable {

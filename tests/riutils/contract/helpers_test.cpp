@@ -85,6 +85,31 @@ TEST_CASE("calls_keep_their_order_while_they_change_hands") {
         }) == "");
 }
 
+TEST_CASE("a_full_ring_goes_on_while_its_receiver_changes_hands") {
+  // Two workers, so that worker and helper have queue pairs of their own.
+  CHECK(run_helper_job(2, 2, 1, [](Thread& self, HelperThreads& helpers) {
+          if (self.id().index != 0) return;
+          RDMAMessengerGlobal calls(self,
+                                    {.ring = {.chunk_bytes = 256, .chunks = 2, .chunk_limit = 2}});
+          std::uint64_t sent = 0;
+          for (int round = 0; round < 200; ++round) {
+            const auto call_some = [&] {
+              for (int i = 0; i < 40; ++i, ++sent) {
+                require(calls.call(self.neighbour(2), [sent] { ledger(0) += ledger(1)++ != sent; }),
+                        "sent");
+              }
+            };
+            {
+              const Delegation delegation(helpers, self);
+              call_some();
+            }
+            call_some();
+          }
+          serve_until(self, [&] { return ledger(1) == sent; });
+          require_equal(ledger(0).load(), 0u, "calls out of order");
+        }) == "");
+}
+
 TEST_CASE("delegated_handler_may_wait_in_a_fiber") {
   CHECK(run_helper_job(2, 1, 1, [](Thread& self, HelperThreads& helpers) {
           const Delegation delegation(helpers, self);

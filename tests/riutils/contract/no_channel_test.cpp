@@ -75,6 +75,29 @@ TEST_CASE("worker_without_a_channel_answers") {
   });
 }
 
+TEST_CASE("calls_for_fibers_wait_until_there_is_a_pool") {
+  in_every_mode({}, [](Thread& self) {
+    const ThreadId other = self.neighbour(1);
+    if (self.fabric().rank_of(self.id()) == 0) {
+      RDMAMessengerGlobal messenger(self);
+      require(messenger.call(other, [] { ++ran(); }), "it lives");
+      dsfabric::ReturnSlot<std::uint32_t> answer(self.fabric());
+      for (std::uint32_t i = 0; i < 10; ++i) {
+        require(messenger.call_return(other, riutils::in_fiber([i] { return ran() + i; }), answer),
+                "it lives");
+        require_equal(answer.get(), 1 + i, "answer");
+      }
+      require(messenger.call(other, [] { ++ran(); }), "it lives");
+    } else {
+      serve_until(self, [] { return ran() == 1; });
+      for (int i = 0; i < 1000; ++i) self.progress();
+      riutils::FiberPool fibers(self);
+      serve_until(self, [] { return ran() == 2; });
+    }
+    self.barrier();
+  });
+}
+
 TEST_CASE("handlers_may_make_channels_of_their_own") {
   in_every_mode({}, [](Thread& self) {
     static std::atomic<std::uint32_t> back{0};

@@ -54,7 +54,7 @@ void look_at_run(std::byte* end, std::uint32_t count, CallContext& call, std::ui
   }
 }
 template <std::uint32_t kBytes>
-constexpr FunctionTable::Entry kEntry{&look<kBytes>, &look_at_run<kBytes>, kBytes, false};
+constexpr FunctionTable::Entry kEntry{&look<kBytes>, &look_at_run<kBytes>, kBytes, false, false};
 
 /// A ring over local memory, which a sanitizer guards at both ends.
 class LocalRing {
