@@ -72,9 +72,8 @@ FunctionTable::FunctionTable() {
   for (FunctionSlot* slot : slots) {
     slot->index_ = size();
     slots_.push_back(slot);
-    entries_.push_back(
-        {slot->invokers_.one, slot->invokers_.run, slot->bytes_, slot->invokers_.placed,
-         slot->invokers_.needs_place});
+    entries_.push_back({slot->invokers_.one, slot->invokers_.run, slot->bytes_,
+                        slot->invokers_.placed, slot->invokers_.needs_place});
     mix(fmt::format("{}\n{}\n", slot->name_, slot->bytes_));
   }
 }
