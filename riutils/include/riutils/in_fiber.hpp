@@ -76,7 +76,8 @@ struct Placed : dsfabric::detail::WrapperName<F, Where::kMark> {
 ///
 /// The record is copied onto the fiber's stack, at most a quarter of it. When the destination has
 /// no FiberPool, or no stack is free, the call ends with an Error: the caller of call_return gets
-/// it, otherwise Fabric::on_exception there. A service thread has no FiberPool.
+/// it, otherwise Fabric::on_exception there. A service thread has no FiberPool. A worker that has
+/// neither a pool nor a channel over rings may be about to make them: calls through rings wait.
 template <class F>
 detail::Placed<F, detail::FiberPlacement> in_fiber(const F& function) noexcept {
   return detail::Placed<F, detail::FiberPlacement>(function);
