@@ -41,6 +41,16 @@ const char* IncomingRing::objection(std::uint64_t word, const std::byte* at) con
   return nullptr;
 }
 
+bool IncomingRing::is_arriving() noexcept {
+  const auto now = Clock::now();
+  if (arriving_ != at_ || arriving_after_ != counters_.records) {
+    arriving_ = at_;
+    arriving_after_ = counters_.records;
+    arriving_since_ = now;
+  }
+  return now - arriving_since_ < kArrivalLimit;
+}
+
 template <class RunRecord>
 inline IncomingRing::End IncomingRing::run_records(std::uint32_t budget, RunRecord&& run_record) {
   const std::byte* const enough = at_ - budget;
@@ -53,6 +63,7 @@ inline IncomingRing::End IncomingRing::run_records(std::uint32_t budget, RunReco
     const RingHeader header = RingHeader::decode(word);
     if (header.function == RingHeader::kControl && RingHeader::present(word)) return End::kChunk;
     if (const char* const wrong = objection(word, at)) [[unlikely]] {
+      if (!RingHeader::present(word) && is_arriving()) return End::kEmpty;
       reason_ = wrong;
       return End::kCorrupt;
     }

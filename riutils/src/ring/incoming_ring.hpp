@@ -2,6 +2,7 @@
 // The receiving end of one ring: validates records and runs them where they lie.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -77,8 +78,15 @@ class IncomingRing {
   const IncomingCounters& counters() const noexcept { return counters_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kArrivalLimit{1};
+
   /// Why the word below `at` announces nothing that can be right; else nullptr.
   const char* objection(std::uint64_t word, const std::byte* at) const noexcept;
+  /// The word that was looked at may be a header in parts: no device promises more, and one that is
+  /// emulated copies byte by byte. The bit that says "present" is in its last byte. False when it
+  /// has stayed so for kArrivalLimit.
+  bool is_arriving() noexcept;
   template <class RunRecord>
   End run_records(std::uint32_t budget, RunRecord&& run_record);
   void run_one(const RingHeader& header, std::byte* at, dsfabric::CallContext& call);
@@ -101,6 +109,10 @@ class IncomingRing {
   /// The chunk that was left last.
   std::size_t left_ = 0;
   const char* reason_ = "";
+  /// Where a header in parts was seen first, after how many records, and when.
+  const std::byte* arriving_ = nullptr;
+  std::uint64_t arriving_after_ = 0;
+  Clock::time_point arriving_since_{};
   IncomingCounters counters_;
 };
 

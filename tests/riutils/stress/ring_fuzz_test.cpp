@@ -156,6 +156,39 @@ TEST_CASE("bytes_of_a_rogue_peer_never_leave_the_ring") {
   CHECK(refused > inputs / 100);
 }
 
+TEST_CASE("header_that_arrives_byte_by_byte_is_waited_for") {
+  alignas(8) std::byte no_fabric[8]{};
+  CallContext call{reinterpret_cast<Fabric&>(no_fabric), {}, nullptr};
+  LocalRing local;
+  bounds() = {};
+  bounds().begin = local.begin();
+  bounds().end = local.begin() + 2 * kChunk;
+  const std::uint64_t header = RingHeader{3, 1, 64}.encode();
+  constexpr std::uint64_t kCalls = 4;
+  for (std::uint64_t i = 1; i <= kCalls; ++i) {
+    auto* const eye = const_cast<std::uint64_t*>(local.ring().eye());
+    for (unsigned bytes = 1; bytes < 8; ++bytes) {
+      *eye = header & ((std::uint64_t{1} << 8 * bytes) - 1);
+      CHECK(local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kEmpty);
+      CHECK(bounds().runs == i - 1);
+    }
+    *eye = header;
+    CHECK(local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kEmpty);
+    CHECK(bounds().runs == i);
+  }
+  CHECK(bounds().wrong == 0);
+}
+
+TEST_CASE("word_that_never_becomes_a_header_is_refused") {
+  alignas(8) std::byte no_fabric[8]{};
+  CallContext call{reinterpret_cast<Fabric&>(no_fabric), {}, nullptr};
+  LocalRing local;
+  *const_cast<std::uint64_t*>(local.ring().eye()) = 4711;
+  CHECK(local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kEmpty);
+  CHECK(support::eventually(
+      [&] { return local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kCorrupt; }));
+}
+
 TEST_CASE("corrupt_ring_fails_its_sender_and_nobody_else") {
   ForkJob job(3, [](Member& member) {
     Config config;
