@@ -22,9 +22,8 @@
 namespace riutils {
 
 /// One for each worker of the process, made when somebody first asks: the worker itself, or a ring
-/// that leads to it. Its rings live as long as the
-/// fabric: channels (RDMAMessenger, ...) come and go, and calls of one thread to another keep their
-/// order across them.
+/// that leads to it. Its rings live as long as the fabric: channels (RDMAMessenger, ...) come and
+/// go, and calls of one thread to another keep their order across them.
 ///
 /// Broadcasts that came through a ring go on through rings of this worker: at once, or held while a
 /// ring is full, so that nobody waits. They go on as messages when helper threads execute them,
