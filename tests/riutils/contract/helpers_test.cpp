@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "dsfabric/support/environment_variable.hpp"
 #include "riutils/helper_threads.hpp"
 #include "riutils/in_fiber.hpp"
 #include "riutils/rdma_aggregator.hpp"
@@ -86,7 +87,8 @@ TEST_CASE("calls_keep_their_order_while_they_change_hands") {
 }
 
 TEST_CASE("a_full_ring_goes_on_while_its_receiver_changes_hands") {
-  // Two workers, so that worker and helper have queue pairs of their own.
+  // Worker 0 and the helper then have queue pairs of their own.
+  const support::EnvironmentVariable pairs("CARIAMA_QUEUE_PAIRS", "2");
   CHECK(run_helper_job(2, 2, 1, [](Thread& self, HelperThreads& helpers) {
           if (self.id().index != 0) return;
           RDMAMessengerGlobal calls(self,
