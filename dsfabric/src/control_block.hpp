@@ -43,7 +43,7 @@ static_assert(sizeof(Flag) == 64);
 /// of processes and the largest number of workers only:
 ///
 ///     EndNotice[processes]                 written by each peer about itself
-///     Flag[kBarrierRounds]                 dissemination barrier, one a round
+///     Flag[kBarrierRounds], twice          dissemination barrier, one a round, alternately
 ///     {Flag, bytes[gather_size]}[processes], twice      gathering, alternately
 ///
 /// A second half of the block, of the same layout, is private: what a process writes to its peers,
@@ -54,11 +54,12 @@ class ControlLayout {
       : processes_(processes), gather_size_(most_threads * kGatherBytes) {}
 
   std::size_t end_notice(ProcessId of) const noexcept { return of.value * sizeof(EndNotice); }
-  std::size_t barrier_flag(unsigned round) const noexcept {
-    return processes_ * sizeof(EndNotice) + round * sizeof(Flag);
+  std::size_t barrier_flag(unsigned parity, unsigned round) const noexcept {
+    return processes_ * sizeof(EndNotice) +
+           (std::size_t{parity} * kBarrierRounds + round) * sizeof(Flag);
   }
   std::size_t gather_flag(unsigned parity, ProcessId of) const noexcept {
-    return barrier_flag(kBarrierRounds) +
+    return barrier_flag(2, 0) +
            (std::size_t{parity} * processes_ + of.value) * (sizeof(Flag) + gather_size_);
   }
   std::size_t gather_bytes(unsigned parity, ProcessId of) const noexcept {

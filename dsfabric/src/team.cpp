@@ -148,7 +148,7 @@ void Team::cross_barrier(Lane& lane) {
   const std::uint64_t count = ++barriers_;
   unsigned round = 0;
   for (std::uint32_t distance = 1; distance < processes_; distance *= 2, ++round) {
-    const std::size_t offset = layout.barrier_flag(round);
+    const std::size_t offset = layout.barrier_flag(count % 2, round);
     const ProcessId to{static_cast<std::uint16_t>((core_.self().value + distance) % processes_)};
     const ProcessId from{
         static_cast<std::uint16_t>((core_.self().value + processes_ - distance) % processes_)};

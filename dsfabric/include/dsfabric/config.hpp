@@ -38,9 +38,8 @@ struct Config {
   std::vector<std::uint16_t> zones;
 
   /// Queue pairs between two processes; worker i uses number i modulo this. 0: one for each worker
-  /// of the process that has the most of them, up to 4. With more than one, a tree search and
-  /// broadcasts through rings were seen to stop in the adversarial mode.
-  std::uint32_t queue_pairs = 1;
+  /// of the process that has the most of them, up to 4.
+  std::uint32_t queue_pairs = 0;
   /// Requests that may be outstanding on a queue pair; 0: what the threads that share it need.
   std::uint32_t send_depth = 0;
   /// Receive buffers posted at once.

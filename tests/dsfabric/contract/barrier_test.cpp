@@ -42,10 +42,27 @@ void write_and_meet(Thread& self) {
   }
 }
 
+/// The worker that comes last acts for its process, by its own queue pair: the words of two
+/// barriers come by different ways. The collective of another kind does not begin before both have
+/// ended.
+void meet_twice(Thread& self) {
+  for (std::uint64_t round = 0; round < kRounds; ++round) {
+    self.barrier();
+    self.barrier();
+    require_equal(self.broadcast(round, self.fabric().thread_of_rank(0)), round, "the round");
+  }
+}
+
 }  // namespace
 
 TEST_CASE("writes_before_a_barrier_are_there_after_it") {
   in_every_mode({.processes = 2, .threads = 1}, write_and_meet);
   in_every_mode({.processes = 2, .threads = 3}, write_and_meet);
   in_every_mode({.processes = 5, .threads = 2}, write_and_meet);
+}
+
+TEST_CASE("barriers_by_several_queue_pairs_end") {
+  for (const std::uint32_t processes : {2u, 5u}) {
+    in_every_mode({.processes = processes, .threads = 2, .queue_pairs = 2}, meet_twice);
+  }
 }

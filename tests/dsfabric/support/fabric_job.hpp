@@ -34,6 +34,7 @@ struct FabricJob {
   std::uint32_t service_threads = 1;
   std::chrono::seconds limit{50};
   std::uint32_t runs = 1;
+  std::uint32_t queue_pairs = dsfabric::Config{}.queue_pairs;
 };
 
 /// Runs `work` on every worker; `adversary` 0: none, else its seed.
@@ -48,6 +49,7 @@ inline std::string run_job(const FabricJob& job, std::uint64_t adversary,
     dsfabric::Config config;
     config.threads = job.threads;
     config.service_threads = job.service_threads;
+    config.queue_pairs = job.queue_pairs;
     dsfabric::Fabric fabric = member.join(config);
     for (std::uint32_t i = 0; i < job.runs; ++i) fabric.run(work);
   });
