@@ -25,8 +25,8 @@ class Lane;
 ///  - Barrier: each worker waits until its own posts are done, since no flag follows them on the
 ///    same way to everybody. Then dissemination: in round r process p raises flag r of process
 ///    p + 2^r and waits for its own: ceil(log2 P) rounds, no central process. Barriers may be acted
-///    by different workers, whose writes come by different queue pairs: so they, too, use two
-///    places alternately, or a late word would cover the next one (tests/dsfabric/model/barrier.pml).
+///    by different workers, whose writes come by different queue pairs: so they use two places
+///    alternately, or a late word would cover the next one (tests/dsfabric/model/barrier.pml).
 ///  - Gathering: everyone writes its workers' bytes, then a flag, into its place in every other
 ///    block. Two places are used alternately: whoever writes round n + 2 has seen the flags of
 ///    round n + 1 of all, who had read round n by then.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Model of the dissemination barrier of Team, whose words come by several queue pairs.
 
-/* spin-check: cc="-DSAFETY -DMEMLIM=6000" run="-m100000" expect=pass */
-/* spin-check: spin="-DPROCESSES=3 -DROUNDS=2" cc="-DSAFETY -DMEMLIM=6000" run="-m100000" expect=pass */
-/* spin-check: spin="-DPLACES=1" cc="-DSAFETY" run="-m100000" expect=fail error="invalid end state" */
+/* spin-check: cc="-DSAFETY" run="-m100000" expect=pass */
+/* spin-check: spin="-DPROCESSES=3 -DROUNDS=2" cc="-DSAFETY" run="-m100000" expect=pass */
+/* spin-check: spin="-DPLACES=1" cc="-DSAFETY" expect=fail error="invalid end state" */
 /* spin-check: spin="-DROUNDS=0" cc="-DSAFETY" run="-m100000" expect=fail error="assertion" */
 
 #ifndef PROCESSES
