@@ -65,12 +65,24 @@ void add_size(bench::Suite& suite, const NodePtr& node, const HandRing& ring,
       calling<kBytes, 0>("messenger", node, kMessenger), ">= 0.95");
 }
 
+/// The receiver's core takes all lines of a call, not only those of its first word and its header.
+template <std::size_t kBytes>
+void add_reading(bench::Suite& suite, const NodePtr& node) {
+  suite.add({.name = "read_all",
+             .size = kBytes,
+             .unit = bench::Unit::kPerSecond,
+             .variants = {calling<kBytes, kReadsAll>("aggregated", node, kTraditional),
+                          calling<kBytes, kReadsAll>("messenger", node, kMessenger)}});
+}
+
 }  // namespace
 
 void add_rate_cases(bench::Suite& suite, const NodePtr& node, const HandRing& ring) {
   add_size<8>(suite, node, ring, ">= 1.4", ">= 0.7", ">= 50e6");
   add_size<64>(suite, node, ring, ">= 1.0", ">= 0.75", ">= 45e6");
   add_size<256>(suite, node, ring, ">= 0.7", ">= 0.45", ">= 35e6");
+  add_reading<64>(suite, node);
+  add_reading<256>(suite, node);
 }
 
 }  // namespace ring_bench

@@ -16,13 +16,21 @@ using fabric_bench::arrived;
 using fabric_bench::require;
 using fabric_bench::serve_until;
 
-/// The calls: payloads of 8-byte words, of which the handler adds the first to a plain counter. Two
-/// types, so that they can come in turns.
+/// The type of calls whose handler looks at all it is given.
+inline constexpr int kReadsAll = 2;
+
+/// The calls: payloads of 8-byte words, of which the handler adds the first to a plain counter.
+/// Several types, so that they can come in turns.
 template <std::size_t kBytes, int kType>
 struct Payload {
   std::uint64_t words[kBytes / 8];
   void operator()() const noexcept {
     ++arrived().calls;
+    if constexpr (kType == kReadsAll) {
+      std::uint64_t all = 0;
+      for (const std::uint64_t word : words) all ^= word;
+      asm volatile("" ::"r"(all));
+    }
     arrived().sum += words[0] + kType;
   }
 };
@@ -41,11 +49,13 @@ inline void await_stream(dsfabric::Thread& self, std::uint64_t sum) {
           "calls were lost or changed on their way");
 }
 
-/// Makes the calls through any channel; every second one of type kOther. Returns the sum.
+/// Makes the calls through any channel; every second one of type kOther, all when that is
+/// kReadsAll. Returns the sum.
 template <std::size_t kBytes, int kOther, class Channel>
 std::uint64_t make_calls(dsfabric::Thread& self, Channel& channel, std::uint64_t calls) {
+  constexpr int kEven = kOther == kReadsAll ? kReadsAll : 0;
   const dsfabric::ThreadId to = self.neighbour(1);
-  Payload<kBytes, 0> even;
+  Payload<kBytes, kEven> even;
   Payload<kBytes, kOther> odd;
   std::memset(even.words, 1, kBytes);
   std::memset(odd.words, 1, kBytes);
@@ -59,7 +69,7 @@ std::uint64_t make_calls(dsfabric::Thread& self, Channel& channel, std::uint64_t
     odd.words[0] = i;
     asm volatile("" ::"r"(&odd) : "memory");
     sent = channel.call(to, odd) && sent;
-    sum += 2 * i + kOther;
+    sum += 2 * i + kEven + kOther;
   }
   require(sent, "a call was refused");
   return sum;

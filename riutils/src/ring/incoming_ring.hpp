@@ -96,6 +96,11 @@ class IncomingRing {
   /// Makes the last `count` calls of a record, those below `end`, a record of their own: so this
   /// ring needs to remember nothing of them.
   void put_back(const RingHeader& header, std::uint32_t count, std::byte* end) noexcept;
+  /// Changes each cache line of the calls from `at` to `end`, which have run. Not for the protocol:
+  /// where another core writes the ring, a line that was changed here goes back to it at less cost
+  /// than one that was only read, for which it waits as for nothing else. The lines of headers
+  /// change anyway. (read_all: 25 to 40 M/s of 256 bytes aggregated, 20 to 23 each by itself.)
+  static void change_lines(std::byte* at, std::byte* end) noexcept;
   void enter(std::size_t chunk) noexcept;
 
   Functions functions_;
