@@ -25,7 +25,8 @@ void IncomingRing::enter(std::size_t chunk) noexcept {
   at_ = begin_ + circle_[chunk].size();
 }
 
-const char* IncomingRing::objection(std::uint64_t word, const std::byte* at) const noexcept {
+[[gnu::always_inline]] inline const char* IncomingRing::objection(
+    std::uint64_t word, const std::byte* at) const noexcept {
   if (!RingHeader::present(word)) return "a word is no header";
   const RingHeader header = RingHeader::decode(word);
   if (header.function >= functions_.size()) return "a record names a function that does not exist";
