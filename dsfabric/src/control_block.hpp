@@ -24,14 +24,14 @@ struct alignas(dtutils::kCacheLine) EndNotice {
 
   std::uint64_t state;
   /// Cut off where it is too long; ends with a zero, or with the field.
-  char reason[120];
+  char reason[248];
 
   void set(std::uint64_t its_state, std::string_view why) noexcept {
     why.copy(reason, sizeof reason);
     state = its_state;
   }
 };
-static_assert(sizeof(EndNotice) == 128 && offsetof(EndNotice, reason) == 8);
+static_assert(sizeof(EndNotice) == 256 && offsetof(EndNotice, reason) == 8);
 
 /// A counter that one peer raises and the owner watches.
 struct alignas(dtutils::kCacheLine) Flag {
