@@ -233,7 +233,14 @@ TEST_CASE("corrupt_messages_fail_their_sender_only") {
     Fabric fabric = member.join(config_of(1));
     fabric.run([&](Thread& self) {
       self.barrier();
+      // Whoever is still in it would be right to throw.
+      ++member.memory.words[3];
       if (member.rank == 1) {
+        require(support::eventually([&] {
+                  self.progress();
+                  return member.memory.words[3] == 3;
+                }),
+                "all have left the barrier");
         MessageHeader header{2, 0, 0, self.id(), 0, kMessageMark};
         switch (kind) {
           case 0:
