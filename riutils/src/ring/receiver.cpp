@@ -88,7 +88,7 @@ void Receiver::wake_rested() {
   for (std::size_t i = 0; i < eyes_.size(); ++i) {
     if (eyes_[i] != &kResting || !attention_[i].over(now)) continue;
     --resting_;
-    attention_[i].resume(polls_);
+    attention_[i].goes_on(polls_);
     eyes_[i] = rings_[i]->eye();
   }
 }
@@ -127,12 +127,14 @@ bool Receiver::serve(std::size_t index) {
   }
   if (end == IncomingRing::End::kNoStack) return ring.counters().calls != before;
   if (end == IncomingRing::End::kEmpty) {
-    if (attention_[index].rests_after(polls_, ring.counters().calls - before)) {
+    const Attention::Progress progress{ring.counters().calls, ring.consumed()};
+    if (attention_[index].rests_after(polls_, progress, ring.room())) {
       ++resting_;
       eyes_[index] = &kResting;
     }
     return true;
   }
+  attention_[index].goes_on(polls_);
   if (end == IncomingRing::End::kChunk) {
     if (arrivals_.load(std::memory_order_acquire) != adopted_) adopt();
     if (ring.leave_chunk()) {

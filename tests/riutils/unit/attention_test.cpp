@@ -13,62 +13,110 @@ using riutils::Attention;
 namespace {
 
 constexpr std::uint64_t kLong = 1000;
+/// Of a ring that no stream here fills.
+constexpr std::uint64_t kRoom = std::uint64_t{1} << 40;
 
-/// Finds one call in each of `finds` polls, `gap` polls apart; how many of them were followed by a
-/// rest.
-std::uint64_t rests(Attention& attention, std::uint64_t finds, std::uint64_t gap,
-                    std::uint64_t calls) {
-  std::uint64_t count = 0;
-  for (std::uint64_t i = 0; i < finds; ++i) count += attention.rests_after(i * gap, calls);
-  return count;
-}
+/// A ring that its receiver finds empty each time, after a number of calls of 64 bytes.
+struct Stream {
+  bool find(std::uint64_t poll, std::uint64_t calls, std::uint64_t room = kRoom) {
+    found = Attention::Clock::now();
+    progress.calls += calls;
+    progress.bytes += 64 * calls;
+    return attention.rests_after(poll, progress, room);
+  }
+  /// Finds `calls` calls in each of `finds` polls, `gap` polls apart; how many of them were
+  /// followed by a rest.
+  std::uint64_t rests(std::uint64_t finds, std::uint64_t gap, std::uint64_t calls) {
+    std::uint64_t count = 0;
+    for (std::uint64_t i = 0; i < finds; ++i) count += find(i * gap, calls);
+    return count;
+  }
+  /// Goes on until rests are as long as they get; the number of the next poll.
+  std::uint64_t last_long() {
+    const auto began = Attention::Clock::now();
+    std::uint64_t poll = 0;
+    while (Attention::Clock::now() - began < 2 * Attention::kShare * Attention::kMostRest) {
+      (void)find(poll++, 64);
+    }
+    return poll;
+  }
+
+  Attention attention;
+  Attention::Progress progress;
+  Attention::Clock::time_point found;
+};
 
 }  // namespace
 
 TEST_CASE("a_dialogue_never_rests") {
-  Attention attention;
-  CHECK(rests(attention, kLong, 10, 1) == 0);
+  Stream stream;
+  CHECK(stream.rests(kLong, 10, 1) == 0);
 }
 
 TEST_CASE("a_stream_rests_while_rests_bring_calls") {
-  Attention attention;
-  CHECK(rests(attention, kLong, 1, 64) > kLong / 2);
+  Stream stream;
+  CHECK(stream.rests(kLong, 1, 64) > kLong / 2);
 }
 
 TEST_CASE("a_rest_that_brings_little_is_the_last_of_its_stream") {
-  Attention attention;
+  Stream stream;
   std::uint64_t poll = 0;
-  while (!attention.rests_after(poll, 1)) {
+  while (!stream.find(poll, 1)) {
     ++poll;
     REQUIRE(poll < kLong);
   }
-  attention.resume(poll);
-  CHECK_FALSE(attention.rests_after(poll, 1));
-  CHECK_FALSE(attention.rests_after(poll + 1, 1));
+  stream.attention.goes_on(poll);
+  CHECK_FALSE(stream.find(poll, 1));
+  CHECK_FALSE(stream.find(poll + 1, 1));
 }
 
 TEST_CASE("a_rest_takes_no_more_than_its_share_of_the_stream") {
-  Attention attention;
+  Stream stream;
   const auto began = Attention::Clock::now();
   std::uint64_t rested = 0;
   for (std::uint64_t poll = 0; rested < 20 * kLong; ++poll) {
     REQUIRE(poll < 30 * kLong);
-    if (!attention.rests_after(poll, 64)) continue;
+    if (!stream.find(poll, 64)) continue;
     ++rested;
     const auto now = Attention::Clock::now();
     const auto share = std::max((now - began) / Attention::kShare, Attention::kLeastRest);
-    REQUIRE(attention.over(now + std::min(share, Attention::kMostRest)));
+    REQUIRE(stream.attention.over(now + std::min(share, Attention::kMostRest)));
   }
 }
 
 TEST_CASE("a_long_rest_must_bring_more_calls") {
-  Attention attention;
-  const auto began = Attention::Clock::now();
-  std::uint64_t poll = 0;
-  // Until rests are as long as they get.
-  while (Attention::Clock::now() - began < 2 * Attention::kShare * Attention::kMostRest) {
-    (void)attention.rests_after(poll++, 64);
+  Stream stream;
+  const std::uint64_t poll = stream.last_long();
+  REQUIRE(stream.find(poll, 64));
+  CHECK_FALSE(stream.find(poll + 1, 63));
+}
+
+TEST_CASE("what_a_rest_brought_counts_over_all_polls_that_it_takes_to_run_it") {
+  Stream stream;
+  std::uint64_t poll = stream.last_long();
+  REQUIRE(stream.find(poll, 64));
+  // Four polls of 16 calls each, as when a chunk ends, or the budget of a poll.
+  for (int i = 0; i < 3; ++i) {
+    stream.progress.calls += 16;
+    stream.attention.goes_on(++poll);
   }
-  REQUIRE(attention.rests_after(poll++, 64));
-  CHECK_FALSE(attention.rests_after(poll, 31));
+  CHECK(stream.find(++poll, 16));
+}
+
+TEST_CASE("a_rest_ends_when_the_ring_is_half_full") {
+  constexpr std::uint64_t kCalls = 64;
+  Stream stream;
+  std::uint64_t poll = stream.last_long();
+  REQUIRE(stream.find(poll++, kCalls));
+  REQUIRE(stream.attention.rest() == Attention::kMostRest);
+  for (std::uint64_t i = 0; i < kLong; ++i) {
+    const auto began = Attention::Clock::now();
+    while (Attention::Clock::now() - began < 4 * Attention::kLeastRest) {
+    }
+    // All of it was filled since the last find, which began before `last`.
+    const auto last = stream.found;
+    REQUIRE(stream.find(poll++, kCalls, 64 * kCalls));
+    const auto half = (Attention::Clock::now() - last) / 2;
+    REQUIRE(stream.attention.rest() <= std::max(half, Attention::kLeastRest));
+  }
 }
