@@ -5,7 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace dtutils::shm {
+
+inline constexpr std::size_t kWord = sizeof(std::uint64_t);
 
 /// Copies into memory that another thread or process may be polling. Bytes appear in ascending
 /// order and every naturally aligned word of up to 8 bytes appears at once, so the device may
@@ -17,35 +23,61 @@ void place_bytes(void* to, const void* from, std::size_t length) noexcept;
 void place_bytes_shuffled(void* to, const void* from, std::size_t length,
                           std::uint64_t random) noexcept;
 
-/// The usual small message, inline in the caller. Acquire/release pairs with load_device_word.
+/// One word to an aligned place. Acquire/release pairs with load_device_word.
+inline void place_aligned(std::byte* to, const std::byte* from) noexcept {
+  std::uint64_t word;
+  __builtin_memcpy(&word, from, sizeof word);
+  __atomic_store_n(reinterpret_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
+}
+
+/// The usual small message, inline in the caller.
 inline bool place_word(void* to, const void* from, std::size_t length) noexcept {
 #if defined(__SANITIZE_THREAD__)
   (void)to, (void)from, (void)length;
   return false;
 #else
-  if (length != 8 || (reinterpret_cast<std::uintptr_t>(to) & 7) != 0) return false;
-  std::uint64_t word;
-  __builtin_memcpy(&word, from, sizeof word);
-  __atomic_store_n(static_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
+  if (length != kWord || (reinterpret_cast<std::uintptr_t>(to) & (kWord - 1)) != 0) return false;
+  place_aligned(static_cast<std::byte*>(to), static_cast<const std::byte*>(from));
   return true;
 #endif
 }
 
-/// A short copy of whole words to an aligned place, inline in the caller. Word by word, because the
-/// bytes were often stored a moment ago: a wider load over two of those stores would wait until
-/// both have left the store buffer, behind everything that was posted before. Four at a time: a
-/// short loop that happens to lie across two lines of code takes half as long again (messenger_rate
-/// of 256 bytes: 17 M/s instead of 21).
-inline void place_words(std::byte* to, const std::byte* from, std::size_t length) noexcept {
+/// A short copy of whole words to an aligned place, inline in the caller; answers where it ends.
+/// For use behind the send lock only: wide loads may span words that were stored a moment ago,
+/// which would cost a long wait, had the locked instruction not emptied the store buffer.
+inline std::byte* place_words(std::byte* to, const std::byte* from, std::size_t length) noexcept {
 #if defined(__SANITIZE_THREAD__)
   place_bytes(to, from, length);
+  return to + length;
 #else
-#pragma GCC unroll 4
-  for (std::size_t at = 0; at != length; at += sizeof(std::uint64_t)) {
-    std::uint64_t word;
-    __builtin_memcpy(&word, from + at, sizeof word);
-    __atomic_store_n(reinterpret_cast<std::uint64_t*>(to + at), word, __ATOMIC_RELEASE);
+  if (length == kWord) {
+    place_aligned(to, from);
+    return to + kWord;
   }
+  // Makes the pairs aligned, so that none lies across two lines, and each arrives whole.
+  if ((reinterpret_cast<std::uintptr_t>(to) & kWord) != 0 && length != 0) {
+    place_aligned(to, from);
+    to += kWord;
+    from += kWord;
+    length -= kWord;
+  }
+  const auto pairs = static_cast<std::ptrdiff_t>(length & ~(2 * kWord - 1));
+  to += pairs;
+  from += pairs;
+  for (std::ptrdiff_t at = -pairs; at != 0; at += 2 * kWord) {
+#if defined(__SSE2__)
+    const __m128i pair = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at));
+    _mm_store_si128(reinterpret_cast<__m128i*>(to + at), pair);
+    // The stores stay in this order.
+    asm volatile("" ::: "memory");
+#else
+    place_aligned(to + at, from + at);
+    place_aligned(to + at + kWord, from + at + kWord);
+#endif
+  }
+  if ((length & kWord) == 0) return to;
+  place_aligned(to, from);
+  return to + kWord;
 #endif
 }
 

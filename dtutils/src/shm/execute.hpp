@@ -37,9 +37,10 @@ int no_region(const QueuePair& qp) noexcept;
 
 /// Nothing that the peer did since forbids a write into this region, which it granted before.
 inline bool may_write(const QueuePair& qp, const Translation& region) noexcept {
+  const QueuePairEntry& peer = *qp.remote;
   // seq_cst, both: after the send lock; see send_lock.hpp.
-  return qp.remote->gate.load(std::memory_order_seq_cst) == qp.remote_gate && region.is_live() &&
-         (qp.remote->access.load(std::memory_order_relaxed) & IBV_ACCESS_REMOTE_WRITE) != 0;
+  return peer.gate.load(std::memory_order_seq_cst) == qp.remote_gate && region.is_live() &&
+         (peer.access.load(std::memory_order_relaxed) & IBV_ACCESS_REMOTE_WRITE) != 0;
 }
 
 /// Copies to an address that lies in `region`.

@@ -16,19 +16,22 @@ struct SmallWrite {
         read_alone(request.opcode) != IBV_WR_RDMA_WRITE || request.next != nullptr) {
       return;
     }
-    const int count = read_alone(request.num_sge);
+    const auto count = static_cast<std::uint32_t>(read_alone(request.num_sge));
+    if (count - 1 >= qp.max_sge) return;
     first = request.sg_list;
     end = first + count;
     remote_address = request.wr.rdma.remote_addr;
     rkey = request.wr.rdma.rkey;
     std::uint64_t odd = remote_address;
-    for (const ibv_sge* each = first; each < end; ++each) {
-      length += read_alone(each->length);
-      odd |= read_alone(each->length);
-    }
-    // Too many elements, no bytes, parts of words, or a pair that signals everything: the long way.
-    usual = static_cast<std::uint32_t>(count) <= qp.max_sge && length - 1 < qp.small_limit &&
-            (odd & 7) == 0 && qp.send_state.load(std::memory_order_relaxed) == SendState::kReady;
+    const ibv_sge* each = first;
+    do {
+      const std::uint64_t part = read_alone(each->length);
+      length += part;
+      odd |= part;
+    } while (++each != end);
+    // No bytes, parts of words, or a pair that signals everything: the long way.
+    usual = length - 1 < qp.small_limit && (odd & 7) == 0 &&
+            qp.send_state.load(std::memory_order_relaxed) == SendState::kReady;
   }
 
   bool usual = false;
@@ -42,17 +45,15 @@ struct SmallWrite {
 /// Executes the write. False: nothing was done, because something is unusual. Under the send lock.
 inline bool execute_small_write(QueuePair& qp, const SmallWrite& write) noexcept {
   const Translation* const remote = qp.window.remote;
-  if (remote == nullptr || write.rkey != qp.window.rkey || !qp.has_room() ||
-      !within(write.remote_address, write.length, remote->begin, remote->length) ||
-      !may_write(qp, *remote)) {
-    return false;
-  }
-  std::byte* to = remote->local + (write.remote_address - remote->begin);
-  for (const ibv_sge* each = write.first; each < write.end; ++each) {
-    const std::uint32_t length = each->length;
-    place_words(to, reinterpret_cast<const std::byte*>(each->addr), length);
-    to += length;
-  }
+  if (remote == nullptr || write.rkey != qp.window.rkey || !qp.has_room()) return false;
+  const std::uint64_t offset = write.remote_address - remote->begin;
+  const std::uint64_t size = remote->length;
+  if (offset > size || write.length > size - offset || !may_write(qp, *remote)) return false;
+  std::byte* to = remote->local + offset;
+  const ibv_sge* each = write.first;
+  do {
+    to = place_words(to, reinterpret_cast<const std::byte*>(each->addr), each->length);
+  } while (++each != write.end);
   ++qp.posted;
   return true;
 }
