@@ -125,7 +125,7 @@ class Transmitter {
   /// A request that the caller keeps ready and posts again and again, so that only what changes is
   /// filled in anew; it may gather several elements. `next` is nullptr. Its wr_id and send_flags
   /// are set here. It may be changed as soon as this returns.
-  [[nodiscard]] bool post(ibv_send_wr& request, How how = {}) noexcept {
+  [[nodiscard]] [[gnu::always_inline]] bool post(ibv_send_wr& request, How how = {}) noexcept {
     return transmit(request, how);
   }
 
@@ -198,7 +198,7 @@ class Transmitter {
 
   using Verdict = SelectiveSignaling::Verdict;
 
-  bool transmit(ibv_send_wr& request, How how) noexcept {
+  [[gnu::always_inline]] bool transmit(ibv_send_wr& request, How how) noexcept {
     std::uint64_t ticket;
     if (how.sent == nullptr && signaling_.take_quiet(ticket)) {
       return hand_over(request, ticket, how.flags);
@@ -206,7 +206,7 @@ class Transmitter {
     return transmit_loudly(request, how);
   }
   /// When the request may have to be signaled.
-  bool transmit_loudly(ibv_send_wr& request, How how) noexcept {
+  [[gnu::always_inline]] bool transmit_loudly(ibv_send_wr& request, How how) noexcept {
     if (how.sent != nullptr) {
       return transmit_tracked(request, how);
     }
