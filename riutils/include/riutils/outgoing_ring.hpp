@@ -201,8 +201,7 @@ class alignas(64) OutgoingRing {
   }
   /// A post might have to wait for the device.
   bool is_backlogged() const noexcept {
-    const dtutils::SelectiveSignaling& signaling = transmitter_->signaling();
-    return signaling.issued() - signaling.retired() > kUnretired;
+    return signaling_->issued() - signaling_->retired() > kUnretired;
   }
 
   void ask_for_chunks();
@@ -249,6 +248,7 @@ class alignas(64) OutgoingRing {
   // What a call that is sent at once touches besides.
   alignas(64) std::uintptr_t post_floor_ = kNever;
   dtutils::Transmitter* transmitter_;
+  const dtutils::SelectiveSignaling* signaling_;
   /// Remote minus local address, in the remote chunk in use.
   std::uint64_t to_remote_ = 0;
   std::uint32_t lkey_ = 0;
