@@ -53,7 +53,7 @@ void add_size(bench::Suite& suite, const NodePtr& node, const HandRing& ring,
   };
   add("aggregated_vs_ring", calling<kBytes, 0>("aggregated", node, kTraditional),
       by_hand<kBytes>(ring), aggregated_bar);
-  add("aggregated_mixed_vs_ring", calling<kBytes, 1>("aggregated", node, kTraditional),
+  add("aggregated_mixed_vs_ring", calling<kBytes, 0, 1>("aggregated", node, kTraditional),
       by_hand<kBytes>(ring), mixed_bar);
   suite.add({.name = "messenger_rate",
              .size = kBytes,

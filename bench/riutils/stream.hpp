@@ -49,14 +49,12 @@ inline void await_stream(dsfabric::Thread& self, std::uint64_t sum) {
           "calls were lost or changed on their way");
 }
 
-/// Makes the calls through any channel; every second one of type kOther, all when that is
-/// kReadsAll. Returns the sum.
-template <std::size_t kBytes, int kOther, class Channel>
+/// Makes the calls through any channel, of two types in turn. Returns the sum.
+template <std::size_t kBytes, int kEven, int kOdd, class Channel>
 std::uint64_t make_calls(dsfabric::Thread& self, Channel& channel, std::uint64_t calls) {
-  constexpr int kEven = kOther == kReadsAll ? kReadsAll : 0;
   const dsfabric::ThreadId to = self.neighbour(1);
   Payload<kBytes, kEven> even;
-  Payload<kBytes, kOther> odd;
+  Payload<kBytes, kOdd> odd;
   std::memset(even.words, 1, kBytes);
   std::memset(odd.words, 1, kBytes);
   std::uint64_t sum = 0;
@@ -69,14 +67,14 @@ std::uint64_t make_calls(dsfabric::Thread& self, Channel& channel, std::uint64_t
     odd.words[0] = i;
     asm volatile("" ::"r"(&odd) : "memory");
     sent = channel.call(to, odd) && sent;
-    sum += 2 * i + kEven + kOther;
+    sum += 2 * i + kEven + kOdd;
   }
   require(sent, "a call was refused");
   return sum;
 }
 
 /// A variant that measures calls a second, the end of the last one included. Process 1 serves.
-template <std::size_t kBytes, int kOther, class MakeChannel>
+template <std::size_t kBytes, int kEven, int kOdd = kEven, class MakeChannel>
 bench::Variant calling(const std::string& name, const fabric_bench::NodePtr& node,
                        MakeChannel make_channel, const std::string& bar = "") {
   const auto run = fabric_bench::on_worker(node, [=](dsfabric::Thread& self, bench::Batch& batch) {
@@ -87,7 +85,7 @@ bench::Variant calling(const std::string& name, const fabric_bench::NodePtr& nod
     }
     auto channel = make_channel(self);
     const double ns = bench::time_ns([&] {
-      const std::uint64_t sum = make_calls<kBytes, kOther>(self, *channel, calls);
+      const std::uint64_t sum = make_calls<kBytes, kEven, kOdd>(self, *channel, calls);
       if constexpr (requires { channel->flush(); }) (void)channel->flush();
       await_stream(self, sum);
     });
