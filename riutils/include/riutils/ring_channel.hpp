@@ -49,10 +49,9 @@ class RingChannel : public dsfabric::Calls<Channel> {
   ~RingChannel() = default;
 
   /// Station::find for calls that are sent at once. Most go where the last one went; then it is one
-  /// load instead of five in a row, which come behind the locked instructions of the last post and
-  /// are waited for by those of the next. (messenger_rate at 8 / 64 / 256 bytes: 56 / 44 / 37 to 65
-  /// / 52 / 42 M/s. Not for gathered calls: one destination 470 to 600 M/s, but four workers that
-  /// call each other at random 374 to 337.)
+  /// load instead of five that follow from one another. (messenger_rate at 8 / 64 / 256 bytes: 56 /
+  /// 44 / 37 to 65 / 52 / 42 M/s. Not for gathered calls: one destination 470 to 600 M/s, but four
+  /// workers that call each other at random 374 to 337.)
   OutgoingRing* find_again(dsfabric::ThreadId to) noexcept {
     if (last_ == nullptr || to != last_to_) [[unlikely]] {
       last_ = station_->find(to);
