@@ -45,11 +45,12 @@ struct SmallWrite {
 /// Executes the write. False: nothing was done, because something is unusual. Under the send lock.
 inline bool execute_small_write(QueuePair& qp, const SmallWrite& write) noexcept {
   const Translation* const remote = qp.window.remote;
-  if (remote == nullptr || write.rkey != qp.window.rkey || !qp.has_room()) return false;
-  const std::uint64_t offset = write.remote_address - remote->begin;
-  const std::uint64_t size = remote->length;
-  if (offset > size || write.length > size - offset || !may_write(qp, *remote)) return false;
-  std::byte* to = remote->local + offset;
+  if (remote == nullptr || write.rkey != qp.window.rkey || !qp.has_room() ||
+      !within(write.remote_address, write.length, remote->begin, remote->length) ||
+      !may_write(qp, *remote)) {
+    return false;
+  }
+  std::byte* to = remote->local + (write.remote_address - remote->begin);
   const ibv_sge* each = write.first;
   do {
     to = place_words(to, reinterpret_cast<const std::byte*>(each->addr), each->length);
