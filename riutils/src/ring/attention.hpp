@@ -77,7 +77,7 @@ class Attention {
   }
 
   std::uint64_t last_ = 0;
-  /// When the ring was found empty last.
+  /// What had been run when the ring was found empty last, and, in a stream, when that was.
   Progress empty_;
   Clock::time_point emptied_{};
   std::uint32_t streak_ = 0;

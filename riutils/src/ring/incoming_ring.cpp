@@ -198,7 +198,6 @@ bool IncomingRing::leave_chunk() {
       reinterpret_cast<std::uint64_t*>(begin_ + circle_[chunk_].size() - kRingWord),
       std::uint64_t{0});
   ++counters_.chunks_consumed;
-  consumed_ += circle_[chunk_].size();
   const auto grown = waiting_.begin() + control.count;
   circle_.insert(circle_.begin() + static_cast<std::ptrdiff_t>(chunk_) + 1,
                  std::make_move_iterator(waiting_.begin()), std::make_move_iterator(grown));

@@ -74,9 +74,11 @@ class IncomingRing {
   bool tell_consumed(dtutils::Transmitter& transmitter) noexcept;
   const dtutils::RemoteMemoryLocator& consumed_word() const noexcept { return consumed_word_; }
 
+  // Both as for chunks of one size, which those of a ring have.
   /// Bytes of the stream behind the ring's place, with the chunks that were left.
   std::uint64_t consumed() const noexcept {
-    return consumed_ + static_cast<std::uint64_t>(begin_ + circle_[chunk_].size() - at_);
+    const std::size_t chunk = circle_[chunk_].size();
+    return counters_.chunks_consumed * chunk + static_cast<std::uint64_t>(begin_ + chunk - at_);
   }
   /// Bytes of all chunks of the circle.
   std::uint64_t room() const noexcept { return circle_.size() * circle_[chunk_].size(); }
@@ -118,8 +120,6 @@ class IncomingRing {
   std::vector<dtutils::RDMAMemory> circle_;
   std::vector<dtutils::RDMAMemory> waiting_;
   dtutils::RemoteMemoryLocator consumed_word_;
-  /// Bytes of the chunks that were left.
-  std::uint64_t consumed_ = 0;
   /// The chunk that was left last.
   std::size_t left_ = 0;
   const char* reason_ = "";
