@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "fabric/node.hpp"
@@ -11,37 +12,83 @@
 
 namespace ring_bench {
 
-/// Writes of as many bytes as a call puts on the wire, one after the other in memory as large as a
-/// ring's, through the Transmitter that the calls take.
+/// What process 1 does with the writes. On a machine's own memory it matters: bytes that nobody
+/// looks at never leave the cache of the core that wrote them.
+enum class Reader { kNobody, kFollows };
+
+/// Memory as large as a ring's, written in pieces of as many bytes as a call puts on the wire, one
+/// after the other and then from the beginning. The last word of a piece may count them all.
 template <std::size_t kBytes>
+class Pieces {
+ public:
+  static constexpr std::uint32_t kSize = kBytes + 2 * riutils::kRingWord;
+
+  explicit Pieces(dsfabric::Thread& self) : area_(self, std::size_t{128} << 10) {
+    std::memset(area_.data(), 0, area_.memory().size());
+    self.barrier();
+  }
+  std::size_t after(std::size_t at) const noexcept {
+    return at + 2 * kSize <= area_.memory().size() ? at + kSize : 0;
+  }
+  dtutils::LocalBuffer here(std::size_t at) const noexcept {
+    return area_.memory().local(at, kSize);
+  }
+  dtutils::RemoteMemoryLocator at(dsfabric::ThreadId thread, std::size_t at) const {
+    return area_.at(thread).part(at, kSize);
+  }
+  void count(std::size_t at, std::uint64_t number) noexcept {
+    std::memcpy(area_.data() + at + kSize - sizeof number, &number, sizeof number);
+  }
+  /// Waits until piece `number` or a later one is there, and looks at its first word of payload, as
+  /// the receiver of a call does at the least.
+  void follow(std::size_t at, std::uint64_t number) const noexcept {
+    const auto word = [&](std::size_t where) {
+      return reinterpret_cast<const std::uint64_t*>(area_.data() + at + where);
+    };
+    while (__atomic_load_n(word(kSize - sizeof number), __ATOMIC_ACQUIRE) < number) {
+    }
+    asm volatile("" ::"r"(*word(riutils::kRingWord)));
+  }
+
+ private:
+  dsfabric::SymmetricBuffer area_;
+};
+
+/// The writes, through the Transmitter that calls take.
+template <std::size_t kBytes, Reader kReader>
 double write_raw(dsfabric::Thread& self, bench::Batch& batch) {
-  constexpr std::uint32_t kSize = kBytes + 2 * riutils::kRingWord;
-  dsfabric::SymmetricBuffer area(self, std::size_t{128} << 10);
+  Pieces<kBytes> pieces(self);
   double rate = 0;
+  std::size_t at = 0;
   if (batch.rank() == 0) {
-    dtutils::Transmitter& transmitter = self.transmitter(self.neighbour(1).process);
-    const dtutils::RemoteMemoryLocator there = area.at(self.neighbour(1));
-    const unsigned flags =
-        kSize <= transmitter.queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
-    const std::size_t slots = area.memory().size() / kSize;
+    const dsfabric::ThreadId to = self.neighbour(1);
+    dtutils::Transmitter& transmitter = self.transmitter(to.process);
+    const dtutils::RemoteMemoryLocator there = pieces.at(to, 0);
+    const unsigned flags = pieces.kSize <= transmitter.queue_pair().max_inline()
+                               ? dtutils::kInlined
+                               : dtutils::kUnsignaled;
     rate = batch.per_second([&] {
-      std::size_t slot = 0;
       for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-        const std::size_t at = slot * kSize;
-        require(transmitter.write(area.memory().local(at, kSize), there.part(at, kSize), flags),
+        if constexpr (kReader == Reader::kFollows) pieces.count(at, i + 1);
+        require(transmitter.write(pieces.here(at), there.part(at, pieces.kSize), flags),
                 "the peer is gone");
-        slot = slot + 1 < slots ? slot + 1 : 0;
+        at = pieces.after(at);
       }
       require(transmitter.flush(), "the peer is gone");
     });
+  } else if (kReader == Reader::kFollows) {
+    for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
+      pieces.follow(at, i + 1);
+      at = pieces.after(at);
+    }
   }
   self.barrier();
   return rate;
 }
 
-template <std::size_t kBytes>
+template <std::size_t kBytes, Reader kReader = Reader::kNobody>
 bench::Variant raw_writes(const std::string& name, const fabric_bench::NodePtr& node) {
-  const auto run = fabric_bench::on_worker(node, write_raw<kBytes>);
+  const auto run = fabric_bench::on_worker(node, write_raw<kBytes, kReader>);
   return {.name = name, .measure = run, .assist = run};
 }
 
