@@ -96,11 +96,14 @@ bool given(const std::vector<std::string>& arguments, const char* option) {
                      [&](const std::string& text) { return text.starts_with(option); });
 }
 
-// Our defaults where the user gives none. The cache-line round trip says nothing in an emulator,
-// and starting perftest there takes seconds.
+// Our defaults where the user gives none. The cache-line round trip and the speed of the cores say
+// nothing in an emulator, and starting perftest there takes seconds.
 void add_defaults(std::vector<std::string>& arguments) {
   const char* runs = given(arguments, "--smoke") ? "1" : "5";
   if (!given(arguments, "--near")) arguments.insert(arguments.end(), {"--near", "1e9"});
+  if (!given(arguments, "--core-speed")) {
+    arguments.insert(arguments.end(), {"--core-speed", "0"});
+  }
   if (!given(arguments, "--runs")) arguments.insert(arguments.end(), {"--runs", runs});
 }
 

@@ -17,6 +17,11 @@ inline constexpr double kNearThresholdNs = 200.0;
 /// far too: something else ran there. A quiet machine was seen well below one thousandth.
 inline constexpr double kMaxCoreWait = 0.01;
 
+/// A batch beside which a core computed at less than this share of its best speed counts as far: a
+/// neighbour was at work on its second hardware thread. Such cores were seen at 0.5-0.8, others at
+/// 0.97-1. `--core-speed` changes it.
+inline constexpr double kMinCoreSpeed = 0.9;
+
 /// Rounds that a figure rests on: at least five, so that a median means something.
 inline constexpr int kMinRuns = 5;
 inline constexpr int kDefaultRuns = 7;
@@ -36,6 +41,10 @@ inline constexpr double kSmokeBatchMs = 2.0;
 inline constexpr int kCanaryChunks = 15;
 inline constexpr std::uint64_t kCanaryTripsPerChunk = 1000;
 inline constexpr std::uint64_t kSmokeCanaryTripsPerChunk = 50;
+
+/// So much for the speed of a core: chunks of 5 us, the median of which counts.
+inline constexpr int kCoreSpeedChunks = 15;
+inline constexpr int kCoreSpeedLoops = 900;
 
 /// Longest time for one step (a set-up, a batch, a barrier) before the bench gives up.
 inline constexpr std::chrono::seconds kStepLimit{60};

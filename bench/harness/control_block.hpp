@@ -28,10 +28,11 @@ struct alignas(kCacheLine) CounterLine {
 
 /// The part of the block that one process writes. The others only read it.
 struct alignas(kCacheLine) ProcessBlock {
-  CounterLine arrived;  // barriers that this process has reached
-  CounterLine done;     // sequence number of the last command that it has finished
-  CounterLine ping;     // its side of the cache-line round trip
-  CounterLine waited;   // ns that it waited for its core in the last batch
+  CounterLine arrived;     // barriers that this process has reached
+  CounterLine done;        // sequence number of the last command that it has finished
+  CounterLine ping;        // its side of the cache-line round trip
+  CounterLine waited;      // ns that it waited for its core in the last batch
+  CounterLine core_speed;  // millionths of its best, when last measured
   std::array<CounterLine, kCountersPerProcess> counters;  // free for the bench
   std::atomic<std::uint32_t> mail_bytes;
   std::array<char, kMailboxBytes> mail;

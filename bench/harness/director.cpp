@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <climits>
 
-#include "harness/canary.hpp"
 #include "harness/core_wait.hpp"
 #include "harness/wait.hpp"
 
@@ -54,12 +53,16 @@ void Director::finish(std::size_t case_index) {
   await_children();
 }
 
-double Director::round_trip_ns() {
+Canary Director::canary() {
   const std::uint64_t trips = smoke_ ? kSmokeCanaryTripsPerChunk : kCanaryTripsPerChunk;
   post({.action = Action::kCanary, .iterations = trips}, "cache-line round trip");
-  const double round_trip = measure_round_trip(block_, trips);
+  Canary canary{.round_trip_ns = measure_round_trip(block_, trips),
+                .core_speed = core_speed_.measure()};
   await_children();
-  return round_trip;
+  // Relaxed: await_children() has acquired it.
+  const auto other = block_.process[1].core_speed.value.load(std::memory_order_relaxed);
+  canary.core_speed = std::min(canary.core_speed, static_cast<double>(other) / 1e6);
+  return canary;
 }
 
 Outcome Director::batch(std::size_t case_index, std::size_t variant_index,

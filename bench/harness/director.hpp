@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "harness/canary.hpp"
 #include "harness/case.hpp"
 #include "harness/channel.hpp"
 #include "harness/control_block.hpp"
+#include "harness/core_speed.hpp"
 #include "harness/watchdog.hpp"
 
 namespace bench {
@@ -31,8 +33,8 @@ class Director {
   void prepare(std::size_t case_index);
   void finish(std::size_t case_index);
 
-  /// The cross-core round trip now, in ns.
-  double round_trip_ns();
+  /// How the machine is now.
+  Canary canary();
 
   /// One batch. Passes on what the variant throws.
   Outcome batch(std::size_t case_index, std::size_t variant_index, std::uint64_t iterations);
@@ -48,6 +50,7 @@ class Director {
   Channel& channel_;
   const std::vector<Case>& cases_;
   Watchdog& watchdog_;
+  CoreSpeed core_speed_;
   bool smoke_;
   std::uint32_t posted_ = 0;
 };

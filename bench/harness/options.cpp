@@ -25,8 +25,13 @@ Options parse_options(const std::string& program, const std::string& description
       app.add_option("--batch-ms", options.batch_ms, "Length of one batch in milliseconds")
           ->check(CLI::PositiveNumber)
           ->capture_default_str();
-  app.add_option("--near", options.near_ns, "Cache-line round trips below this are near, in ns")
+  app.add_option("--near", options.near.round_trip_ns,
+                 "Cache-line round trips below this are near, in ns")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--core-speed", options.near.core_speed,
+                 "Cores below this share of their best speed are not near")
+      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--patience", options.patience_s,
                  "Seconds to wait in all for the machine to become near")

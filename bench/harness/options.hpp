@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/constants.hpp"
+#include "harness/round.hpp"
 
 namespace bench {
 
@@ -18,7 +19,7 @@ struct Options {
   std::string json;    // file to write; empty: none
   int runs = kDefaultRuns;
   double batch_ms = kBatchMs;
-  double near_ns = kNearThresholdNs;
+  Limits near;
   double patience_s = kPatienceSeconds;
 };
 

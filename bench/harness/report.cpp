@@ -59,7 +59,8 @@ std::vector<Row> make_rows(const Case& item, const Selection& selection,
     const Summary summary = summarize(figures);
     rows.push_back({suffix.empty() ? item.name : item.name + "/" + suffix, item.size, unit, summary,
                     selection.near, summarize(round_trips_of(selection.rounds)).median,
-                    waited_of(selection.rounds), bar, judge(bar, summary.median, selection.near)});
+                    core_speed_of(selection.rounds), waited_of(selection.rounds), bar,
+                    judge(bar, summary.median, selection.near)});
   };
 
   const bool lone_variant = item.variants.size() == 1 && item.ratios.empty();
@@ -96,17 +97,17 @@ std::string format_figure(double figure, Unit unit) {
 }
 
 std::string format_table(const std::vector<Row>& rows) {
-  constexpr std::size_t kColumns = 10;
-  constexpr std::size_t kTextColumns[] = {0, 8, 9};
+  constexpr std::size_t kColumns = 11;
+  constexpr std::size_t kTextColumns[] = {0, 9, 10};
   std::vector<std::array<std::string, kColumns>> lines = {
-      {"case", "size", "median", "min", "max", "round trip", "waited", "near", "bar", ""}};
+      {"case", "size", "median", "min", "max", "round trip", "cores", "waited", "near", "bar", ""}};
   for (const Row& row : rows) {
     lines.push_back(
         {row.name, std::to_string(row.size), format_figure(row.summary.median, row.unit),
          format_figure(row.summary.min, row.unit), format_figure(row.summary.max, row.unit),
          format_figure(row.round_trip_ns, Unit::kNanoseconds),
-         fmt::format("{:.1f} %", 100 * row.waited), row.near ? "yes" : "no", row.bar,
-         to_string(row.verdict)});
+         fmt::format("{:.0f} %", 100 * row.core_speed), fmt::format("{:.1f} %", 100 * row.waited),
+         row.near ? "yes" : "no", row.bar, to_string(row.verdict)});
   }
   std::array<std::size_t, kColumns> width{};
   for (const auto& line : lines) {

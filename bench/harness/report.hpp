@@ -22,6 +22,7 @@ struct Row {
   Summary summary;
   bool near = false;
   double round_trip_ns = 0;  // median around the batches of the row
+  double core_speed = 1;     // lowest beside them, of the best that was seen
   double waited = 0;         // largest share of a batch for which a process waited for its core
   std::string bar;
   Verdict verdict = Verdict::kNoBar;

@@ -4,34 +4,37 @@
 
 #include <algorithm>
 
-#include "harness/constants.hpp"
-
 namespace bench {
 
-bool is_near(const Round& round, double threshold_ns) noexcept {
-  return round.waited <= kMaxCoreWait &&
-         std::all_of(round.round_trips_ns.begin(), round.round_trips_ns.end(),
-                     [&](double round_trip) { return round_trip < threshold_ns; });
+bool is_near(const Canary& canary, const Limits& limits) noexcept {
+  return canary.round_trip_ns < limits.round_trip_ns && canary.core_speed >= limits.core_speed;
 }
 
-bool enough_rounds(const std::vector<Round>& rounds, std::size_t wanted, double threshold_ns,
+bool is_near(const Round& round, const Limits& limits) noexcept {
+  return round.waited <= kMaxCoreWait &&
+         std::all_of(round.canaries.begin(), round.canaries.end(),
+                     [&](const Canary& canary) { return is_near(canary, limits); });
+}
+
+bool enough_rounds(const std::vector<Round>& rounds, std::size_t wanted, const Limits& limits,
                    bool smoke) noexcept {
   if (smoke) return rounds.size() >= wanted;
   const auto near = std::count_if(rounds.begin(), rounds.end(),
-                                  [&](const Round& round) { return is_near(round, threshold_ns); });
+                                  [&](const Round& round) { return is_near(round, limits); });
   return static_cast<std::size_t>(near) >= wanted || rounds.size() >= kMaxRoundsFactor * wanted;
 }
 
-Selection select_rounds(const std::vector<Round>& rounds, std::size_t wanted, double threshold_ns) {
+Selection select_rounds(const std::vector<Round>& rounds, std::size_t wanted,
+                        const Limits& limits) {
   Selection chosen;
   for (const Round& round : rounds) {
-    if (chosen.rounds.size() < wanted && is_near(round, threshold_ns)) {
+    if (chosen.rounds.size() < wanted && is_near(round, limits)) {
       chosen.rounds.push_back(round);
     }
   }
   chosen.near = chosen.rounds.size() == wanted;
   for (auto round = rounds.rbegin(); round != rounds.rend(); ++round) {
-    if (chosen.rounds.size() < wanted && !is_near(*round, threshold_ns)) {
+    if (chosen.rounds.size() < wanted && !is_near(*round, limits)) {
       chosen.rounds.push_back(*round);
     }
   }
@@ -56,8 +59,8 @@ std::vector<double> quotients_of(const std::vector<Round>& rounds, std::size_t o
 std::vector<double> round_trip_quotients_of(const std::vector<Round>& rounds, std::size_t over) {
   std::vector<double> quotients;
   for (const Round& round : rounds) {
-    const double mean = (round.round_trips_ns[over] + round.round_trips_ns[over + 1]) / 2;
-    quotients.push_back(round.figures[over] / (mean / 2));
+    const double sum = round.canaries[over].round_trip_ns + round.canaries[over + 1].round_trip_ns;
+    quotients.push_back(round.figures[over] / (sum / 4));
   }
   return quotients;
 }
@@ -68,10 +71,18 @@ double waited_of(const std::vector<Round>& rounds) noexcept {
   return waited;
 }
 
+double core_speed_of(const std::vector<Round>& rounds) noexcept {
+  double lowest = 1;
+  for (const Round& round : rounds) {
+    for (const Canary& canary : round.canaries) lowest = std::min(lowest, canary.core_speed);
+  }
+  return lowest;
+}
+
 std::vector<double> round_trips_of(const std::vector<Round>& rounds) {
   std::vector<double> all;
   for (const Round& round : rounds) {
-    all.insert(all.end(), round.round_trips_ns.begin(), round.round_trips_ns.end());
+    for (const Canary& canary : round.canaries) all.push_back(canary.round_trip_ns);
   }
   return all;
 }

@@ -5,14 +5,23 @@
 #include <cstddef>
 #include <vector>
 
+#include "harness/canary.hpp"
+#include "harness/constants.hpp"
+
 namespace bench {
 
-/// One batch of each variant, in order, with the cache-line round trip measured before the first,
-/// between any two, and after the last.
+/// One batch of each variant, in order, with a look at the machine before the first, between any
+/// two, and after the last.
 struct Round {
-  std::vector<double> figures;         // one a variant, in the case's unit
-  std::vector<double> round_trips_ns;  // one more than figures
+  std::vector<double> figures;   // one a variant, in the case's unit
+  std::vector<Canary> canaries;  // one more than figures
   double waited = 0;  // the largest share of a batch for which a process waited for its core
+};
+
+/// What the canaries of a near round keep to.
+struct Limits {
+  double round_trip_ns = kNearThresholdNs;  // below this
+  double core_speed = kMinCoreSpeed;        // at least this
 };
 
 /// The rounds that a report rests on.
@@ -21,18 +30,20 @@ struct Selection {
   bool near = false;  // all of them were
 };
 
-/// A round is near when every round trip around its batches is below the threshold and no process
-/// had to wait for its core for more than kMaxCoreWait of a batch.
-bool is_near(const Round& round, double threshold_ns) noexcept;
+bool is_near(const Canary& canary, const Limits& limits) noexcept;
+
+/// A round is near when every canary around its batches is, and no process had to wait for its core
+/// for more than kMaxCoreWait of a batch.
+bool is_near(const Round& round, const Limits& limits) noexcept;
 
 /// True once a case needs no more rounds: `wanted` near ones, or kMaxRoundsFactor times `wanted` in
 /// all (in a smoke run: `wanted` of any kind).
-bool enough_rounds(const std::vector<Round>& rounds, std::size_t wanted, double threshold_ns,
+bool enough_rounds(const std::vector<Round>& rounds, std::size_t wanted, const Limits& limits,
                    bool smoke) noexcept;
 
 /// The first `wanted` near rounds. When there are fewer, the rest is filled with the last of the
 /// far ones and the selection is not near.
-Selection select_rounds(const std::vector<Round>& rounds, std::size_t wanted, double threshold_ns);
+Selection select_rounds(const std::vector<Round>& rounds, std::size_t wanted, const Limits& limits);
 
 /// Figure `variant` of every round.
 std::vector<double> figures_of(const std::vector<Round>& rounds, std::size_t variant);
@@ -46,6 +57,9 @@ std::vector<double> round_trip_quotients_of(const std::vector<Round>& rounds, st
 
 /// The largest share of a batch for which a process waited for its core, over all rounds.
 double waited_of(const std::vector<Round>& rounds) noexcept;
+
+/// The lowest speed of a core beside any batch of any round.
+double core_speed_of(const std::vector<Round>& rounds) noexcept;
 
 /// All round trips of all rounds.
 std::vector<double> round_trips_of(const std::vector<Round>& rounds);

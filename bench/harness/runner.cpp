@@ -38,13 +38,13 @@ CaseResult Runner::run(std::size_t index, const Case& item) {
   }
   const auto wanted = static_cast<std::size_t>(options_.runs);
   std::vector<Round> rounds;
-  while (!enough_rounds(rounds, wanted, options_.near_ns, options_.smoke)) {
+  while (!enough_rounds(rounds, wanted, options_.near, options_.smoke)) {
     await_near();
     rounds.push_back(run_round(state));
   }
   director_.finish(index);
 
-  state.result.selection = select_rounds(rounds, wanted, options_.near_ns);
+  state.result.selection = select_rounds(rounds, wanted, options_.near);
   if (options_.smoke) state.result.selection.near = false;  // too short to be told
   return state.result;
 }
@@ -61,16 +61,16 @@ bool Runner::lengthen(State& state, std::size_t variant, double took_ms) {
 
 Round Runner::run_round(State& state) {
   Round round;
-  round.round_trips_ns.push_back(director_.round_trip_ns());
+  round.canaries.push_back(director_.canary());
   for (std::size_t i = 0; i < state.item.variants.size(); ++i) {
     Outcome outcome = batch(state, i);
     while (lengthen(state, i, outcome.took_ms)) {
-      round.round_trips_ns.back() = director_.round_trip_ns();
+      round.canaries.back() = director_.canary();
       outcome = batch(state, i);
     }
     round.figures.push_back(outcome.figure);
     if (!state.item.oversubscribed) round.waited = std::max(round.waited, outcome.waited);
-    round.round_trips_ns.push_back(director_.round_trip_ns());
+    round.canaries.push_back(director_.canary());
   }
   return round;
 }
@@ -94,7 +94,7 @@ void Runner::await_near() {
   constexpr std::chrono::milliseconds kPause{100};
   while (patience_s_ > 0) {
     const double begin = now_ns();
-    if (director_.round_trip_ns() < options_.near_ns) return;
+    if (is_near(director_.canary(), options_.near)) return;
     std::this_thread::sleep_for(kPause);
     patience_s_ -= (now_ns() - begin) / 1e9;
   }

@@ -41,11 +41,10 @@ void print_report(const std::string& name, const std::string& description,
                   const std::string& machine, const Options& options, const Report& report) {
   fmt::print("{}: {}\n{}\n", name, description, machine);
   fmt::print(
-      "{} rounds of {:g} ms batches, variants interleaved; near: round trip < {:g} ns and waited "
-      "for "
-      "a core <= {:g} %\n{}\n",
-      options.runs, options.batch_ms, options.near_ns, 100 * kMaxCoreWait,
-      options.smoke ? "SMOKE RUN: the figures mean nothing\n" : "");
+      "{} rounds of {:g} ms batches, variants interleaved; near: round trip < {:g} ns, "
+      "cores at >= {:g} % of their best, waited for a core <= {:g} %\n{}\n",
+      options.runs, options.batch_ms, options.near.round_trip_ns, 100 * options.near.core_speed,
+      100 * kMaxCoreWait, options.smoke ? "SMOKE RUN: the figures mean nothing\n" : "");
   fmt::print("{}", format_table(report.rows));
   for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
 }

@@ -42,7 +42,11 @@ void Worker::serve() {
 
 void Worker::perform(const Command& command) {
   if (command.action == Action::kCanary) {
-    if (channel_.rank() == 1) answer_round_trip(block_, command.iterations);
+    if (channel_.rank() != 1) return;
+    answer_round_trip(block_, command.iterations);
+    // Relaxed: the release of `done` publishes it.
+    block_.process[1].core_speed.value.store(
+        static_cast<std::uint64_t>(1e6 * core_speed_.measure()), std::memory_order_relaxed);
     return;
   }
   const Case& item = cases_[command.case_index];

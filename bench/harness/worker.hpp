@@ -9,6 +9,7 @@
 #include "harness/case.hpp"
 #include "harness/channel.hpp"
 #include "harness/control_block.hpp"
+#include "harness/core_speed.hpp"
 
 namespace bench {
 
@@ -29,6 +30,7 @@ class Worker {
   ControlBlock& block_;
   Channel& channel_;
   const std::vector<Case>& cases_;
+  CoreSpeed core_speed_;
   bool smoke_;
   std::uint32_t seen_ = 0;
 };

@@ -38,7 +38,8 @@ TEST_CASE("command_line_that_is_empty_gives_the_defaults") {
   const bench::Options options = parse({});
   CHECK(options.runs == bench::kDefaultRuns);
   CHECK(options.batch_ms == bench::kBatchMs);
-  CHECK(options.near_ns == bench::kNearThresholdNs);
+  CHECK(options.near.round_trip_ns == bench::kNearThresholdNs);
+  CHECK(options.near.core_speed == bench::kMinCoreSpeed);
   CHECK_FALSE(options.smoke);
   CHECK_FALSE(options.check);
   CHECK_FALSE(options.list);
@@ -49,13 +50,14 @@ TEST_CASE("command_line_that_is_empty_gives_the_defaults") {
 TEST_CASE("command_line_options_are_read_in_any_order") {
   const bench::Options options =
       parse({"--check", "--json", "out.json", "--filter", "a|b", "--runs", "9", "--near", "300",
-             "--batch-ms", "10", "--patience", "0", "--list"});
+             "--core-speed", "0.8", "--batch-ms", "10", "--patience", "0", "--list"});
   CHECK(options.check);
   CHECK(options.list);
   CHECK(options.json == "out.json");
   CHECK(options.filter == "a|b");
   CHECK(options.runs == 9);
-  CHECK(options.near_ns == 300);
+  CHECK(options.near.round_trip_ns == 300);
+  CHECK(options.near.core_speed == 0.8);
   CHECK(options.batch_ms == 10);
   CHECK(options.patience_s == 0);
 }
@@ -87,6 +89,7 @@ TEST_CASE("command_line_refuses_what_it_does_not_know") {
   CHECK(status_of({"--no-such-option"}) == 2);
   CHECK(status_of({"stray"}) == 2);
   CHECK(status_of({"--near", "-5"}) == 2);
+  CHECK(status_of({"--core-speed", "1.1"}) == 2);
   CHECK_THAT(text_of({"--no-such-option"}), contains("--help"));
 }
 

@@ -17,8 +17,10 @@ bench::Variant variant(const char* name, const char* bar = "") {
 
 // Rates of two variants, 2:1 in every round.
 bench::Selection two_to_one(bool near) {
-  return {{{{20, 10}, {100, 100, 100}}, {{40, 20}, {110, 110, 110}}, {{60, 30}, {120, 120, 120}}},
-          near};
+  const auto round = [](double figure, double round_trip, double core_speed) {
+    return bench::Round{{figure, figure / 2}, {3, {round_trip, core_speed}}};
+  };
+  return {{round(20, 100, 1), round(40, 110, 0.97), round(60, 120, 1)}, near};
 }
 
 bench::Case two_variants(const char* bar) {
@@ -51,12 +53,13 @@ TEST_CASE("rows_of_a_lone_ratio_give_it_the_name_of_the_case") {
   CHECK(rows[2].summary.median == 2);
   CHECK(rows[2].summary.runs == 3);
   CHECK(rows[2].round_trip_ns == 110);
+  CHECK(rows[2].core_speed == 0.97);
   CHECK(rows[2].size == 64);
 }
 
 TEST_CASE("rows_of_a_lone_variant_give_it_the_name_of_the_case") {
   const bench::Case item = {.name = "fetch_add", .size = 8, .variants = {variant("any")}};
-  const bench::Selection selection = {{{{33}, {100, 100}}}, true};
+  const bench::Selection selection = {{{{33}, {{100}, {100}}}}, true};
   CHECK(names(bench::make_rows(item, selection, {false})) == std::vector<std::string>{"fetch_add"});
 }
 
@@ -79,7 +82,7 @@ TEST_CASE("rows_can_compare_with_half_of_the_round_trip") {
                             .size = 8,
                             .variants = {variant("one_way")},
                             .ratios = {{.over = "one_way", .under = bench::kHalfRoundTrip}}};
-  const bench::Selection selection = {{{{75}, {90, 110}}}, true};
+  const bench::Selection selection = {{{{75}, {{90}, {110}}}}, true};
   const auto rows = bench::make_rows(item, selection, {false});
   CHECK(names(rows) == std::vector<std::string>{"latency/one_way", "latency"});
   CHECK(rows[1].summary.median == 1.5);
