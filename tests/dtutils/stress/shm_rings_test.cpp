@@ -9,6 +9,7 @@
 #include "shm/receive.hpp"
 #include "shm/segment.hpp"
 #include "support/catch.hpp"
+#include "support/random.hpp"
 #include "support/require.hpp"
 #include "support/threads.hpp"
 
@@ -18,9 +19,9 @@ using support::require;
 
 namespace {
 
-constexpr std::uint64_t kEach = 30'000;
+const auto kEach = static_cast<std::uint64_t>(support::rounds(30'000));
 constexpr std::uint64_t kProducers = 3;
-constexpr std::uint64_t kTotal = kEach * kProducers;
+const std::uint64_t kTotal = kEach * kProducers;
 
 /// Counts that every id arrives once.
 class Arrivals {
