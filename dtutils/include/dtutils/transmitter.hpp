@@ -226,7 +226,7 @@ class Transmitter {
     request.send_flags = flags;
     return hand_over(request);
   }
-  bool hand_over(ibv_send_wr& request) noexcept {
+  [[gnu::always_inline]] bool hand_over(ibv_send_wr& request) noexcept {
     ibv_send_wr* bad;
     const int code = ibv_post_send(qp_, &request, &bad);
     if (code != 0) [[unlikely]] {
