@@ -5,7 +5,6 @@
 
 #include "dsfabric/support/call_job.hpp"
 #include "dsfabric/support/killed_job.hpp"
-#include "dsfabric/support/serve_until.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/require.hpp"

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "dsfabric/support/call_job.hpp"
-#include "dsfabric/support/serve_until.hpp"
 #include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "dsfabric/support/fabric_job.hpp"
 #include "dsfabric/support/message_job.hpp"
-#include "dsfabric/support/serve_until.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 

@@ -2,8 +2,8 @@
 // Many messages from everybody to everybody: all arrive, whole and in order.
 #include <cstdint>
 
+#include "dsfabric/support/fabric_job.hpp"
 #include "dsfabric/support/message_job.hpp"
-#include "dsfabric/support/serve_until.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 

@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "dsfabric/support/fabric_job.hpp"
 #include "dsfabric/support/message_job.hpp"
-#include "dsfabric/support/serve_until.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/require.hpp"

@@ -17,10 +17,9 @@
 
 namespace support {
 
-/// Makes progress until `done`, within a time.
-inline void serve_until(dsfabric::Thread& self, const std::function<bool()>& done,
-                        std::chrono::seconds limit) {
-  dtutils::Deadline deadline(limit);
+/// Makes progress until `done`, or fails before the limit of any job is over.
+inline void serve_until(dsfabric::Thread& self, const std::function<bool()>& done) {
+  dtutils::Deadline deadline(std::chrono::seconds(25));
   dtutils::Backoff backoff;
   while (!done()) {
     require(!deadline.passed(), "what was awaited did not come");

@@ -22,8 +22,7 @@ inline bool victim_may_end(const JobMemory& memory) { return memory.words[15] ==
 inline void meet(Member& member, dsfabric::Thread& self) {
   std::atomic<std::uint64_t>& come = member.memory.words[14];
   ++come;
-  serve_until(
-      self, [&] { return come == member.size; }, std::chrono::seconds(20));
+  serve_until(self, [&] { return come == member.size; });
 }
 /// What a victim does that takes part in nothing any more.
 [[noreturn]] inline void serve_nothing() {

@@ -3,17 +3,15 @@
 #include <stdexcept>
 #include <string>
 
-#include "dsfabric/support/fork_job.hpp"
-#include "dtutils/wait.hpp"
+#include "dsfabric/support/fabric_job.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
-using support::ForkJob;
-using support::Member;
 using support::require;
 using support::require_equal;
+using support::serve_until;
 
 namespace {
 
@@ -27,23 +25,8 @@ Seen& seen() {
   return one;
 }
 
-void serve_until(Thread& self, const std::function<bool()>& done) {
-  dtutils::Deadline deadline(std::chrono::seconds(20));
-  while (!done()) {
-    require(!deadline.passed(), "what was awaited did not come");
-    self.progress();
-  }
-}
-
 void alone(std::uint32_t service_threads, const std::function<void(Thread&)>& work) {
-  ForkJob job(1, [&](Member& member) {
-    Config config;
-    config.threads = 1;
-    config.service_threads = service_threads;
-    Fabric fabric = member.join(config);
-    fabric.run(work);
-  });
-  CHECK(job.wait() == "");
+  CHECK(support::run_job({1, 1, service_threads}, 0, work) == "");
 }
 
 void count_upcalls(Thread& self, bool by_worker) {

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What tests of rings share: how long their waits may take, and a small ring.
+// What tests of rings share: their jobs, and a small ring.
 #pragma once
-
-#include <chrono>
-#include <functional>
 
 #include "dsfabric/support/fabric_job.hpp"
 #include "riutils/riutils.hpp"
 
 namespace support {
-
-inline void serve_until(dsfabric::Thread& self, const std::function<bool()>& done) {
-  serve_until(self, done, std::chrono::seconds(25));
-}
 
 using RingJob = FabricJob;
 

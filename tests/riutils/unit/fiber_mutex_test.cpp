@@ -6,52 +6,19 @@
 #include <stdexcept>
 #include <vector>
 
-#include "dsfabric/handler_scope.hpp"
-#include "dsfabric/support/fork_job.hpp"
-#include "dtutils/wait.hpp"
 #include "riutils/fiber_pool.hpp"
+#include "riutils/support/fiber_job.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
 using riutils::FiberMutex;
 using riutils::FiberPool;
-using support::ForkJob;
-using support::Member;
+using support::must_start;
+using support::on_workers;
 using support::require;
 using support::require_equal;
-
-namespace {
-
-std::string on_workers(std::uint32_t threads, const std::function<void(Thread&)>& work) {
-  ForkJob job(1, [&](Member& member) {
-    Config config;
-    config.threads = threads;
-    Fabric fabric = member.join(config);
-    fabric.run(work);
-  });
-  return job.wait();
-}
-
-template <class F>
-void start(Thread& self, FiberPool& pool, F function) {
-  const HandlerScope scope(self.fabric());
-  CallContext call{self.fabric(), self.id(), &self};
-  require(pool.run(&detail::invoke<F>, reinterpret_cast<std::byte*>(&function), sizeof function,
-                   call) == FiberPool::Outcome::kRun,
-          "it runs");
-}
-
-void serve_until(Thread& self, const std::function<bool()>& done) {
-  dtutils::Deadline deadline(std::chrono::seconds(20));
-  dtutils::Backoff backoff;
-  while (!done()) {
-    require(!deadline.passed(), "what was awaited did not come");
-    self.progress() ? backoff.reset() : backoff.pause();
-  }
-}
-
-}  // namespace
+using support::serve_until;
 
 TEST_CASE("fibers_get_the_lock_in_their_order") {
   CHECK(on_workers(1, [](Thread& self) {
@@ -60,7 +27,7 @@ TEST_CASE("fibers_get_the_lock_in_their_order") {
           std::vector<int> order;
           mutex.lock();
           for (int i = 0; i < 10; ++i) {
-            start(self, pool, [&mutex, &order, i] {
+            must_start(self, pool, [&mutex, &order, i] {
               const std::scoped_lock lock(mutex);
               order.push_back(i);
               FiberPool::wait_step();
@@ -85,7 +52,7 @@ TEST_CASE("lock_excludes_fibers_and_programs_of_other_threads") {
           FiberPool pool(self);
           constexpr int kTurns = 500;
           for (int i = 0; i < kTurns; ++i) {
-            start(self, pool, [] {
+            must_start(self, pool, [] {
               const std::scoped_lock lock(mutex);
               const std::uint64_t seen = counter;
               FiberPool::wait_step();

@@ -12,10 +12,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "dsfabric/handler_scope.hpp"
-#include "dsfabric/support/fork_job.hpp"
-#include "dtutils/wait.hpp"
+#include "dtutils/synchronizer.hpp"
 #include "riutils/in_fiber.hpp"
+#include "riutils/support/fiber_job.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/random.hpp"
@@ -25,10 +24,11 @@ using namespace dsfabric;
 using dtutils::Synchronizer;
 using riutils::FiberOptions;
 using riutils::FiberPool;
-using support::ForkJob;
-using support::Member;
+using support::on_workers;
 using support::require;
 using support::require_equal;
+using support::serve_until;
+using support::start;
 
 namespace {
 
@@ -43,32 +43,6 @@ constexpr bool kSanitized = false;
 constexpr std::uint32_t kMany = 10'000;
 #endif
 
-std::string alone(const std::function<void(Thread&)>& work) {
-  ForkJob job(1, [&](Member& member) {
-    Config config;
-    config.threads = 1;
-    Fabric fabric = member.join(config);
-    fabric.run(work);
-  });
-  return job.wait();
-}
-
-template <class F>
-FiberPool::Outcome start(Thread& self, FiberPool& pool, F function) {
-  const HandlerScope scope(self.fabric());
-  CallContext call{self.fabric(), self.id(), &self};
-  return pool.run(&detail::invoke<F>, reinterpret_cast<std::byte*>(&function), sizeof function,
-                  call);
-}
-
-void serve_until(Thread& self, const std::function<bool()>& done) {
-  dtutils::Deadline deadline(std::chrono::seconds(20));
-  while (!done()) {
-    require(!deadline.passed(), "what was awaited did not come");
-    self.progress();
-  }
-}
-
 std::size_t resident_bytes() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages >> pages;
@@ -78,7 +52,7 @@ std::size_t resident_bytes() {
 }  // namespace
 
 TEST_CASE("fiber_that_does_not_wait_ends_at_once") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberPool pool(self);
           int ran = 0;
           for (int i = 0; i < 1000; ++i) {
@@ -97,7 +71,7 @@ TEST_CASE("fiber_that_does_not_wait_ends_at_once") {
 }
 
 TEST_CASE("waiting_fiber_is_resumed_by_progress_when_its_wait_is_over") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberPool pool(self);
           Synchronizer first(1);
           Synchronizer second(1);
@@ -124,7 +98,7 @@ TEST_CASE("waiting_fiber_is_resumed_by_progress_when_its_wait_is_over") {
 }
 
 TEST_CASE("wait_with_a_limit_ends_inside_a_fiber") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberPool pool(self);
           Synchronizer never(1);
           Synchronizer other(1);
@@ -145,7 +119,7 @@ TEST_CASE("wait_with_a_limit_ends_inside_a_fiber") {
 }
 
 TEST_CASE("thousands_of_fibers_wait_in_bounded_memory") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberOptions options;
           options.most = kMany;
           FiberPool pool(self, options);
@@ -182,7 +156,7 @@ TEST_CASE("thousands_of_fibers_wait_in_bounded_memory") {
 }
 
 TEST_CASE("record_lies_on_the_stack_of_its_fiber") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberPool pool(self);
           struct Large {
             Synchronizer* wait;
@@ -202,7 +176,7 @@ TEST_CASE("record_lies_on_the_stack_of_its_fiber") {
           {
             const HandlerScope scope(self.fabric());
             CallContext call{self.fabric(), ThreadId{{7}, 3}, &self};
-            (void)pool.run(&detail::invoke<Large>, reinterpret_cast<std::byte*>(&record),
+            (void)pool.run(&dsfabric::detail::invoke<Large>, reinterpret_cast<std::byte*>(&record),
                            sizeof record, call);
             call.source = ThreadId{};
           }
@@ -219,7 +193,7 @@ TEST_CASE("record_lies_on_the_stack_of_its_fiber") {
 }
 
 TEST_CASE("exception_of_a_fiber_goes_where_an_inline_one_goes") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberPool pool(self);
           Synchronizer go(1);
           const auto text_of = [](auto&& call) -> std::string {
@@ -257,7 +231,7 @@ TEST_CASE("exception_of_a_fiber_goes_where_an_inline_one_goes") {
 }
 
 TEST_CASE("fibers_may_wait_inside_catch_blocks") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberPool pool(self);
           constexpr std::uint32_t kFibers = 20;
           std::deque<Synchronizer> waits;
@@ -293,7 +267,7 @@ TEST_CASE("fibers_may_wait_inside_catch_blocks") {
 }
 
 TEST_CASE("wait_step_gives_the_thread_back_until_the_next_progress") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberPool pool(self);
           bool room = false;
           int looks = 0;
@@ -314,7 +288,7 @@ TEST_CASE("wait_step_gives_the_thread_back_until_the_next_progress") {
 }
 
 TEST_CASE("fiber_runs_no_other_handler_on_its_stack") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberPool pool(self);
           bool checked = false;
           bool inner = false;
@@ -335,7 +309,7 @@ TEST_CASE("fiber_runs_no_other_handler_on_its_stack") {
 }
 
 TEST_CASE("pool_waits_for_its_fibers_when_it_goes") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           bool ended = false;
           Synchronizer go(1);
           std::thread later;
@@ -356,7 +330,7 @@ TEST_CASE("pool_waits_for_its_fibers_when_it_goes") {
 }
 
 TEST_CASE("fiber_that_never_ends_is_abandoned_after_the_time_limit") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberOptions options;
           options.drain_timeout = std::chrono::milliseconds(50);
           std::uint64_t* on_its_stack = nullptr;
@@ -377,7 +351,7 @@ TEST_CASE("fiber_that_never_ends_is_abandoned_after_the_time_limit") {
 }
 
 TEST_CASE("second_pool_of_a_thread_is_refused") {
-  CHECK(alone([](Thread& self) {
+  CHECK(on_workers(1, [](Thread& self) {
           FiberPool pool(self);
           require(support::error_text([&] { FiberPool(self.fabric(), {}); }).find("one already") !=
                       std::string::npos,
@@ -392,7 +366,7 @@ TEST_CASE("second_pool_of_a_thread_is_refused") {
 }
 
 TEST_CASE("stack_overflow_ends_the_process_at_the_guard_page") {
-  const std::string bad = alone([](Thread& self) {
+  const std::string bad = on_workers(1, [](Thread& self) {
     const rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
     FiberPool pool(self);
@@ -417,7 +391,7 @@ TEST_CASE("stack_overflow_ends_the_process_at_the_guard_page") {
 TEST_CASE("random_waits_of_many_fibers_all_end") {
   const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
-  CHECK(alone([seed](Thread& self) {
+  CHECK(on_workers(1, [seed](Thread& self) {
           support::Random random(seed);
           FiberOptions options;
           options.most = 300;
