@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Ends of connections, and patterns for their memory.
+// Ends of connections.
 #include "support/side.hpp"
-
-#include <algorithm>
 
 namespace support {
 namespace {
-
-std::byte pattern(std::size_t position, std::uint32_t seed) {
-  return std::byte(1 + (position * 7 + position / 251 + seed * 31) % 255);
-}
 
 dtutils::QueuePairOptions with_queue(dtutils::QueuePairOptions options,
                                      dtutils::SharedReceiveQueue* queue) {
@@ -40,21 +34,6 @@ void connect(dtutils::QueuePair& one, dtutils::QueuePair& other) {
 Pair::Pair(const SideOptions& options_a, const SideOptions& options_b)
     : device(open_device_under_test()), a(*device, options_a), b(*device, options_b) {
   connect(a.qp, b.qp);
-}
-
-void fill(std::span<std::byte> bytes, std::uint32_t seed) {
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern(i, seed);
-}
-
-bool holds(std::span<const std::byte> bytes, std::uint32_t seed) {
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i] != pattern(i, seed)) return false;
-  }
-  return true;
-}
-
-bool all_bytes(std::span<const std::byte> bytes, int value) {
-  return std::ranges::all_of(bytes, [&](std::byte byte) { return byte == std::byte(value); });
 }
 
 }  // namespace support

@@ -10,6 +10,7 @@
 #include "dtutils/shared_segment.hpp"
 #include "support/completions.hpp"
 #include "support/device_under_test.hpp"
+#include "support/patterns.hpp"
 
 namespace support {
 
@@ -66,12 +67,5 @@ class Pair {
   Side a;
   Side b;
 };
-
-/// Fills with bytes that depend on `seed` and position and are never 0.
-void fill(std::span<std::byte> bytes, std::uint32_t seed);
-/// True when `bytes` are what `fill` with this seed wrote to a span of the same length.
-bool holds(std::span<const std::byte> bytes, std::uint32_t seed);
-/// True when every byte is `value`.
-bool all_bytes(std::span<const std::byte> bytes, int value);
 
 }  // namespace support

@@ -6,46 +6,35 @@
 #include "dsfabric/support/broken_broadcast.hpp"
 #include "dsfabric/support/call_job.hpp"
 #include "support/catch.hpp"
+#include "support/patterns.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
+using support::fill;
+using support::holds;
 using support::in_every_mode;
+using support::ledger;
 using support::require;
 using support::require_equal;
 
 namespace {
 
-struct Ledger {
-  /// By worker.
-  std::atomic<std::uint64_t> calls[8];
-  std::atomic<std::uint64_t> wrong{0};
-};
-Ledger& ledger() {
-  static Ledger one;
-  return one;
+/// Calls by worker.
+std::atomic<std::uint64_t>& calls_of(const Thread& self) {
+  static std::atomic<std::uint64_t> calls[8];
+  return calls[self.id().index];
 }
-std::uint64_t calls_of(Thread& self) { return ledger().calls[self.id().index].load(); }
-void count(CallContext& call) { ++ledger().calls[call.worker->id().index]; }
+void count(CallContext& call) { ++calls_of(*call.worker); }
 
 /// Each worker broadcasts in its turn; `send` is called by that worker, `check` by all afterwards.
 void take_turns(Thread& self, const std::function<void(std::uint32_t)>& send) {
   for (std::uint32_t turn = 0; turn < self.fabric().total_threads(); ++turn) {
     if (self.fabric().thread_of_rank(turn) == self.id()) send(turn);
     self.barrier();
-    require_equal(calls_of(self), std::uint64_t{turn} + 1, "calls here");
+    require_equal(calls_of(self).load(), std::uint64_t{turn} + 1, "calls here");
     self.barrier();  // the next one begins when all have looked
   }
   require_equal(ledger().wrong.load(), 0u, "wrong calls");
-}
-
-void fill(std::byte* data, std::uint32_t bytes, std::uint32_t turn) {
-  for (std::uint32_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(turn + i * 3);
-}
-bool is_filled(const std::byte* data, std::uint32_t bytes, std::uint32_t turn) {
-  for (std::uint32_t i = 0; i < bytes; ++i) {
-    if (data[i] != static_cast<std::byte>(turn + i * 3)) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -108,10 +97,10 @@ TEST_CASE("broadcast_buffer_carries_the_buffer_in_the_call") {
     ExecutionSlots executed(self.fabric());
     take_turns(self, [&](std::uint32_t turn) {
       std::vector<std::byte> bytes(2000);
-      fill(bytes.data(), 2000, turn);
+      fill(bytes, turn);
       require(calls.broadcast_buffer(
                   [turn](CallContext& call, const std::byte* data, std::uint32_t size) {
-                    ledger().wrong += size != 2000 || !is_filled(data, size, turn);
+                    ledger().wrong += size != 2000 || !holds({data, size}, turn);
                     count(call);
                   },
                   bytes, &executed),
@@ -131,10 +120,10 @@ TEST_CASE("broadcast_buffer_by_write_fills_every_destination_first") {
       // Once from memory of its own, once from the buffer itself.
       auto source = self.fabric().general_allocator().allocate(kBytes);
       const bool own = turn % 2 == 0;
-      fill(own ? source.data() : buffer.data(), kBytes, turn);
+      fill({own ? source.data() : buffer.data(), kBytes}, turn);
       require(calls.broadcast_buffer(
                   [turn](CallContext& call, std::byte* data, std::uint32_t size) {
-                    ledger().wrong += size != kBytes || !is_filled(data, size, turn);
+                    ledger().wrong += size != kBytes || !holds({data, size}, turn);
                     std::memset(data, 0, size);  // the others have theirs already
                     count(call);
                   },
@@ -151,10 +140,10 @@ TEST_CASE("broadcast_buffer_by_read_fetches_from_the_caller") {
     ExecutionSlots executed(self.fabric());
     take_turns(self, [&](std::uint32_t turn) {
       auto source = self.fabric().general_allocator().allocate(30'000);
-      fill(source.data(), 30'000, turn);
+      fill({source.data(), 30'000}, turn);
       require(calls.broadcast_buffer(
                   [turn](CallContext& call, const std::byte* data, std::uint32_t size) {
-                    ledger().wrong += size < 30'000 || !is_filled(data, 30'000, turn);
+                    ledger().wrong += size < 30'000 || !holds({data, 30'000}, turn);
                     count(call);
                   },
                   source, executed),

@@ -7,11 +7,13 @@
 #include "dsfabric/support/call_job.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
+#include "support/patterns.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
 using support::error_text;
 using support::has;
+using support::holds;
 using support::in_every_mode;
 using support::ledger;
 using support::require;
@@ -20,19 +22,10 @@ using support::serve_until;
 
 namespace {
 
-dtutils::RDMAMemory filled(Thread& self, std::size_t bytes, int first) {
+dtutils::RDMAMemory filled(Thread& self, std::size_t bytes, std::uint32_t seed) {
   auto memory = self.fabric().general_allocator().allocate(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    memory.data()[i] = static_cast<std::byte>(static_cast<std::size_t>(first) + i * 7);
-  }
+  support::fill({memory.data(), bytes}, seed);
   return memory;
-}
-
-bool is_filled(const std::byte* data, std::size_t bytes, int first) {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    if (data[i] != static_cast<std::byte>(static_cast<std::size_t>(first) + i * 7)) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -41,11 +34,11 @@ TEST_CASE("buffer_travels_with_the_call") {
   in_every_mode(2, 1, [](Thread& self) {
     SendChannel calls(self.fabric());
     for (const std::uint32_t bytes : {0u, 1u, 7u, 8u, 100u, 255u, 1000u, 3900u}) {
-      const auto memory = filled(self, bytes + 1, static_cast<int>(bytes));
+      const auto memory = filled(self, bytes + 1, bytes);
       require(calls.call_buffer(
                   self.neighbour(1),
                   [bytes](CallContext&, const std::byte* data, std::uint32_t size) {
-                    ledger().wrong += size != bytes || !is_filled(data, size, int(bytes));
+                    ledger().wrong += size != bytes || !holds({data, size}, bytes);
                     ++ledger().calls;
                   },
                   std::span<const std::byte>(memory.data(), bytes)),
@@ -80,20 +73,20 @@ TEST_CASE("buffer_is_written_to_its_destination_before_the_call_runs") {
     static constexpr std::uint32_t kBytes = 100'000;
     SymmetricBuffer buffer(self, kBytes);
     SendChannel calls(self.fabric());
-    for (int round = 0; round < 20; ++round) {
+    for (std::uint32_t round = 0; round < 20; ++round) {
       const auto memory = filled(self, kBytes, round);
       dtutils::Synchronizer sent(1);
       const ThreadId to = self.neighbour(1);
       require(calls.call_buffer(
                   to,
                   [round](CallContext&, const std::byte* data, std::uint32_t bytes) {
-                    ledger().wrong += bytes != kBytes || !is_filled(data, bytes, round);
+                    ledger().wrong += bytes != kBytes || !holds({data, bytes}, round);
                     ++ledger().calls;
                   },
                   memory.local(), buffer.at(to), &sent),
               "sent");
       require(sent.wait() == dtutils::Synchronizer::Outcome::kDone, "transmitted");
-      serve_until(self, [&] { return ledger().calls == std::uint64_t(round) + 1; });
+      serve_until(self, [&] { return ledger().calls == round + 1; });
       self.barrier();
     }
     require_equal(ledger().wrong.load(), 0u, "wrong buffers");
@@ -107,7 +100,7 @@ TEST_CASE("buffer_is_read_by_the_destination_or_a_service_thread") {
     const ThreadId to = self.neighbour(1);
     const auto check = [to](CallContext& call, const std::byte* data, std::uint32_t bytes) {
       const bool here = call.worker != nullptr && call.worker->id() == to;
-      ledger().wrong += !here || call.source.process == to.process || !is_filled(data, bytes, 3);
+      ledger().wrong += !here || call.source.process == to.process || !holds({data, bytes}, 3);
       ledger().sum += bytes;
     };
     std::uint64_t sum = 0;

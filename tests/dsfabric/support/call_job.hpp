@@ -2,27 +2,16 @@
 // What tests of calls share: a job with and without the adversary, and what its calls leave behind.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "dsfabric/support/fabric_job.hpp"
+#include "dsfabric/support/ledger.hpp"
 #include "support/require.hpp"
 
 namespace support {
-
-/// What calls leave behind in the process where they run.
-struct Ledger {
-  std::atomic<std::uint64_t> calls{0};
-  std::atomic<std::uint64_t> sum{0};
-  std::atomic<std::uint64_t> wrong{0};
-};
-inline Ledger& ledger() {
-  static Ledger one;
-  return one;
-}
 
 inline void has(const std::string& text, const std::string& part) {
   require(text.find(part) != std::string::npos, "\"" + text + "\" should hold \"" + part + "\"");

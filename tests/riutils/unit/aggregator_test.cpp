@@ -3,28 +3,19 @@
 #include <array>
 #include <cstring>
 
+#include "dsfabric/support/ledger.hpp"
 #include "riutils/support/ring_job.hpp"
 
 using namespace dsfabric;
 using namespace riutils;
 using support::in_every_mode;
+using support::ledger;
 using support::require;
 using support::require_equal;
 using support::serve_until;
 using support::small_ring;
 
 namespace {
-
-struct Ledger {
-  std::uint64_t calls = 0;
-  std::uint64_t wrong = 0;
-  std::uint64_t thrown = 0;
-};
-/// Of the one worker of this process.
-Ledger& ledger() {
-  static Ledger one;
-  return one;
-}
 
 void took(std::uint64_t number) {
   ledger().wrong += number != ledger().calls;
@@ -101,7 +92,7 @@ void call_in_runs(Thread& self, const AggregatorOptions& options, std::uint64_t 
     if (random.one_in(8)) (void)aggregator.flush();
   }
   serve_until(self, [&] { return aggregator.flush() && ledger().calls == count; });
-  require_equal(ledger().wrong, 0u, "calls out of order");
+  require_equal(ledger().wrong.load(), 0u, "calls out of order");
   const Counters counters = aggregator.station().counters();
   require_equal(counters.outgoing[0].calls, count, "calls counted by the sender");
   require_equal(counters.incoming[0].calls, count, "calls counted by the receiver");
@@ -167,7 +158,7 @@ TEST_CASE("sent_is_told_for_gathered_and_for_held_calls") {
     require(sent.wait_for(std::chrono::seconds(20)) == dtutils::Synchronizer::Outcome::kDone,
             "all are told");
     serve_until(self, [] { return ledger().calls == kCalls; });
-    require_equal(ledger().wrong, 0u, "calls out of order");
+    require_equal(ledger().wrong.load(), 0u, "calls out of order");
     self.barrier();
   });
 }
@@ -207,8 +198,8 @@ TEST_CASE("exception_in_a_run_neither_loses_nor_repeats_calls") {
           ++ledger().thrown;
         }
       }
-      require_equal(ledger().wrong, 0u, "calls out of order");
-      require_equal(ledger().thrown, (kCalls + 3) / 7, "exceptions");
+      require_equal(ledger().wrong.load(), 0u, "calls out of order");
+      require_equal(ledger().thrown.load(), (kCalls + 3) / 7, "exceptions");
       require_equal(aggregator.station().executed(), kCalls, "executed");
       self.barrier();
     });

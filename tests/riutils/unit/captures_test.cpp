@@ -2,25 +2,21 @@
 // What calls capture arrives whole: small ones are put together, others gathered from where they
 // lie.
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <type_traits>
 
+#include "dsfabric/support/ledger.hpp"
 #include "riutils/support/ring_job.hpp"
 
 using namespace dsfabric;
 using riutils::RDMAMessengerGlobal;
 using support::in_every_mode;
+using support::ledger;
 using support::require;
 using support::require_equal;
 using support::serve_until;
 
 namespace {
-
-/// What calls leave behind in the process where they run.
-std::atomic<std::uint64_t> calls{0};
-std::atomic<std::uint64_t> sum{0};
-std::atomic<std::uint64_t> wrong{0};
 
 /// A call with so many captured bytes.
 template <std::size_t kBytes>
@@ -31,10 +27,10 @@ struct Captured {
   }
   void operator()() const noexcept {
     for (std::size_t i = 0; i < kBytes; ++i) {
-      wrong += bytes[i] != static_cast<std::uint8_t>(bytes[0] + i * 5);
+      ledger().wrong += bytes[i] != static_cast<std::uint8_t>(bytes[0] + i * 5);
     }
-    sum += bytes[0];
-    ++calls;
+    ledger().sum += bytes[0];
+    ++ledger().calls;
   }
 };
 
@@ -64,9 +60,9 @@ TEST_CASE("captures_of_any_size_arrive_whole_whatever_was_called_before") {
       expected_calls += made;
       expected_sum += made * seed;
     }
-    serve_until(self, [&] { return calls == expected_calls; });
-    require_equal(wrong.load(), 0u, "wrong bytes");
-    require_equal(sum.load(), expected_sum, "first bytes in all");
+    serve_until(self, [&] { return ledger().calls == expected_calls; });
+    require_equal(ledger().wrong.load(), 0u, "wrong bytes");
+    require_equal(ledger().sum.load(), expected_sum, "first bytes in all");
     self.barrier();
   });
 }

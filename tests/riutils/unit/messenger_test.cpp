@@ -4,29 +4,20 @@
 #include <cstring>
 #include <numeric>
 
+#include "dsfabric/support/ledger.hpp"
 #include "riutils/support/ring_job.hpp"
 #include "support/error_text.hpp"
 
 using namespace dsfabric;
 using namespace riutils;
 using support::in_every_mode;
+using support::ledger;
 using support::require;
 using support::require_equal;
 using support::serve_until;
 using support::small_ring;
 
 namespace {
-
-/// What calls leave behind on the process where they run.
-struct Ledger {
-  std::atomic<std::uint64_t> calls{0};
-  std::atomic<std::uint64_t> sum{0};
-  std::atomic<std::uint64_t> wrong{0};
-};
-Ledger& ledger() {
-  static Ledger one;
-  return one;
-}
 
 /// Expected next, by sending worker.
 std::uint64_t& expected_from(ThreadId source) {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What calls leave behind in the process where they run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace support {
+
+struct Ledger {
+  std::atomic<std::uint64_t> calls{0};
+  std::atomic<std::uint64_t> sum{0};
+  std::atomic<std::uint64_t> wrong{0};
+  /// Exceptions of calls.
+  std::atomic<std::uint64_t> thrown{0};
+};
+inline Ledger& ledger() {
+  static Ledger one;
+  return one;
+}
+
+}  // namespace support
