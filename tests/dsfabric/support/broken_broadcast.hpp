@@ -30,8 +30,14 @@ std::string broadcast_past_the_dead(const Make& make) {
       require(executed.wait().empty(), "all live");
     }
     meet(member, self);
-    if (member.rank == 2) serve_nothing();
+    // It may still serve for a moment after all have met, and would hand on what comes then.
+    std::atomic<std::uint64_t>& stopped = memory.words[12];
+    if (member.rank == 2) {
+      stopped = 1;
+      serve_nothing();
+    }
     if (member.rank == 0) {
+      serve_until(self, [&] { return stopped == 1; });
       broadcast();
       const auto handed_on = [&] { return memory.words[1] == 2; };
       serve_until(self, handed_on);
