@@ -22,6 +22,8 @@ using riutils::in_fiber;
 using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
 using support::ask;
+using support::go;
+using support::kDefaultFibers;
 using support::ledger;
 using support::Member;
 using support::my_channel;
@@ -32,17 +34,9 @@ using support::serve_until;
 
 namespace {
 
-const FiberOptions kDefaults;
-
 ThreadId somebody(Fabric& fabric, std::uint64_t number) {
   return fabric.thread_of_rank(static_cast<std::uint32_t>(number * 0x9e3779b97f4a7c15u >> 40) %
                                fabric.total_threads());
-}
-
-/// There from the first call on, which may come before the work begins here.
-dtutils::Synchronizer& go() {
-  static dtutils::Synchronizer one(1);
-  return one;
 }
 
 /// Each call asks two others, anywhere, and waits for them.
@@ -69,7 +63,7 @@ struct Fibonacci {
 
 TEMPLATE_TEST_CASE("waiting_handler_asks_a_third_thread_and_its_caller", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
-  CHECK(run_handler_job<TestType>(3, 1, &kDefaults, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(3, 1, &kDefaultFibers, [](Thread& self) {
           for (std::uint64_t i = 0; i < 100; ++i) {
             const ThreadId next = self.neighbour(1);
             const ThreadId third = self.neighbour(2);
@@ -86,7 +80,7 @@ TEMPLATE_TEST_CASE("waiting_handler_asks_a_third_thread_and_its_caller", "", Sen
 
 TEMPLATE_TEST_CASE("waiting_handler_calls_its_own_thread", "", SendChannel, RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(run_handler_job<TestType>(2, 1, &kDefaults, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 1, &kDefaultFibers, [](Thread& self) {
           const auto depth = ask<TestType>(
               self.fabric(), self.neighbour(1), in_fiber([](CallContext& call) -> int {
                 const ThreadId here = call.worker->id();
@@ -101,7 +95,7 @@ TEMPLATE_TEST_CASE("waiting_handler_calls_its_own_thread", "", SendChannel, RDMA
 
 TEMPLATE_TEST_CASE("trees_of_waiting_handlers_end", "", SendChannel, RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(run_handler_job<TestType>(2, 2, &kDefaults, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 2, &kDefaultFibers, [](Thread& self) {
           const auto value =
               ask<TestType>(self.fabric(), self.neighbour(1), in_fiber(Fibonacci<TestType>{11}));
           require_equal(value, 89u, "fibonacci number");
@@ -110,7 +104,7 @@ TEMPLATE_TEST_CASE("trees_of_waiting_handlers_end", "", SendChannel, RDMAMesseng
 
 TEMPLATE_TEST_CASE("exception_of_a_waiting_handler_reaches_its_caller", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
-  CHECK(run_handler_job<TestType>(2, 1, &kDefaults, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 1, &kDefaultFibers, [](Thread& self) {
           const auto text = support::error_text([&] {
             ask<TestType>(self.fabric(), self.neighbour(1), in_fiber([](CallContext& call) -> int {
                             ask<TestType>(call.fabric, call.source, []() -> int {
@@ -155,7 +149,7 @@ TEMPLATE_TEST_CASE("call_in_a_fiber_says_when_there_is_no_pool", "", SendChannel
 
 TEMPLATE_TEST_CASE("buffers_and_broadcasts_run_in_fibers_too", "", SendChannel, RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(run_handler_job<TestType>(2, 2, &kDefaults, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 2, &kDefaultFibers, [](Thread& self) {
           TestType& calls = *my_channel<TestType>();
           const std::vector<std::byte> bytes(600, std::byte{7});
           const auto check = [](CallContext& call, std::byte* data, std::uint32_t size) {
@@ -183,7 +177,7 @@ TEMPLATE_TEST_CASE("buffers_and_broadcasts_run_in_fibers_too", "", SendChannel, 
 
 TEMPLATE_TEST_CASE("waiting_handlers_share_a_lock", "", SendChannel, RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(run_handler_job<TestType>(2, 2, &kDefaults, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 2, &kDefaultFibers, [](Thread& self) {
           static riutils::FiberMutex mutex;
           static std::uint64_t counter = 0;
           constexpr std::uint64_t kCalls = 50;

@@ -23,6 +23,8 @@ using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
 using riutils::Station;
 using support::ask;
+using support::go;
+using support::kDefaultFibers;
 using support::ledger;
 using support::require;
 using support::require_equal;
@@ -30,14 +32,6 @@ using support::run_handler_job;
 using support::serve_until;
 
 namespace {
-
-const riutils::FiberOptions kDefaults;
-
-/// There from the first call on, which may come before the work begins here.
-dtutils::Synchronizer& go() {
-  static dtutils::Synchronizer one(1);
-  return one;
-}
 
 /// A job of workers whose calls run in fibers.
 template <class Channel>
@@ -55,7 +49,7 @@ std::string in_fibers(std::uint32_t processes, std::uint32_t threads,
 
 TEMPLATE_TEST_CASE("calls_run_in_fibers_when_the_worker_says_so", "", RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(in_fibers<TestType>(2, 2, kDefaults, [](Thread& self) {
+  CHECK(in_fibers<TestType>(2, 2, kDefaultFibers, [](Thread& self) {
           for (int i = 0; i < 100; ++i) {
             // Waits for a third thread, which waits for a fourth.
             const ThreadId third = self.neighbour(2);
@@ -74,7 +68,7 @@ TEMPLATE_TEST_CASE("calls_run_in_fibers_when_the_worker_says_so", "", RDMAMessen
 
 TEMPLATE_TEST_CASE("calls_run_inline_again_when_the_worker_says_so", "", RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(in_fibers<TestType>(2, 1, kDefaults, [](Thread& self) {
+  CHECK(in_fibers<TestType>(2, 1, kDefaultFibers, [](Thread& self) {
           const auto inside = [&](auto function) {
             const bool is = ask<TestType>(self.fabric(), self.neighbour(1), function);
             self.barrier();
@@ -92,7 +86,7 @@ TEMPLATE_TEST_CASE("calls_run_inline_again_when_the_worker_says_so", "", RDMAMes
 }
 
 TEST_CASE("runs_of_calls_in_fibers_keep_their_order_and_come_once") {
-  CHECK(in_fibers<RDMAAggregator>(2, 1, kDefaults, [](Thread& self) {
+  CHECK(in_fibers<RDMAAggregator>(2, 1, kDefaultFibers, [](Thread& self) {
           constexpr std::uint64_t kCalls = 2000;
           for (std::uint64_t i = 0; i < kCalls; ++i) {
             require(support::my_channel<RDMAAggregator>()->call(self.neighbour(1),
@@ -142,7 +136,7 @@ TEMPLATE_TEST_CASE("calls_stay_in_the_ring_while_no_stack_is_free", "", RDMAMess
 }
 
 TEST_CASE("exceptions_of_calls_in_fibers_lose_no_call") {
-  CHECK(in_fibers<RDMAAggregator>(1, 1, kDefaults, [](Thread& self) {
+  CHECK(in_fibers<RDMAAggregator>(1, 1, kDefaultFibers, [](Thread& self) {
           constexpr std::uint64_t kCalls = 300;
           RDMAAggregator& calls = *support::my_channel<RDMAAggregator>();
           // So that no call waits, and throws what others throw.

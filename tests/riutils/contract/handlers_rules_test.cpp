@@ -18,6 +18,7 @@ using riutils::in_fiber;
 using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
 using support::ask;
+using support::kDefaultFibers;
 using support::ledger;
 using support::my_channel;
 using support::require;
@@ -26,7 +27,6 @@ using support::run_handler_job;
 
 namespace {
 
-const FiberOptions kDefaults;
 constexpr std::chrono::milliseconds kShort{100};
 
 /// Calls `to` back from a handler and waits, for a while, until that call has run.
@@ -58,7 +58,7 @@ bool comes_back(CallContext& call, ThreadId to, std::chrono::nanoseconds limit) 
 
 TEMPLATE_TEST_CASE("inline_handler_cannot_wait_for_a_call_to_its_own_thread", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
-  CHECK(run_handler_job<TestType>(2, 1, &kDefaults, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 1, &kDefaultFibers, [](Thread& self) {
           const ThreadId other = self.neighbour(1);
           const bool waited = ask<TestType>(self.fabric(), other, [](CallContext& call) {
             return comes_back<TestType>(call, call.source, kShort);
@@ -91,7 +91,7 @@ TEST_CASE("inline_handler_may_wait_for_messages_that_others_answer_alone") {
 
 TEMPLATE_TEST_CASE("inline_handlers_take_a_lock_only_by_trying", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
-  CHECK(run_handler_job<TestType>(2, 1, &kDefaults, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 1, &kDefaultFibers, [](Thread& self) {
           static riutils::FiberMutex mutex;
           const ThreadId other = self.neighbour(1);
           TestType& calls = *my_channel<TestType>();
@@ -122,7 +122,7 @@ TEMPLATE_TEST_CASE("inline_handlers_take_a_lock_only_by_trying", "", SendChannel
 TEMPLATE_TEST_CASE("handlers_that_flood_each_other_do_not_block", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
   // More than rings take: inline handlers hold calls, up to a limit; fibers wait for room.
-  CHECK(run_handler_job<TestType>(2, 1, &kDefaults, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 1, &kDefaultFibers, [](Thread& self) {
           const ThreadId other = self.neighbour(1);
           struct Words {
             std::uint64_t words[24] = {};
@@ -149,7 +149,7 @@ TEMPLATE_TEST_CASE("handlers_that_flood_each_other_do_not_block", "", SendChanne
 
 TEMPLATE_TEST_CASE("exceptions_of_handlers_go_to_the_upcall", "", SendChannel, RDMAMessengerGlobal,
                    RDMAAggregator) {
-  CHECK(run_handler_job<TestType>(2, 1, &kDefaults, [](Thread& self) {
+  CHECK(run_handler_job<TestType>(2, 1, &kDefaultFibers, [](Thread& self) {
           self.fabric().on_exception([](const CallContext& call, std::exception_ptr) {
             ledger(0) += call.source.process != call.fabric.process();
           });

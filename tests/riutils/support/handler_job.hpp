@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "dsfabric/support/fork_job.hpp"
+#include "dtutils/synchronizer.hpp"
 #include "riutils/fiber_pool.hpp"
 #include "riutils/support/ring_job.hpp"
 
@@ -36,6 +37,15 @@ inline std::atomic<std::uint64_t>& ledger(std::size_t index) {
   static std::atomic<std::uint64_t> words[4];
   return words[index];
 }
+
+/// What fibers wait for until the test lets them go. There from the first call on, which may come
+/// before the work begins here.
+inline dtutils::Synchronizer& go() {
+  static dtutils::Synchronizer one(1);
+  return one;
+}
+
+inline const riutils::FiberOptions kDefaultFibers;
 
 /// Runs `work` on workers that have a channel and, unless `fibers` is null, a FiberPool.
 template <class Channel>
