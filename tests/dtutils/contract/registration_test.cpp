@@ -13,7 +13,8 @@ using namespace support;
 namespace {
 
 /// The refusal must name what was to be registered and what to do.
-void expect_refused(ProtectionDomain& pd, void* address, std::size_t length, int access) {
+void expect_registration_refused(ProtectionDomain& pd, void* address, std::size_t length,
+                                 int access) {
   try {
     const MemoryRegion region(pd, address, length, access);
     FAIL_CHECK("the registration was accepted");
@@ -29,10 +30,10 @@ void expect_refused(ProtectionDomain& pd, void* address, std::size_t length, int
 TEST_CASE("region_larger_than_what_is_mapped_is_refused") {
   Pair pair;
   std::byte* memory = pair.b.segment.data();
-  expect_refused(pair.b.pd, memory, std::size_t{1} << 40, kAccessAll);
-  expect_refused(pair.b.pd, memory, std::size_t{1} << 40, kAccessReadWrite);
-  expect_refused(pair.b.pd, memory, ~std::size_t{0}, kAccessReadWrite);
-  expect_refused(pair.b.pd, memory, 0, kAccessReadWrite);
+  expect_registration_refused(pair.b.pd, memory, std::size_t{1} << 40, kAccessAll);
+  expect_registration_refused(pair.b.pd, memory, std::size_t{1} << 40, kAccessReadWrite);
+  expect_registration_refused(pair.b.pd, memory, ~std::size_t{0}, kAccessReadWrite);
+  expect_registration_refused(pair.b.pd, memory, 0, kAccessReadWrite);
   must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 1, kSignaled));
   success(pair.a.sends, 1);
 }
@@ -42,21 +43,24 @@ TEST_CASE("region_that_is_not_mapped_is_refused") {
   void* hole = ::mmap(nullptr, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(hole != MAP_FAILED);
   ::munmap(hole, 8192);
-  expect_refused(pair.b.pd, hole, 8192, kAccessReadWrite);
-  expect_refused(pair.b.pd, nullptr, 8, kAccessReadWrite);
+  expect_registration_refused(pair.b.pd, hole, 8192, kAccessReadWrite);
+  expect_registration_refused(pair.b.pd, nullptr, 8, kAccessReadWrite);
 }
 
 TEST_CASE("remote_write_and_atomics_without_local_write_are_refused") {
   Pair pair;
-  expect_refused(pair.b.pd, pair.b.segment.data(), 4096, IBV_ACCESS_REMOTE_WRITE);
-  expect_refused(pair.b.pd, pair.b.segment.data(), 4096, IBV_ACCESS_REMOTE_ATOMIC);
+  expect_registration_refused(pair.b.pd, pair.b.segment.data(), 4096, IBV_ACCESS_REMOTE_WRITE);
+  expect_registration_refused(pair.b.pd, pair.b.segment.data(), 4096, IBV_ACCESS_REMOTE_ATOMIC);
 }
 
 TEST_CASE("access_flags_that_are_not_offered_are_refused") {
   Pair pair;
-  expect_refused(pair.b.pd, pair.b.segment.data(), 4096, kAccessAll | IBV_ACCESS_RELAXED_ORDERING);
-  expect_refused(pair.b.pd, pair.b.segment.data(), 4096, kAccessAll | IBV_ACCESS_MW_BIND);
-  expect_refused(pair.b.pd, pair.b.segment.data(), 4096, kAccessAll | IBV_ACCESS_ZERO_BASED);
+  expect_registration_refused(pair.b.pd, pair.b.segment.data(), 4096,
+                              kAccessAll | IBV_ACCESS_RELAXED_ORDERING);
+  expect_registration_refused(pair.b.pd, pair.b.segment.data(), 4096,
+                              kAccessAll | IBV_ACCESS_MW_BIND);
+  expect_registration_refused(pair.b.pd, pair.b.segment.data(), 4096,
+                              kAccessAll | IBV_ACCESS_ZERO_BASED);
 }
 
 TEST_CASE("many_regions_can_be_registered_and_released") {

@@ -14,7 +14,7 @@ using namespace support;
 namespace {
 
 constexpr std::uint64_t kSenders = 3;
-constexpr std::uint32_t kDepth = 32;
+constexpr std::uint32_t kSharedDepth = 32;
 
 /// Several senders, each connected to a queue pair of one receiver with a shared receive queue.
 struct Star {
@@ -31,7 +31,7 @@ struct Star {
 
   static SideOptions with_shared_queue() {
     SideOptions options;
-    options.shared_receives = kDepth;
+    options.shared_receives = kSharedDepth;
     return options;
   }
 
@@ -49,7 +49,7 @@ struct Star {
 
 TEST_CASE("shared_receive_queue_serves_several_queue_pairs") {
   Star star;
-  constexpr std::uint64_t kEach = kDepth / kSenders;
+  constexpr std::uint64_t kEach = kSharedDepth / kSenders;
   for (std::uint64_t i = 0; i < kSenders * kEach; ++i) REQUIRE(star.post_receive(i));
   for (std::uint64_t i = 0; i < kEach; ++i) {
     for (std::uint64_t s = 0; s < kSenders; ++s) {
@@ -94,12 +94,12 @@ TEST_CASE("shared_receive_queue_refuses_more_than_its_depth_and_recovers") {
   Star star;
   std::uint64_t posted = 0;
   // A device may grant more than was asked for.
-  while (posted < 64 * kDepth &&
+  while (posted < 64 * kSharedDepth &&
          star.receiver.shared_receives->post_receive(star.receiver.local(0, 64), posted)) {
     ++posted;
   }
-  CHECK(posted >= kDepth);
-  REQUIRE(posted < 64 * kDepth);
+  CHECK(posted >= kSharedDepth);
+  REQUIRE(posted < 64 * kSharedDepth);
   Side& sender = *star.senders[0];
   must(sender.qp.post_send(sender.local(0, 8), 1, kSignaled));
   success(sender.sends, 1);

@@ -8,7 +8,7 @@ using namespace support;
 
 namespace {
 
-void exchange(Side& from, Side& to) {
+void go_both_ways(Side& from, Side& to) {
   from.at<std::uint64_t>(0) += 1;
   must(to.qp.post_receive(to.local(64, 8), 1));
   must(from.qp.post_send(from.local(0, 8), 2, kSignaled));
@@ -28,8 +28,8 @@ TEST_CASE("two_opened_devices_of_one_process_reach_each_other") {
   Side a(*one);
   Side b(*other);
   connect(a.qp, b.qp);
-  exchange(a, b);
-  exchange(b, a);
+  go_both_ways(a, b);
+  go_both_ways(b, a);
 }
 
 TEST_CASE("closing_one_device_leaves_the_other_at_work") {
@@ -39,16 +39,16 @@ TEST_CASE("closing_one_device_leaves_the_other_at_work") {
     Side a(*other);
     Side b(*other);
     connect(a.qp, b.qp);
-    exchange(a, b);
-    exchange(pair.a, pair.b);
+    go_both_ways(a, b);
+    go_both_ways(pair.a, pair.b);
   }
-  exchange(pair.b, pair.a);
+  go_both_ways(pair.b, pair.a);
 }
 
 TEST_CASE("devices_can_be_opened_and_closed_many_times") {
   for (int i = 0; i < 20; ++i) {
     Pair pair;
-    exchange(pair.a, pair.b);
+    go_both_ways(pair.a, pair.b);
   }
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("queue_pair_connected_to_itself_works") {
   const auto device = open_device_under_test();
   Side side(*device);
   side.qp.connect(side.qp.endpoint());
-  exchange(side, side);
+  go_both_ways(side, side);
 }
 
 TEST_CASE("many_queue_pairs_share_one_device") {

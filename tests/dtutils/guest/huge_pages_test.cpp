@@ -13,11 +13,10 @@
 using namespace dtutils;
 using namespace support;
 using guest::free_huge_pages;
+using guest::kBothZones;
 using guest::nodes_of;
 
 namespace {
-
-const std::vector<NumaZone> kBoth{{0}, {1}};
 
 /// 16 pages at once, in the default order of kinds.
 RDMAAllocatorOptions sixteen_pages() { return {.superpage = 16 * kChunk}; }
@@ -28,7 +27,7 @@ TEST_CASE("superpage_takes_2_mb_pages_of_its_zone_and_gives_them_back") {
   if (!guest::inside()) return;
   const auto device = open_device_under_test();
   ProtectionDomain pd(*device);
-  for (const NumaZone zone : kBoth) {
+  for (const NumaZone zone : kBothZones) {
     const int here = zone.node;
     const std::size_t free_here = free_huge_pages(here);
     const std::size_t free_there = free_huge_pages(1 - here);
@@ -51,7 +50,7 @@ TEST_CASE("superpage_takes_2_mb_pages_of_its_zone_and_gives_them_back") {
 
 TEST_CASE("segment_on_2_mb_pages_lies_on_its_node") {
   if (!guest::inside()) return;
-  for (const NumaZone zone : kBoth) {
+  for (const NumaZone zone : kBothZones) {
     const std::size_t free = free_huge_pages(zone.node);
     const SharedSegment segment(3 * kChunk, PageKind::kHuge2MB, zone.node);
     CHECK(free_huge_pages(zone.node) == free - 3);
@@ -87,7 +86,7 @@ TEST_CASE("exhausted_pool_of_a_zone_falls_back_to_small_pages_of_the_same_zone")
   if (!guest::inside()) return;
   const auto device = open_device_under_test();
   ProtectionDomain pd(*device);
-  for (const NumaZone zone : kBoth) {
+  for (const NumaZone zone : kBothZones) {
     const std::size_t free_there = free_huge_pages(1 - zone.node);
     RDMAAllocator allocator(pd, zone, sixteen_pages());
     std::vector<RDMAMemory> huge;

@@ -18,11 +18,10 @@
 
 using namespace dtutils;
 using namespace support;
+using guest::kBothZones;
 using guest::nodes_of;
 
 namespace {
-
-const std::vector<NumaZone> kBoth{{0}, {1}};
 
 NumaZone other(NumaZone zone) { return {static_cast<std::uint16_t>(1 - zone.node)}; }
 
@@ -35,8 +34,8 @@ void touch(const RDMAMemory& memory) {
 TEST_CASE("guest_has_two_zones_with_cores_of_their_own") {
   if (!guest::inside()) return;
   REQUIRE(has_numa());
-  REQUIRE(numa_zones() == kBoth);
-  for (const NumaZone zone : kBoth) {
+  REQUIRE(numa_zones() == kBothZones);
+  for (const NumaZone zone : kBothZones) {
     REQUIRE(!cores_of(zone).empty());
     for (const int core : cores_of(zone)) CHECK(guest::core_is_on(core, zone.node));
   }
@@ -44,8 +43,8 @@ TEST_CASE("guest_has_two_zones_with_cores_of_their_own") {
 
 TEST_CASE("segment_lies_on_its_node_whoever_touches_it") {
   if (!guest::inside()) return;
-  for (const NumaZone zone : kBoth) {
-    for (const NumaZone toucher : kBoth) {
+  for (const NumaZone zone : kBothZones) {
+    for (const NumaZone toucher : kBothZones) {
       const SharedSegment segment(1 << 20, PageKind::kSmall, zone.node);
       CHECK(nodes_of(segment.data(), segment.size()) == std::set{-1});
       Threads threads;
@@ -64,7 +63,7 @@ TEST_CASE("registered_memory_lies_in_the_zone_of_its_allocator") {
   if (!guest::inside()) return;
   const auto device = open_device_under_test();
   ProtectionDomain pd(*device);
-  for (const NumaZone zone : kBoth) {
+  for (const NumaZone zone : kBothZones) {
     // The wrong node for the thread that makes it and touches it.
     Threads threads;
     threads.start([&] {
@@ -90,7 +89,7 @@ TEST_CASE("units_segments_and_general_pieces_lie_in_the_zone_of_their_source") {
   if (!guest::inside()) return;
   const auto device = open_device_under_test();
   ProtectionDomain pd(*device);
-  for (const NumaZone zone : kBoth) {
+  for (const NumaZone zone : kBothZones) {
     RDMAAllocator source(pd, zone, {.superpage = 8 * kChunk, .page_kinds = {PageKind::kSmall}});
     CircularAllocator units(source);
     LinearCircularAllocator segments(source);
@@ -111,7 +110,7 @@ TEST_CASE("pinned_threads_run_on_cores_of_their_zone_under_load") {
   if (!guest::inside()) return;
   Threads threads;
   for (int i = 0; i < 8; ++i) {
-    threads.start([zone = kBoth[i % 2]] {
+    threads.start([zone = kBothZones[i % 2]] {
       pin_thread(zone);
       const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
       while (std::chrono::steady_clock::now() < end) {

@@ -5,8 +5,14 @@
 #include <cstddef>
 #include <set>
 #include <string>
+#include <vector>
+
+#include "dtutils/numa.hpp"
 
 namespace guest {
+
+/// All NUMA zones of a guest.
+inline const std::vector<dtutils::NumaZone> kBothZones{{0}, {1}};
 
 /// The NUMA nodes that the 4 KB pages of [address, address + size) lie on (move_pages(2)); -1
 /// stands for a page that was never touched.

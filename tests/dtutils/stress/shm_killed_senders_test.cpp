@@ -30,9 +30,9 @@ constexpr std::uint32_t kSlots = 8;
 constexpr std::uint64_t kFlushed = std::uint64_t{1} << 63;
 
 /// A shared receive queue and its completion queue in a segment that forked children share.
-class Scene {
+class SharedReceives {
  public:
-  Scene() {
+  SharedReceives() {
     receives_.ring = receive_ring_.place();
     completions_.ring = completion_ring_.place();
     completions_.channel = {-1, 0};
@@ -142,7 +142,7 @@ std::unique_ptr<Marks, Unmap> shared_marks() {
 
 /// Runs one send in a process of its own, for `limit` instructions; then kills it. Returns how many
 /// it did, or -1 if processes may not be traced here.
-long send_and_die(Scene& scene, Marks& marks, long limit) {
+long send_and_die(SharedReceives& scene, Marks& marks, long limit) {
   marks.begun = marks.ended = false;
   const pid_t pid = fork_process([&] {
     if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(2);
@@ -171,7 +171,7 @@ TEST_CASE("shm_rings_survive_senders_that_are_killed_at_random") {
   const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
   support::Random random(seed);
-  Scene scene;
+  SharedReceives scene;
   const int rounds = support::rounds(150);
   for (int round = 0; round < rounds; ++round) {
     std::vector<pid_t> pids;
@@ -194,7 +194,7 @@ TEST_CASE("shm_rings_survive_senders_that_are_killed_at_random") {
 
 TEST_CASE("shm_rings_survive_a_sender_that_is_killed_after_any_instruction") {
   const long deaths = support::rounds(400);
-  Scene scene;
+  SharedReceives scene;
   const auto marks = shared_marks();
   scene.post_until_full();
   const long all = send_and_die(scene, *marks, 100'000);

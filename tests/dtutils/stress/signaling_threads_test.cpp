@@ -20,7 +20,7 @@ using Outcome = Synchronizer::Outcome;
 
 namespace {
 
-constexpr std::uint32_t kThreads = 8;
+constexpr std::uint32_t kPosters = 8;
 constexpr std::uint64_t kPosts = 1500;
 /// Local buffers of each thread: few, so that each is used again as soon as that is allowed.
 constexpr std::size_t kBuffers = 24;
@@ -41,11 +41,11 @@ struct Payload {
 
 /// A device, a Transmitter that all threads share, and the memory that it writes into: one place
 /// for each post of each thread, so that late bytes cannot hide.
-struct Scene {
-  explicit Scene(const DeviceOptions& options)
+struct SharedTransmitter {
+  explicit SharedTransmitter(const DeviceOptions& options)
       : device(open_device(device_name(), options)),
         target(*device, target_options()),
-        source(kThreads * kBuffers * sizeof(Payload), PageKind::kSmall, -1),
+        source(kPosters * kBuffers * sizeof(Payload), PageKind::kSmall, -1),
         source_region(target.pd, source.data(), source.size()),
         receives(*device, 16),
         transmitter(target.pd, receives, parameters()) {
@@ -55,16 +55,16 @@ struct Scene {
 
   static SideOptions target_options() {
     SideOptions options;
-    options.memory = 4096 + kThreads * kPosts * sizeof(Payload);
+    options.memory = 4096 + kPosters * kPosts * sizeof(Payload);
     return options;
   }
   /// A small window, so that it is full most of the time.
   static TransmitterOptions parameters() {
     TransmitterOptions options;
-    options.signaling.sharing_threads = kThreads;
+    options.signaling.sharing_threads = kPosters;
     options.signaling.signal_interval = 4;
     options.signaling.signal_all_from = 16;
-    options.signaling.window = 16 + 2 * kThreads - 1;
+    options.signaling.window = 16 + 2 * kPosters - 1;
     options.queue_pair.send_depth = options.signaling.needed_send_depth();
     return options;
   }
@@ -98,7 +98,7 @@ DeviceOptions choose_device() {
 }
 
 /// Writes until `posts` are done, or the Transmitter is broken; answers how many were taken.
-std::uint64_t stream(Scene& scene, std::uint64_t thread, std::uint64_t posts) {
+std::uint64_t stream(SharedTransmitter& scene, std::uint64_t thread, std::uint64_t posts) {
   std::array<RetireTag, kBuffers> tags;
   for (std::uint64_t post = 0; post < posts; ++post) {
     const std::size_t number = post % kBuffers;
@@ -121,9 +121,9 @@ std::uint64_t stream(Scene& scene, std::uint64_t thread, std::uint64_t posts) {
 }  // namespace
 
 TEST_CASE("memory_is_never_used_again_before_it_was_sent") {
-  Scene scene(choose_device());
+  SharedTransmitter scene(choose_device());
   Threads threads;
-  for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
+  for (std::uint64_t thread = 0; thread < kPosters; ++thread) {
     threads.start([&scene, thread] {
       require_equal(stream(scene, thread, kPosts), kPosts, "number of writes");
       require(scene.transmitter.flush(kPatience), "could not flush");
@@ -142,9 +142,9 @@ TEST_CASE("memory_is_never_used_again_before_it_was_sent") {
 TEST_CASE("synchronizers_and_blocking_atomics_of_many_threads_all_end") {
   constexpr std::uint64_t kRounds = 150;
   constexpr std::uint32_t kBatch = 12;
-  Scene scene(choose_device());
+  SharedTransmitter scene(choose_device());
   Threads threads;
-  for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
+  for (std::uint64_t thread = 0; thread < kPosters; ++thread) {
     threads.start([&scene, thread] {
       std::uint64_t last = 0;
       for (std::uint64_t round = 0; round < kRounds; ++round) {
@@ -164,13 +164,13 @@ TEST_CASE("synchronizers_and_blocking_atomics_of_many_threads_all_end") {
     });
   }
   threads.join();
-  CHECK(scene.target.at<std::uint64_t>(0) == kThreads * kRounds);
+  CHECK(scene.target.at<std::uint64_t>(0) == kPosters * kRounds);
 }
 
 TEST_CASE("broken_connection_lets_every_thread_go") {
-  Scene scene(choose_device());
+  SharedTransmitter scene(choose_device());
   Threads threads;
-  for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
+  for (std::uint64_t thread = 0; thread < kPosters; ++thread) {
     threads.start([&scene, thread] {
       Synchronizer sent(1);
       stream(scene, thread, kPosts / 4);

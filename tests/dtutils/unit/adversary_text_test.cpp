@@ -12,7 +12,7 @@ using dtutils::parse_adversary;
 using support::contains;
 using support::error_text;
 
-std::string refusal(const char* text) {
+std::string refusal_of_adversary(const char* text) {
   return error_text([&] { parse_adversary(text); });
 }
 
@@ -64,15 +64,16 @@ TEST_CASE("adversary_text_returns_what_was_printed") {
 }
 
 TEST_CASE("adversary_text_quotes_what_it_cannot_read") {
-  CHECK_THAT(refusal("seed=7,dela=3"), contains("\"dela=3\" has none of the keys"));
-  CHECK_THAT(refusal("on"), contains("\"on\" is not a number"));
-  CHECK_THAT(refusal("seed="), contains("\"seed=\" is not a number"));
-  CHECK_THAT(refusal("seed=-1"), contains("\"seed=-1\" is not a number"));
-  CHECK_THAT(refusal("seed=7x"), contains("\"seed=7x\" is not a number"));
-  CHECK_THAT(refusal("seed=7,"), contains("\"\" is not a number"));
-  CHECK_THAT(refusal("delay=4294967296"), contains("is larger than 4294967295"));
-  CHECK_THAT(refusal("seed=18446744073709551616"), contains("is larger than"));
-  CHECK_THAT(refusal("rnr=1,rnr=2"), contains("\"rnr=2\" sets the same key a second time"));
-  CHECK_THAT(refusal("3,seed=2"), contains("second time"));
-  CHECK_THAT(refusal("bad"), contains("write a seed"));
+  CHECK_THAT(refusal_of_adversary("seed=7,dela=3"), contains("\"dela=3\" has none of the keys"));
+  CHECK_THAT(refusal_of_adversary("on"), contains("\"on\" is not a number"));
+  CHECK_THAT(refusal_of_adversary("seed="), contains("\"seed=\" is not a number"));
+  CHECK_THAT(refusal_of_adversary("seed=-1"), contains("\"seed=-1\" is not a number"));
+  CHECK_THAT(refusal_of_adversary("seed=7x"), contains("\"seed=7x\" is not a number"));
+  CHECK_THAT(refusal_of_adversary("seed=7,"), contains("\"\" is not a number"));
+  CHECK_THAT(refusal_of_adversary("delay=4294967296"), contains("is larger than 4294967295"));
+  CHECK_THAT(refusal_of_adversary("seed=18446744073709551616"), contains("is larger than"));
+  CHECK_THAT(refusal_of_adversary("rnr=1,rnr=2"),
+             contains("\"rnr=2\" sets the same key a second time"));
+  CHECK_THAT(refusal_of_adversary("3,seed=2"), contains("second time"));
+  CHECK_THAT(refusal_of_adversary("bad"), contains("write a seed"));
 }

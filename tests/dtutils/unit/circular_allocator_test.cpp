@@ -10,10 +10,10 @@
 #include <set>
 #include <vector>
 
+#include "dtutils/unit/source.hpp"
 #include "support/busy_memory.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
-#include "support/fake_device.hpp"
 #include "support/matchers.hpp"
 #include "support/random.hpp"
 
@@ -28,24 +28,12 @@ using dtutils::RDMAMemory;
 using support::contains;
 using support::error_text;
 using support::FakeQueuePair;
-
-/// A source of some chunks.
-struct Source {
-  explicit Source(std::size_t chunks = 64)
-      : allocator(pd, {},
-                  {.superpage = chunks * kChunk,
-                   .limit = chunks * kChunk,
-                   .page_kinds = {dtutils::PageKind::kSmall}}) {}
-
-  support::FakeDevice device;
-  dtutils::ProtectionDomain pd{device};
-  RDMAAllocator allocator;
-};
+using support::Source;
 
 /// Two units a chunk, so that tests can count.
 constexpr std::size_t kHalf = kChunk / 2;
 
-CircularAllocatorOptions fixed(std::size_t chunks) {
+CircularAllocatorOptions half_chunks(std::size_t chunks) {
   return {.unit_size = kHalf, .initial_size = chunks * kChunk, .limit = chunks * kChunk};
 }
 
@@ -78,7 +66,7 @@ TEST_CASE("units_are_disjoint_and_carry_the_keys_of_their_chunk") {
 
 TEST_CASE("unit_comes_round_again_in_the_same_order") {
   Source source;
-  CircularAllocator ring(source.allocator, fixed(2));
+  CircularAllocator ring(source.allocator, half_chunks(2));
   std::vector<std::byte*> lap;
   for (int i = 0; i < 4; ++i) lap.push_back(ring.allocate()->data());
   for (int i = 0; i < 8; ++i) CHECK(ring.allocate()->data() == lap[i % 4]);
@@ -86,7 +74,7 @@ TEST_CASE("unit_comes_round_again_in_the_same_order") {
 
 TEST_CASE("unit_that_is_held_is_not_handed_out_again") {
   Source source;
-  CircularAllocator ring(source.allocator, fixed(1));
+  CircularAllocator ring(source.allocator, half_chunks(1));
   std::optional<RDMAMemory> held = ring.allocate();
   std::optional<RDMAMemory> other = ring.allocate();
   other.reset();
@@ -99,7 +87,7 @@ TEST_CASE("unit_that_is_held_is_not_handed_out_again") {
 TEST_CASE("unit_that_is_not_retired_is_not_handed_out_again") {
   FakeQueuePair qp;
   Source source;
-  CircularAllocator ring(source.allocator, fixed(1));
+  CircularAllocator ring(source.allocator, half_chunks(1));
   post_and_let_go(ring.allocate(), qp);
   post_and_let_go(ring.allocate(), qp);
   CHECK_FALSE(ring.allocate().has_value());
@@ -114,7 +102,7 @@ TEST_CASE("unit_waits_for_every_queue_pair_that_used_it") {
   FakeQueuePair a;
   FakeQueuePair b;
   Source source;
-  CircularAllocator ring(source.allocator, fixed(1));
+  CircularAllocator ring(source.allocator, half_chunks(1));
   {
     std::optional<RDMAMemory> unit = ring.allocate();
     REQUIRE(unit->retire_at(a.post()));
@@ -131,7 +119,7 @@ TEST_CASE("slow_unit_holds_up_the_ring") {
   FakeQueuePair slow;
   FakeQueuePair fast;
   Source source;
-  CircularAllocator ring(source.allocator, fixed(1));
+  CircularAllocator ring(source.allocator, half_chunks(1));
   post_and_let_go(ring.allocate(), slow);
   post_and_let_go(ring.allocate(), fast);
   fast.complete(1);
@@ -252,7 +240,7 @@ TEST_CASE("destroyed_ring_gives_its_chunks_back_but_not_those_in_use") {
   FakeQueuePair b;
   Source source(4);
   {
-    CircularAllocator ring(source.allocator, fixed(4));
+    CircularAllocator ring(source.allocator, half_chunks(4));
     for (int i = 0; i < 3; ++i) post_and_let_go(ring.allocate(), a);
     post_and_let_go(ring.allocate(), b);
   }
@@ -267,7 +255,7 @@ TEST_CASE("destroyed_ring_gives_its_chunks_back_but_not_those_in_use") {
 
 TEST_CASE("collected_ring_no_longer_looks_at_a_queue_pair_that_goes_away") {
   Source source;
-  CircularAllocator ring(source.allocator, fixed(1));
+  CircularAllocator ring(source.allocator, half_chunks(1));
   {
     FakeQueuePair qp;
     post_and_let_go(ring.allocate(), qp);

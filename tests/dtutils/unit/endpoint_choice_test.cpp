@@ -62,7 +62,7 @@ EndpointChoice choose(std::vector<PortFacts> ports, const DeviceOptions& options
   return choose_endpoint("mlx5_0", ports, options);
 }
 
-std::string refusal(std::vector<PortFacts> ports, const DeviceOptions& options = {}) {
+std::string refusal_of_endpoint(std::vector<PortFacts> ports, const DeviceOptions& options = {}) {
   return error_text([&] { choose_endpoint("mlx5_0", ports, options); });
 }
 
@@ -118,10 +118,11 @@ TEST_CASE("endpoint_choice_follows_what_the_user_fixed") {
 TEST_CASE("endpoint_choice_refuses_a_port_that_does_not_exist") {
   DeviceOptions options;
   options.port = 3;
-  CHECK_THAT(refusal({soft_roce()}, options), contains("mlx5_0: there is no port 3") &&
-                                                  contains("port 1 active, RoCE v2 over IPv4"));
+  CHECK_THAT(
+      refusal_of_endpoint({soft_roce()}, options),
+      contains("mlx5_0: there is no port 3") && contains("port 1 active, RoCE v2 over IPv4"));
   options.port = 0;
-  CHECK_THAT(refusal({soft_roce()}, options), contains("there is no port 0"));
+  CHECK_THAT(refusal_of_endpoint({soft_roce()}, options), contains("there is no port 0"));
 }
 
 TEST_CASE("endpoint_choice_refuses_a_port_that_is_down") {
@@ -129,41 +130,43 @@ TEST_CASE("endpoint_choice_refuses_a_port_that_is_down") {
   down.state = IBV_PORT_DOWN;
   DeviceOptions options;
   options.port = 1;
-  CHECK_THAT(refusal({down}, options), contains("port 1 is down") && contains("ip link set"));
-  CHECK_THAT(refusal({down}),
+  CHECK_THAT(refusal_of_endpoint({down}, options),
+             contains("port 1 is down") && contains("ip link set"));
+  CHECK_THAT(refusal_of_endpoint({down}),
              contains("no port is active: port 1 down") && contains("ip link set"));
 }
 
 TEST_CASE("endpoint_choice_names_the_subnet_manager_when_infiniband_waits_for_it") {
   PortFacts waiting = infiniband(1);
   waiting.state = IBV_PORT_INIT;
-  CHECK_THAT(refusal({waiting}), contains("initialising") && contains("subnet manager"));
+  CHECK_THAT(refusal_of_endpoint({waiting}),
+             contains("initialising") && contains("subnet manager"));
 }
 
 TEST_CASE("endpoint_choice_refuses_an_empty_gid_entry_and_lists_the_others") {
   DeviceOptions options;
   options.gid_index = 4;
-  CHECK_THAT(refusal({soft_roce()}, options),
+  CHECK_THAT(refusal_of_endpoint({soft_roce()}, options),
              contains("entry 4 of the GID table of port 1 is empty") &&
                  contains("1 (::ffff:10.0.0.1, RoCE v2 over IPv4)"));
 }
 
 TEST_CASE("endpoint_choice_refuses_a_port_without_gids") {
-  CHECK_THAT(refusal({ethernet(1, {})}),
+  CHECK_THAT(refusal_of_endpoint({ethernet(1, {})}),
              contains("GID table of port 1 is empty") && contains("ip addr add"));
 }
 
 TEST_CASE("endpoint_choice_refuses_an_mtu_that_is_none_or_too_large") {
   DeviceOptions options;
   options.mtu = 1500;
-  CHECK_THAT(refusal({soft_roce()}, options), contains("1500 bytes is not a path MTU"));
+  CHECK_THAT(refusal_of_endpoint({soft_roce()}, options), contains("1500 bytes is not a path MTU"));
   options.mtu = 2048;
-  CHECK_THAT(refusal({soft_roce()}, options),
+  CHECK_THAT(refusal_of_endpoint({soft_roce()}, options),
              contains("MTU 2048 is larger than the active MTU 1024 of port 1"));
   options.mtu = 1024;
   CHECK(choose({soft_roce()}, options).mtu == IBV_MTU_1024);
 }
 
 TEST_CASE("endpoint_choice_refuses_a_device_without_ports") {
-  CHECK_THAT(refusal({}), contains("no port is active") && contains("has no port"));
+  CHECK_THAT(refusal_of_endpoint({}), contains("no port is active") && contains("has no port"));
 }

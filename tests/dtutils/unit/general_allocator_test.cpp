@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include "dtutils/unit/source.hpp"
 #include "support/busy_memory.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
-#include "support/fake_device.hpp"
 #include "support/matchers.hpp"
 #include "support/random.hpp"
 
@@ -29,21 +29,18 @@ using support::FakeQueuePair;
 
 constexpr std::size_t kKiB = 1024;
 
-struct Fixture {
-  explicit Fixture(const GeneralAllocatorOptions& options = {}) : general(source, options) {}
+struct GeneralFixture {
+  explicit GeneralFixture(const GeneralAllocatorOptions& options = {})
+      : general(source.allocator, options) {}
 
-  support::FakeDevice device;
-  dtutils::ProtectionDomain pd{device};
-  dtutils::RDMAAllocator source{
-      pd,
-      {},
-      {.superpage = 16 * kChunk, .limit = 64 * kChunk, .page_kinds = {dtutils::PageKind::kSmall}}};
+  support::Source source{dtutils::RDMAAllocatorOptions{
+      .superpage = 16 * kChunk, .limit = 64 * kChunk, .page_kinds = {dtutils::PageKind::kSmall}}};
   GeneralAllocator general;
 };
 
 /// A chunk with holes of 4, 2 and 3 KiB, in this order, between pieces that stay.
-struct Holes : Fixture {
-  explicit Holes(Fit fit) : Fixture({.fit = fit, .limit = kChunk}) {
+struct Holes : GeneralFixture {
+  explicit Holes(Fit fit) : GeneralFixture({.fit = fit, .limit = kChunk}) {
     std::vector<RDMAMemory> gone;
     for (const std::size_t kib : {4, 2, 3}) {
       holes.push_back(gone.emplace_back(general.allocate(kib * kKiB)).data());
@@ -57,9 +54,9 @@ struct Holes : Fixture {
 };
 
 /// The reference: free blocks by address, searched in the simplest way.
-class Model {
+class BlockModel {
  public:
-  Model(Fit fit, std::byte* begin, std::size_t size) : fit_(fit) { free_[begin] = size; }
+  BlockModel(Fit fit, std::byte* begin, std::size_t size) : fit_(fit) { free_[begin] = size; }
 
   std::byte* take(std::size_t bytes, std::size_t alignment) {
     const std::size_t size = whole_lines(bytes);
@@ -108,30 +105,30 @@ class Model {
 }  // namespace
 
 TEST_CASE("piece_has_the_size_that_was_asked_for_and_the_keys_of_its_region") {
-  Fixture f;
+  GeneralFixture f;
   const RDMAMemory memory = f.general.allocate(1000);
   CHECK(memory.size() == 1000);
-  CHECK(memory.lkey() == f.device.regions()[0].lkey);
-  CHECK(memory.remote().rkey == f.device.regions()[0].rkey);
+  CHECK(memory.lkey() == f.source.device.regions()[0].lkey);
+  CHECK(memory.remote().rkey == f.source.device.regions()[0].rkey);
   CHECK(f.general.in_use() == 1024);
   CHECK(f.general.reserved() == kChunk);
 }
 
 TEST_CASE("no_area_is_taken_before_the_first_piece") {
-  Fixture f;
+  GeneralFixture f;
   CHECK(f.general.reserved() == 0);
-  CHECK(f.source.in_use() == 0);
+  CHECK(f.source.allocator.in_use() == 0);
 }
 
 TEST_CASE("pieces_never_share_a_cache_line") {
-  Fixture f;
+  GeneralFixture f;
   const RDMAMemory a = f.general.allocate(1, 1);
   const RDMAMemory b = f.general.allocate(1, 1);
   CHECK(a.data() + kCacheLine == b.data());
 }
 
 TEST_CASE("piece_starts_at_its_alignment_also_above_a_chunk") {
-  Fixture f;
+  GeneralFixture f;
   std::vector<RDMAMemory> all;
   for (std::size_t alignment = 1; alignment <= 4 * kChunk; alignment *= 2) {
     all.push_back(f.general.allocate(100, alignment));
@@ -158,7 +155,7 @@ TEST_CASE("best_fit_takes_the_smallest_hole_that_is_large_enough") {
 TEST_CASE("freed_neighbours_become_one_block_in_any_order") {
   std::vector<std::size_t> order{0, 1, 2};
   do {
-    Fixture f({.limit = kChunk});
+    GeneralFixture f({.limit = kChunk});
     std::vector<RDMAMemory> pieces;
     for (int i = 0; i < 3; ++i) pieces.push_back(f.general.allocate(100 * kKiB));
     const RDMAMemory rest = f.general.allocate(kChunk - 300 * kKiB);
@@ -173,20 +170,20 @@ TEST_CASE("freed_neighbours_become_one_block_in_any_order") {
 }
 
 TEST_CASE("area_that_is_all_free_goes_back_to_the_source") {
-  Fixture f;
+  GeneralFixture f;
   std::optional<RDMAMemory> a = f.general.allocate(kChunk);
   std::optional<RDMAMemory> b = f.general.allocate(100);
-  CHECK(f.source.in_use() == 2 * kChunk);
+  CHECK(f.source.allocator.in_use() == 2 * kChunk);
   a.reset();
-  CHECK(f.source.in_use() == kChunk);
+  CHECK(f.source.allocator.in_use() == kChunk);
   b.reset();
-  CHECK(f.source.in_use() == 0);
+  CHECK(f.source.allocator.in_use() == 0);
   CHECK(f.general.reserved() == 0);
   CHECK(f.general.invariant());
 }
 
 TEST_CASE("neighbouring_areas_are_not_joined") {
-  Fixture f;
+  GeneralFixture f;
   const RDMAMemory a = f.general.allocate(kChunk / 2 + 1);
   const RDMAMemory b = f.general.allocate(kChunk / 2 + 1);
   CHECK(f.general.reserved() == 2 * kChunk);
@@ -195,20 +192,20 @@ TEST_CASE("neighbouring_areas_are_not_joined") {
 }
 
 TEST_CASE("piece_larger_than_an_area_or_a_superpage_gets_an_area_of_its_own") {
-  Fixture f;
+  GeneralFixture f;
   std::optional<RDMAMemory> several = f.general.allocate(5 * kChunk + 1);
   CHECK(f.general.reserved() == 6 * kChunk);
   std::optional<RDMAMemory> huge = f.general.allocate(20 * kChunk);
-  CHECK(f.device.regions().size() == 2);
-  CHECK(huge->lkey() == f.device.regions()[1].lkey);
+  CHECK(f.source.device.regions().size() == 2);
+  CHECK(huge->lkey() == f.source.device.regions()[1].lkey);
   huge.reset();
-  CHECK(f.device.regions().size() == 1);
+  CHECK(f.source.device.regions().size() == 1);
   several.reset();
   CHECK(f.general.reserved() == 0);
 }
 
 TEST_CASE("general_limit_is_kept_and_reported_as_an_error") {
-  Fixture f({.area_size = 2 * kChunk, .limit = 3 * kChunk});
+  GeneralFixture f({.area_size = 2 * kChunk, .limit = 3 * kChunk});
   const RDMAMemory a = f.general.allocate(2 * kChunk);
   const RDMAMemory b = f.general.allocate(kChunk);
   CHECK(f.general.reserved() == 3 * kChunk);
@@ -218,7 +215,7 @@ TEST_CASE("general_limit_is_kept_and_reported_as_an_error") {
 }
 
 TEST_CASE("exhausted_source_is_an_error_in_its_own_words") {
-  Fixture f;
+  GeneralFixture f;
   CHECK_THAT(error_text([&] { (void)f.general.allocate(65 * kChunk); }),
              contains("registered memory of NUMA zone 0"));
   CHECK_FALSE(f.general.try_allocate(65 * kChunk).has_value());
@@ -226,20 +223,20 @@ TEST_CASE("exhausted_source_is_an_error_in_its_own_words") {
 }
 
 TEST_CASE("size_or_alignment_that_makes_no_sense_is_an_error") {
-  Fixture f;
+  GeneralFixture f;
   CHECK_THROWS_AS(f.general.allocate(0), dtutils::Error);
   CHECK_THROWS_AS(f.general.allocate(SIZE_MAX), dtutils::Error);
   CHECK_THROWS_AS(f.general.allocate(1, 0), dtutils::Error);
   CHECK_THROWS_AS(f.general.allocate(1, 48), dtutils::Error);
   CHECK_THROWS_AS(f.general.allocate(1, ~(SIZE_MAX >> 1)), dtutils::Error);
-  CHECK_THROWS_AS(Fixture({.area_size = 0}), dtutils::Error);
-  CHECK_THROWS_AS(Fixture({.area_size = 2 * kChunk, .limit = kChunk}), dtutils::Error);
+  CHECK_THROWS_AS(GeneralFixture({.area_size = 0}), dtutils::Error);
+  CHECK_THROWS_AS(GeneralFixture({.area_size = 2 * kChunk, .limit = kChunk}), dtutils::Error);
   CHECK(f.general.reserved() == 0);
 }
 
 TEST_CASE("piece_that_is_not_retired_is_not_handed_out_again") {
   FakeQueuePair qp;
-  Fixture f({.limit = kChunk});
+  GeneralFixture f({.limit = kChunk});
   const RDMAMemory rest = f.general.allocate(kChunk - kKiB);
   {
     RDMAMemory memory = f.general.allocate(kKiB);
@@ -254,16 +251,16 @@ TEST_CASE("piece_that_is_not_retired_is_not_handed_out_again") {
 
 TEST_CASE("destroyed_general_allocator_leaves_unretired_memory_in_quarantine") {
   FakeQueuePair qp;
-  Fixture f;
+  GeneralFixture f;
   {
-    GeneralAllocator general(f.source, {.queue_pairs = 1});
+    GeneralAllocator general(f.source.allocator, {.queue_pairs = 1});
     RDMAMemory memory = general.allocate(kKiB);
     REQUIRE(memory.retire_at(qp.post()));
   }
-  CHECK(f.source.collect() == 1);
+  CHECK(f.source.allocator.collect() == 1);
   qp.complete(1);
-  CHECK(f.source.collect() == 0);
-  CHECK(f.source.in_use() == 0);
+  CHECK(f.source.allocator.collect() == 0);
+  CHECK(f.source.allocator.in_use() == 0);
 }
 
 TEST_CASE("addresses_agree_with_a_reference_under_random_use") {
@@ -273,10 +270,10 @@ TEST_CASE("addresses_agree_with_a_reference_under_random_use") {
   for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
     CAPTURE(static_cast<int>(fit));
     constexpr std::size_t kArea = 4 * kChunk;
-    Fixture f({.fit = fit, .area_size = kArea, .limit = kArea});
+    GeneralFixture f({.fit = fit, .area_size = kArea, .limit = kArea});
     // A piece that stays keeps the area; it lies at its start.
     const RDMAMemory anchor = f.general.allocate(1);
-    Model model(fit, anchor.data(), kArea);
+    BlockModel model(fit, anchor.data(), kArea);
     REQUIRE(model.take(1, 1) == anchor.data());
     std::vector<RDMAMemory> held;
     for (int step = 0; step < 20'000; ++step) {
@@ -305,7 +302,7 @@ TEST_CASE("pieces_of_many_areas_agree_with_a_reference_under_random_use") {
   const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
   support::Random random(seed);
-  Fixture f({.fit = random.one_in(2) ? Fit::kFirst : Fit::kBest, .limit = 40 * kChunk});
+  GeneralFixture f({.fit = random.one_in(2) ? Fit::kFirst : Fit::kBest, .limit = 40 * kChunk});
   support::BusyMemory busy;
   std::vector<RDMAMemory> held;
   for (int step = 0; step < 20'000; ++step) {
@@ -346,13 +343,13 @@ TEST_CASE("pieces_of_many_areas_agree_with_a_reference_under_random_use") {
     REQUIRE(f.general.reserved() <= 40 * kChunk);
     if (step % 100 == 0) {
       REQUIRE(f.general.invariant());
-      REQUIRE(f.source.invariant());
-      REQUIRE(f.source.in_use() == f.general.reserved());
+      REQUIRE(f.source.allocator.invariant());
+      REQUIRE(f.source.allocator.in_use() == f.general.reserved());
     }
   }
   held.clear();
   for (FakeQueuePair& qp : qps) qp.complete(qp.outstanding());
   CHECK(f.general.collect() == 0);
   CHECK(f.general.in_use() == 0);
-  CHECK(f.source.in_use() == 0);
+  CHECK(f.source.allocator.in_use() == 0);
 }

@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "dtutils/unit/source.hpp"
 #include "support/busy_memory.hpp"
 #include "support/catch.hpp"
-#include "support/fake_device.hpp"
 #include "support/random.hpp"
 
 namespace {
@@ -21,27 +21,25 @@ using dtutils::LinearCircularAllocator;
 using dtutils::RDMAMemory;
 using support::FakeQueuePair;
 
-struct Fixture {
-  explicit Fixture(const CircularAllocatorOptions& options) : linear(source, options) {}
+struct LinearFixture {
+  explicit LinearFixture(const CircularAllocatorOptions& options)
+      : linear(source.allocator, options) {}
 
-  support::FakeDevice device;
-  dtutils::ProtectionDomain pd{device};
-  dtutils::RDMAAllocator source{
-      pd, {}, {.superpage = 64 * kChunk, .page_kinds = {dtutils::PageKind::kSmall}}};
+  support::Source source;
   LinearCircularAllocator linear;
 };
 
 /// `chunks` units of a chunk.
-CircularAllocatorOptions fixed(std::size_t chunks) {
+CircularAllocatorOptions whole_chunks(std::size_t chunks) {
   return {.unit_size = kChunk, .initial_size = chunks * kChunk, .limit = chunks * kChunk};
 }
 
 /// The reference: units in the order of their last use, and where the next segment must lie.
-class Model {
+class LinearModel {
  public:
   enum class Place { kBehindLast, kSameUnit, kNextUnit, kUnseenUnit, kNowhere };
 
-  explicit Model(std::size_t unit) : unit_(unit), stride_((unit + 63) / 64 * 64) {}
+  explicit LinearModel(std::size_t unit) : unit_(unit), stride_((unit + 63) / 64 * 64) {}
 
   Place place(std::size_t bytes, std::size_t alignment, std::size_t units) {
     begin_ = (used_ + alignment - 1) / alignment * alignment;
@@ -98,7 +96,7 @@ class Model {
 }  // namespace
 
 TEST_CASE("segments_follow_each_other_at_their_alignment") {
-  Fixture f(fixed(1));
+  LinearFixture f(whole_chunks(1));
   const std::optional<RDMAMemory> a = f.linear.allocate(3);
   const std::optional<RDMAMemory> b = f.linear.allocate(10);
   const std::optional<RDMAMemory> c = f.linear.allocate(1, 1);
@@ -108,11 +106,11 @@ TEST_CASE("segments_follow_each_other_at_their_alignment") {
   CHECK(b->data() == a->data() + 8);
   CHECK(c->data() == a->data() + 18);
   CHECK(d->data() == a->data() + 64);
-  CHECK(d->lkey() == f.device.regions()[0].lkey);
+  CHECK(d->lkey() == f.source.device.regions()[0].lkey);
 }
 
 TEST_CASE("segment_up_to_a_whole_unit_is_possible_and_no_larger_one") {
-  Fixture f({.unit_size = 1000});
+  LinearFixture f({.unit_size = 1000});
   CHECK(f.linear.max_segment() == 1000);
   CHECK(f.linear.allocate(1000).has_value());
   CHECK_FALSE(f.linear.allocate(1001).has_value());
@@ -121,7 +119,7 @@ TEST_CASE("segment_up_to_a_whole_unit_is_possible_and_no_larger_one") {
 }
 
 TEST_CASE("segment_that_does_not_fit_goes_to_the_next_unit") {
-  Fixture f(fixed(2));
+  LinearFixture f(whole_chunks(2));
   const std::optional<RDMAMemory> a = f.linear.allocate(kChunk - 8);
   const std::optional<RDMAMemory> b = f.linear.allocate(16);
   REQUIRE(b.has_value());
@@ -132,7 +130,7 @@ TEST_CASE("segment_that_does_not_fit_goes_to_the_next_unit") {
 
 TEST_CASE("unit_comes_round_only_when_all_its_segments_are_done") {
   FakeQueuePair qp;
-  Fixture f(fixed(1));
+  LinearFixture f(whole_chunks(1));
   std::optional<RDMAMemory> held = f.linear.allocate(kChunk / 2);
   {
     std::optional<RDMAMemory> posted = f.linear.allocate(kChunk / 2);
@@ -151,7 +149,7 @@ TEST_CASE("unit_comes_round_only_when_all_its_segments_are_done") {
 TEST_CASE("unit_waits_for_the_slowest_queue_pair_of_all_its_segments") {
   FakeQueuePair slow;
   FakeQueuePair fast;
-  Fixture f(fixed(1));
+  LinearFixture f(whole_chunks(1));
   for (FakeQueuePair* qp : {&slow, &fast, &fast}) {
     std::optional<RDMAMemory> segment = f.linear.allocate(kChunk / 3, 1);
     REQUIRE(segment.has_value());
@@ -165,7 +163,7 @@ TEST_CASE("unit_waits_for_the_slowest_queue_pair_of_all_its_segments") {
 
 TEST_CASE("unit_at_hand_is_reused_from_its_start_when_all_is_done") {
   FakeQueuePair qp;
-  Fixture f(fixed(4));
+  LinearFixture f(whole_chunks(4));
   std::byte* first = nullptr;
   for (int i = 0; i < 10; ++i) {
     std::optional<RDMAMemory> segment = f.linear.allocate(kChunk / 2 + 1);
@@ -179,14 +177,14 @@ TEST_CASE("unit_at_hand_is_reused_from_its_start_when_all_is_done") {
 }
 
 TEST_CASE("full_ring_still_gives_what_fits_behind_the_last_segment") {
-  Fixture f(fixed(1));
+  LinearFixture f(whole_chunks(1));
   const std::optional<RDMAMemory> a = f.linear.allocate(kChunk - 100);
   CHECK_FALSE(f.linear.allocate(200).has_value());
   CHECK(f.linear.allocate(50).has_value());
 }
 
 TEST_CASE("segments_make_the_ring_grow_to_its_limit") {
-  Fixture f({.unit_size = kChunk, .initial_size = kChunk, .limit = 5 * kChunk});
+  LinearFixture f({.unit_size = kChunk, .initial_size = kChunk, .limit = 5 * kChunk});
   std::vector<RDMAMemory> all;
   while (std::optional<RDMAMemory> segment = f.linear.allocate(kChunk / 4)) {
     all.push_back(std::move(*segment));
@@ -204,8 +202,8 @@ TEST_CASE("segments_agree_with_a_reference_under_random_use") {
     std::vector<FakeQueuePair> qps(3);
     const std::size_t unit = 64 + random.below(kChunk / 2);
     const std::size_t limit = kChunk * (1 + random.below(3));
-    Fixture f({.unit_size = unit, .initial_size = kChunk, .limit = limit, .queue_pairs = 3});
-    Model model(unit);
+    LinearFixture f({.unit_size = unit, .initial_size = kChunk, .limit = limit, .queue_pairs = 3});
+    LinearModel model(unit);
     std::vector<RDMAMemory> held;
     for (int step = 0; step < 3'000; ++step) {
       CAPTURE(step);
@@ -215,17 +213,17 @@ TEST_CASE("segments_agree_with_a_reference_under_random_use") {
           const std::size_t bytes = random.size_up_to(unit);
           const std::size_t alignment = std::size_t{1} << random.below(7);
           const std::size_t units = f.linear.ring().units();
-          const Model::Place expected = model.place(bytes, alignment, units);
+          const LinearModel::Place expected = model.place(bytes, alignment, units);
           std::optional<RDMAMemory> segment = f.linear.allocate(bytes, alignment);
           const bool grew = f.linear.ring().units() > units;
           if (!segment) {
-            REQUIRE(expected == Model::Place::kNowhere);
+            REQUIRE(expected == LinearModel::Place::kNowhere);
             REQUIRE(f.linear.ring().size() == limit);
             break;
           }
           REQUIRE(segment->size() == bytes);
           REQUIRE(reinterpret_cast<std::uintptr_t>(segment->data()) % alignment == 0);
-          REQUIRE(grew == (expected == Model::Place::kNowhere));
+          REQUIRE(grew == (expected == LinearModel::Place::kNowhere));
           REQUIRE(model.hand_out(*segment, expected));
           held.push_back(std::move(*segment));
           break;

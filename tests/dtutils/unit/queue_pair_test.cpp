@@ -16,8 +16,8 @@ using support::error_text;
 
 namespace {
 
-struct Fixture {
-  explicit Fixture(const QueuePairOptions& options = {})
+struct QueuePairFixture {
+  explicit QueuePairFixture(const QueuePairOptions& options = {})
       : pd(device), sends(device, 512), receives(device, 512), qp(pd, sends, receives, options) {}
 
   void connect() { qp.connect(qp.endpoint()); }
@@ -36,7 +36,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("waiting_for_something_never_signaled_is_an_answer_at_once") {
-  Fixture fixture;
+  QueuePairFixture fixture;
   fixture.connect();
   ibv_wc completion;
   CHECK(fixture.qp.wait(completion, milliseconds(60'000)) == QueuePair::Wait::kNothingSignaled);
@@ -45,7 +45,7 @@ TEST_CASE("waiting_for_something_never_signaled_is_an_answer_at_once") {
 }
 
 TEST_CASE("wait_ends_by_completion_or_timeout_when_something_is_signaled") {
-  Fixture fixture;
+  QueuePairFixture fixture;
   fixture.connect();
   REQUIRE(fixture.write(kSignaled) == Post::kOk);
   ibv_wc completion;
@@ -57,7 +57,7 @@ TEST_CASE("wait_ends_by_completion_or_timeout_when_something_is_signaled") {
 }
 
 TEST_CASE("wait_reports_an_overrun_completion_queue") {
-  Fixture fixture;
+  QueuePairFixture fixture;
   fixture.connect();
   REQUIRE(fixture.write(kSignaled) == Post::kOk);
   fixture.device.overrun();
@@ -66,7 +66,7 @@ TEST_CASE("wait_reports_an_overrun_completion_queue") {
 }
 
 TEST_CASE("failed_requests_that_were_not_signaled_do_not_confuse_wait") {
-  Fixture fixture;
+  QueuePairFixture fixture;
   fixture.connect();
   REQUIRE(fixture.write(kUnsignaled) == Post::kOk);
   REQUIRE(fixture.write(kUnsignaled) == Post::kOk);
@@ -81,7 +81,7 @@ TEST_CASE("failed_requests_that_were_not_signaled_do_not_confuse_wait") {
 TEST_CASE("posts_tell_full_from_broken_from_invalid") {
   QueuePairOptions options;
   options.send_depth = 2;
-  Fixture fixture(options);
+  QueuePairFixture fixture(options);
   CHECK(fixture.write(kSignaled) == Post::kBroken);
   fixture.connect();
   fixture.device.refuse_next(EINVAL);
@@ -103,7 +103,7 @@ TEST_CASE("posts_tell_full_from_broken_from_invalid") {
 TEST_CASE("chain_names_the_request_that_was_not_posted_and_counts_the_others") {
   QueuePairOptions options;
   options.send_depth = 2;
-  Fixture fixture(options);
+  QueuePairFixture fixture(options);
   fixture.connect();
   ibv_send_wr third{};
   third.opcode = IBV_WR_RDMA_WRITE;
@@ -123,7 +123,7 @@ TEST_CASE("chain_names_the_request_that_was_not_posted_and_counts_the_others") {
 }
 
 TEST_CASE("each_operation_posts_its_opcode") {
-  Fixture fixture;
+  QueuePairFixture fixture;
   fixture.connect();
   const LocalBuffer word{&fixture.word, 8, 1};
   const RemoteMemoryLocator there{8, 8, 2};
@@ -162,7 +162,7 @@ TEST_CASE("device_that_grants_less_than_asked_is_refused") {
 }
 
 TEST_CASE("connect_refuses_another_device_another_host_and_a_second_time") {
-  Fixture fixture;
+  QueuePairFixture fixture;
   Endpoint peer = fixture.qp.endpoint();
   peer.kind = static_cast<std::uint8_t>(DeviceKind::kVerbs);
   CHECK_THAT(error_text([&] { fixture.qp.connect(peer); }), contains("CARIAMA_DEVICE"));

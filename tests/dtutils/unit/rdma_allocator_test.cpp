@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "dtutils/unit/source.hpp"
 #include "support/busy_memory.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
@@ -26,6 +27,7 @@ using dtutils::RDMAMemory;
 using support::contains;
 using support::error_text;
 using support::FakeQueuePair;
+using support::Source;
 
 /// Four chunks a superpage, on pages that every machine has.
 RDMAAllocatorOptions small(std::size_t limit_in_chunks) {
@@ -33,18 +35,10 @@ RDMAAllocatorOptions small(std::size_t limit_in_chunks) {
       .superpage = 4 * kChunk, .limit = limit_in_chunks * kChunk, .page_kinds = {PageKind::kSmall}};
 }
 
-struct Fixture {
-  explicit Fixture(const RDMAAllocatorOptions& options) : allocator(pd, {}, options) {}
-
-  support::FakeDevice device;
-  ProtectionDomain pd{device};
-  RDMAAllocator allocator;
-};
-
 }  // namespace
 
 TEST_CASE("first_superpage_is_registered_at_construction_as_one_region") {
-  Fixture f(small(8));
+  Source f(small(8));
   REQUIRE(f.device.regions().size() == 1);
   CHECK(f.device.regions()[0].size == 4 * kChunk);
   CHECK(f.device.regions()[0].access == dtutils::kAccessAll);
@@ -56,12 +50,12 @@ TEST_CASE("first_superpage_is_registered_at_construction_as_one_region") {
 }
 
 TEST_CASE("superpage_of_1_gib_on_small_pages_is_the_default_without_huge_pages") {
-  Fixture f({.page_kinds = {PageKind::kSmall}});
+  Source f({.page_kinds = {PageKind::kSmall}});
   CHECK(f.allocator.reserved() == dtutils::kSuperpage);
 }
 
 TEST_CASE("chunk_carries_the_keys_of_its_superpage") {
-  Fixture f(small(8));
+  Source f(small(8));
   const RDMAMemory memory = f.allocator.allocate();
   CHECK(memory.size() == kChunk);
   CHECK(reinterpret_cast<std::uintptr_t>(memory.data()) % kChunk == 0);
@@ -72,7 +66,7 @@ TEST_CASE("chunk_carries_the_keys_of_its_superpage") {
 }
 
 TEST_CASE("piece_is_rounded_up_to_chunks_in_a_row") {
-  Fixture f(small(8));
+  Source f(small(8));
   CHECK(f.allocator.allocate(1).size() == kChunk);
   CHECK(f.allocator.allocate(kChunk + 1).size() == 2 * kChunk);
   CHECK(f.allocator.allocate(4 * kChunk).size() == 4 * kChunk);
@@ -80,7 +74,7 @@ TEST_CASE("piece_is_rounded_up_to_chunks_in_a_row") {
 }
 
 TEST_CASE("try_allocate_takes_no_superpage_and_allocate_does") {
-  Fixture f(small(8));
+  Source f(small(8));
   std::vector<RDMAMemory> all;
   for (int i = 0; i < 4; ++i) all.push_back(*f.allocator.try_allocate());
   CHECK_FALSE(f.allocator.try_allocate().has_value());
@@ -93,7 +87,7 @@ TEST_CASE("try_allocate_takes_no_superpage_and_allocate_does") {
 }
 
 TEST_CASE("limit_is_kept_and_reported_as_an_error") {
-  Fixture f(small(6));
+  Source f(small(6));
   std::vector<RDMAMemory> all;
   for (int i = 0; i < 6; ++i) all.push_back(f.allocator.allocate());
   CHECK(f.allocator.reserved() == 6 * kChunk);
@@ -105,20 +99,20 @@ TEST_CASE("limit_is_kept_and_reported_as_an_error") {
 }
 
 TEST_CASE("limit_below_a_superpage_makes_the_superpage_smaller") {
-  Fixture f({.limit = 3 * kChunk + 5, .page_kinds = {PageKind::kSmall}});
+  Source f({.limit = 3 * kChunk + 5, .page_kinds = {PageKind::kSmall}});
   CHECK(f.allocator.superpage() == 3 * kChunk);
   CHECK(f.allocator.reserved() == 3 * kChunk);
 }
 
 TEST_CASE("options_that_make_no_sense_are_an_error") {
-  CHECK_THROWS_AS(Fixture({.superpage = kChunk + 1}), dtutils::Error);
-  CHECK_THROWS_AS(Fixture({.superpage = 0}), dtutils::Error);
-  CHECK_THROWS_AS(Fixture({.limit = kChunk - 1}), dtutils::Error);
-  CHECK_THROWS_AS(Fixture({.page_kinds = {}}), dtutils::Error);
+  CHECK_THROWS_AS(Source({.superpage = kChunk + 1}), dtutils::Error);
+  CHECK_THROWS_AS(Source({.superpage = 0}), dtutils::Error);
+  CHECK_THROWS_AS(Source({.limit = kChunk - 1}), dtutils::Error);
+  CHECK_THROWS_AS(Source({.page_kinds = {}}), dtutils::Error);
 }
 
 TEST_CASE("piece_larger_than_a_superpage_gets_a_segment_that_goes_back_to_the_system") {
-  Fixture f(small(20));
+  Source f(small(20));
   std::optional<RDMAMemory> large = f.allocator.allocate(9 * kChunk + 1);
   CHECK(large->size() == 10 * kChunk);
   CHECK_FALSE(f.allocator.try_allocate(5 * kChunk).has_value());
@@ -136,7 +130,7 @@ TEST_CASE("piece_larger_than_a_superpage_gets_a_segment_that_goes_back_to_the_sy
 
 TEST_CASE("own_segment_stays_until_its_tags_are_done") {
   FakeQueuePair qp;
-  Fixture f(small(20));
+  Source f(small(20));
   {
     RDMAMemory large = f.allocator.allocate(10 * kChunk);
     REQUIRE(large.retire_at(qp.post()));
@@ -149,7 +143,7 @@ TEST_CASE("own_segment_stays_until_its_tags_are_done") {
 }
 
 TEST_CASE("size_that_no_machine_has_is_an_error") {
-  Fixture f({.superpage = kChunk, .page_kinds = {PageKind::kSmall}});
+  Source f({.superpage = kChunk, .page_kinds = {PageKind::kSmall}});
   CHECK_THROWS_AS(f.allocator.allocate(SIZE_MAX), dtutils::Error);
   CHECK_THROWS_AS(f.allocator.allocate(std::size_t{1} << 50), dtutils::Error);
   CHECK_FALSE(f.allocator.try_allocate(SIZE_MAX).has_value());
@@ -167,7 +161,7 @@ TEST_CASE("refused_registration_is_passed_on_and_leaves_nothing_behind") {
 
 TEST_CASE("chunk_that_is_not_retired_is_not_handed_out_again") {
   FakeQueuePair qp;
-  Fixture f(small(4));
+  Source f(small(4));
   std::vector<RDMAMemory> rest;
   RDMAMemory chunk = f.allocator.allocate();
   std::byte* const data = chunk.data();
@@ -188,7 +182,7 @@ TEST_CASE("chunk_that_is_not_retired_is_not_handed_out_again") {
 }
 
 TEST_CASE("chunk_that_came_back_no_longer_looks_at_its_queue_pair") {
-  Fixture f(small(1));
+  Source f(small(1));
   {
     FakeQueuePair gone;
     RDMAMemory memory = f.allocator.allocate();
@@ -208,7 +202,7 @@ TEST_CASE("piece_used_by_more_queue_pairs_than_allowed_is_not_tagged_silently") 
   FakeQueuePair c;
   RDMAAllocatorOptions options = small(4);
   options.queue_pairs = 2;
-  Fixture f(options);
+  Source f(options);
   RDMAMemory memory = f.allocator.allocate();
   CHECK(memory.retire_at(a.post()));
   CHECK(memory.retire_at(b.post()));
@@ -221,8 +215,7 @@ TEST_CASE("chunks_agree_with_a_reference_under_random_use") {
   CAPTURE(seed);
   support::Random random(seed);
   constexpr std::size_t kChunks = 70;
-  Fixture f(
-      {.superpage = 35 * kChunk, .limit = kChunks * kChunk, .page_kinds = {PageKind::kSmall}});
+  Source f({.superpage = 35 * kChunk, .limit = kChunks * kChunk, .page_kinds = {PageKind::kSmall}});
   support::BusyMemory busy;
   std::vector<RDMAMemory> held;
   for (int step = 0; step < 20'000; ++step) {

@@ -29,8 +29,9 @@ SignalingParameters parameters(std::uint32_t threads, std::uint32_t interval, st
   return made;
 }
 
-std::string refusal(const SignalingParameters& wrong, std::uint32_t send_depth = 1 << 20,
-                    std::uint32_t completion_depth = 1 << 20) {
+std::string refusal_of_signaling(const SignalingParameters& wrong,
+                                 std::uint32_t send_depth = 1 << 20,
+                                 std::uint32_t completion_depth = 1 << 20) {
   return error_text([&] { wrong.check(send_depth, completion_depth); });
 }
 
@@ -54,34 +55,35 @@ TEST_CASE("parameters_for_any_number_of_threads_keep_the_relations") {
 TEST_CASE("parameters_that_break_a_relation_are_refused_by_name") {
   SignalingParameters wrong;
   wrong.sharing_threads = 0;
-  CHECK_THAT(refusal(wrong), contains("sharing_threads"));
+  CHECK_THAT(refusal_of_signaling(wrong), contains("sharing_threads"));
 
   wrong = {};
   wrong.signal_interval = 48;
-  CHECK_THAT(refusal(wrong), contains("signal_interval is 48") && contains("use 64"));
+  CHECK_THAT(refusal_of_signaling(wrong), contains("signal_interval is 48") && contains("use 64"));
   wrong.signal_interval = 0;
-  CHECK_THAT(refusal(wrong), contains("signal_interval is 0") && contains("use 1"));
+  CHECK_THAT(refusal_of_signaling(wrong), contains("signal_interval is 0") && contains("use 1"));
 
   wrong = {};
   wrong.signal_all_from = 0;
-  CHECK_THAT(refusal(wrong), contains("signal_all_from is 0"));
+  CHECK_THAT(refusal_of_signaling(wrong), contains("signal_all_from is 0"));
 
   wrong = {};
   wrong.sharing_threads = 33;
-  CHECK_THAT(refusal(wrong), contains("33 threads") && contains("window of at least 193"));
+  CHECK_THAT(refusal_of_signaling(wrong),
+             contains("33 threads") && contains("window of at least 193"));
   wrong.window = 193;
-  CHECK(refusal(wrong) == "(no error)");
+  CHECK(refusal_of_signaling(wrong) == "(no error)");
   wrong.window = 100;
-  CHECK_THAT(refusal(wrong), contains("window 100"));
+  CHECK_THAT(refusal_of_signaling(wrong), contains("window 100"));
 }
 
 TEST_CASE("queues_that_are_too_shallow_are_refused") {
   const SignalingParameters made;
   const std::uint32_t sends = made.window + made.sharing_threads - 1;
-  CHECK(refusal(made, sends, sends + 1) == "(no error)");
-  CHECK_THAT(refusal(made, sends - 1, sends + 1),
+  CHECK(refusal_of_signaling(made, sends, sends + 1) == "(no error)");
+  CHECK_THAT(refusal_of_signaling(made, sends - 1, sends + 1),
              contains("send queue holds 206") && contains("207"));
-  CHECK_THAT(refusal(made, sends, sends), contains("completion queue holds 207"));
+  CHECK_THAT(refusal_of_signaling(made, sends, sends), contains("completion queue holds 207"));
 }
 
 TEST_CASE("below_the_band_one_ticket_in_k_is_signaled") {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The shm device's completion ring against a reference model: random pushes, polls, deaths, voids.
-#include <algorithm>
 #include <deque>
 #include <vector>
 
+#include "dtutils/unit/shm_ring.hpp"
 #include "shm/completion.hpp"
 #include "shm/segment.hpp"
 #include "support/catch.hpp"
@@ -11,11 +11,12 @@
 
 using namespace dtutils;
 using namespace dtutils::shm;
+using support::age;
+using support::kLaps;
 
 namespace {
 
 constexpr std::uint64_t kOfTheDead = 999'999'999;
-constexpr std::uint64_t kLaps = std::uint64_t{1} << (64 - kLapShift);
 
 /// A ring in a segment of its own, which begins at lap `first_lap`.
 struct Ring {
@@ -48,8 +49,8 @@ struct Live {
 };
 
 /// What the ring should do, one call at a time.
-struct Model {
-  explicit Model(std::uint64_t first) : tail(first) {}
+struct RingModel {
+  explicit RingModel(std::uint64_t first) : tail(first) {}
 
   bool make_room(std::size_t capacity) {
     if (live.size() < capacity) return true;
@@ -86,7 +87,7 @@ SlotOwner random_owner(support::Random& random) {
   return {static_cast<std::uint32_t>(1 + random.below(3)) << 14, random.one_in(2)};
 }
 
-void poll_and_compare(Ring& ring, Model& model, std::size_t count) {
+void poll_and_compare(Ring& ring, RingModel& model, std::size_t count) {
   std::vector<ibv_wc> polled(count);
   const std::vector<std::uint64_t> expected = model.poll(count);
   const int taken =
@@ -96,14 +97,14 @@ void poll_and_compare(Ring& ring, Model& model, std::size_t count) {
 }
 
 /// A producer that claims the next slot and goes no further.
-void claim_and_stop(Ring& ring, Model& model, SlotOwner owner) {
+void claim_and_stop(Ring& ring, RingModel& model, SlotOwner owner) {
   ring.slot(model.tail)
       .word.store(slot_word(ring.lap(model.tail), SlotState::kClaimed, owner.bits()));
   model.push(0, owner, SlotState::kClaimed);
 }
 
 /// The owner completes what a dead producer had claimed.
-void publish_for_the_dead(Ring& ring, Model& model, SlotOwner owner) {
+void publish_for_the_dead(Ring& ring, RingModel& model, SlotOwner owner) {
   std::size_t published = 0;
   for_each_slot(ring.own.shared(), ring.queue, owner, SlotState::kClaimed,
                 [&](CompletionSlot& slot, std::uint64_t) {
@@ -121,13 +122,8 @@ void publish_for_the_dead(Ring& ring, Model& model, SlotOwner owner) {
   REQUIRE(published == 0);
 }
 
-/// Hints may lag, as after a thread was preempted before it stored one.
-void age(std::atomic<std::uint64_t>& hint, std::uint64_t first, support::Random& random) {
-  hint.store(std::max(first, hint.load() - std::min(hint.load() - first, random.below(2000))));
-}
-
 void run(Ring& ring, support::Random& random, int steps) {
-  Model model(ring.first);
+  RingModel model(ring.first);
   const std::uint64_t capacity = ring.queue.ring.capacity();
   std::uint64_t next_id = 1;
   while (steps-- > 0) {

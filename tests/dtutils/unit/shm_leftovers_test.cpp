@@ -74,8 +74,8 @@ TEST_CASE("shm_peer_is_let_go_when_nobody_is_connected_to_it_any_more") {
   const std::size_t descriptors = open_descriptors();
   const std::size_t segments = mapped_segments();
   {
-    QueuePair one(a.pd, a.sends, a.receives);
-    QueuePair other(b.pd, b.sends, b.receives);
+    dtutils::QueuePair one(a.pd, a.sends, a.receives);
+    dtutils::QueuePair other(b.pd, b.sends, b.receives);
     connect(one, other);
     must(one.post_write(a.local(0, 8), b.remote(0, 8), 1, kSignaled));
     success(a.sends, 1);
@@ -120,7 +120,7 @@ TEST_CASE("shm_channels_that_a_peer_makes_and_destroys_do_not_pile_up") {
   const std::size_t before = open_descriptors();
   for (int round = 0; round < 20; ++round) {
     Side again(*other_device);
-    QueuePair qp(a.pd, a.sends, a.receives);
+    dtutils::QueuePair qp(a.pd, a.sends, a.receives);
     connect(qp, again.qp);
     REQUIRE(again.receives.arm());
     must(again.qp.post_receive(again.local(0, 8), 1));

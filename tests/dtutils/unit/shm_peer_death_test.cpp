@@ -94,7 +94,7 @@ TEST_CASE("shm_receive_in_the_hands_of_a_killed_peer_is_flushed_once_and_blocks_
   Survivor survivor(peer);
   Side& side = survivor.side;
   // A completion of somebody else waits behind the claimed one.
-  QueuePair other(side.pd, side.sends, side.receives);
+  dtutils::QueuePair other(side.pd, side.sends, side.receives);
   other.connect(other.endpoint());
   must(other.post_receive(side.local(64, 8), 99));
   must(other.post_send(side.local(0, 8), 1, 0));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The shm device's receive ring against a reference model: posts, takes, deaths, recoveries.
-#include <algorithm>
 #include <deque>
 #include <optional>
 
+#include "dtutils/unit/shm_ring.hpp"
 #include "shm/completion.hpp"
 #include "shm/receive.hpp"
 #include "shm/segment.hpp"
@@ -12,10 +12,11 @@
 
 using namespace dtutils;
 using namespace dtutils::shm;
+using support::age;
+using support::kLaps;
 
 namespace {
 
-constexpr std::uint64_t kLaps = std::uint64_t{1} << (64 - kLapShift);
 constexpr std::uint32_t kSenders = 3;
 
 struct Rings {
@@ -75,10 +76,6 @@ bool is_as_posted(const Receive& receive) {
   };
   return receive.sge_count == id % 3 && (id % 3 < 1 || one(0, id * 16, id % 100, 7)) &&
          (id % 3 < 2 || one(1, id * 32, id % 10, 8));
-}
-
-void age(std::atomic<std::uint64_t>& hint, std::uint64_t first, support::Random& random) {
-  hint.store(std::max(first, hint.load() - std::min(hint.load() - first, random.below(2000))));
 }
 
 /// One sender's or the owner's take, compared with the model.

@@ -15,8 +15,8 @@ using namespace support;
 namespace {
 
 /// A second queue pair on the completion queues of a side.
-std::unique_ptr<QueuePair> another(Side& side, const QueuePairOptions& options = {}) {
-  return std::make_unique<QueuePair>(side.pd, side.sends, side.receives, options);
+std::unique_ptr<dtutils::QueuePair> another(Side& side, const QueuePairOptions& options = {}) {
+  return std::make_unique<dtutils::QueuePair>(side.pd, side.sends, side.receives, options);
 }
 
 SideOptions with_completions(std::uint32_t depth) {
@@ -25,7 +25,7 @@ SideOptions with_completions(std::uint32_t depth) {
   return options;
 }
 
-void reconnect(Device& device, QueuePair& qp, const Endpoint& peer) {
+void reconnect(Device& device, dtutils::QueuePair& qp, const Endpoint& peer) {
   to_reset(device, qp.raw());
   qp.connect(peer);
 }
