@@ -9,17 +9,17 @@ namespace {
 
 using dsfabric::Thread;
 
-const auto kMessenger = [](Thread& self) { return riutils::RDMAMessengerGlobal(self); };
+const auto kMessengerItself = [](Thread& self) { return riutils::RDMAMessengerGlobal(self); };
 
 }  // namespace
 
 void add_latency_cases(bench::Suite& suite, const fabric_bench::NodePtr& node) {
-  const auto one_way = fabric_bench::on_worker(node, fabric_bench::ping_pong(kMessenger));
+  const auto one_way = fabric_bench::on_worker(node, fabric_bench::ping_pong(kMessengerItself));
   suite.add({.name = "call_latency_vs_cacheline",
              .size = 8,
              .variants = {{.name = "one_way", .measure = one_way, .assist = one_way}},
              .ratios = {{.over = "one_way", .under = bench::kHalfRoundTrip, .bar = "<= 1.6"}}});
-  const auto result = fabric_bench::on_worker(node, fabric_bench::ask(kMessenger));
+  const auto result = fabric_bench::on_worker(node, fabric_bench::ask(kMessengerItself));
   suite.add(
       {.name = "call_return_vs_cacheline",
        .size = 8,

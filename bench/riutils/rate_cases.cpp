@@ -40,8 +40,8 @@ bench::Variant by_hand(const HandRing& ring) {
 }
 
 template <std::size_t kBytes>
-void add_size(bench::Suite& suite, const NodePtr& node, const HandRing& ring,
-              const char* aggregated_bar, const char* mixed_bar, const char* rate_bar) {
+void add_rates_of_size(bench::Suite& suite, const NodePtr& node, const HandRing& ring,
+                       const char* aggregated_bar, const char* mixed_bar, const char* rate_bar) {
   const auto add = [&](const char* name, bench::Variant over, bench::Variant under,
                        const char* bar) {
     const bench::Ratio ratio{.over = over.name, .under = under.name, .bar = bar};
@@ -80,9 +80,9 @@ void add_reading(bench::Suite& suite, const NodePtr& node) {
 }  // namespace
 
 void add_rate_cases(bench::Suite& suite, const NodePtr& node, const HandRing& ring) {
-  add_size<8>(suite, node, ring, ">= 1.4", ">= 0.7", ">= 50e6");
-  add_size<64>(suite, node, ring, ">= 1.0", ">= 0.75", ">= 45e6");
-  add_size<256>(suite, node, ring, ">= 0.7", ">= 0.45", ">= 35e6");
+  add_rates_of_size<8>(suite, node, ring, ">= 1.4", ">= 0.7", ">= 50e6");
+  add_rates_of_size<64>(suite, node, ring, ">= 1.0", ">= 0.75", ">= 45e6");
+  add_rates_of_size<256>(suite, node, ring, ">= 0.7", ">= 0.45", ">= 35e6");
   add_reading<64>(suite, node);
   add_reading<256>(suite, node);
 }

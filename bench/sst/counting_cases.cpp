@@ -5,7 +5,7 @@
 namespace sst_bench {
 namespace {
 
-struct Row {
+struct CountRow {
   std::uint64_t count;
 };
 
@@ -17,10 +17,10 @@ class Counting {
     goal_ = 0;
     table_
         ->when([this](const auto& t) {
-          const std::uint64_t mine = t.mine(&Row::count);
-          return mine < goal_ && t.min(&Row::count) >= mine;
+          const std::uint64_t mine = t.mine(&CountRow::count);
+          return mine < goal_ && t.min(&CountRow::count) >= mine;
         })
-        .recurrent([](auto& t) { t.set(&Row::count, t.mine(&Row::count) + 1); });
+        .recurrent([](auto& t) { t.set(&CountRow::count, t.mine(&CountRow::count) + 1); });
   }
   void finish() { table_.reset(); }
 
@@ -28,14 +28,14 @@ class Counting {
   double run(bench::Batch& batch, bool crowded) {
     if (!table_) return 0;
     goal_ += batch.iterations();
-    const auto done = [&] { return table_->min(&Row::count) == goal_; };
+    const auto done = [&] { return table_->min(&CountRow::count) == goal_; };
     let_others_fall_asleep();
     return batch.ns_each(
         [&] { crowded ? evaluate_until(*table_, done) : spin_until(*table_, done); });
   }
 
  private:
-  CaseTable<Row> table_;
+  CaseTable<CountRow> table_;
   std::uint64_t goal_ = 0;
 };
 

@@ -8,11 +8,8 @@
 namespace sst_bench {
 namespace {
 
-struct Row {
-  std::uint64_t a;
-};
 /// The memory of a table of any number of rows, without processes that nobody would hear from.
-using Rows = sst::Snapshot<Row>;
+using Rows = sst::Snapshot<SmallRow>;
 using All = sst::Predicates<Rows>;
 
 template <class Predicate>
@@ -44,7 +41,7 @@ bench::Variant over_rows(std::size_t count, const char* bar) {
                 Rows rows = rows_of_ones(count + 1);
                 All all;
                 std::uint64_t fired = 0;
-                when(all, [](const Rows& t) { return t.all(&Row::a); }).recurrent([&](Rows&) {
+                when(all, [](const Rows& t) { return t.all(&SmallRow::a); }).recurrent([&](Rows&) {
                   ++fired;
                 });
                 const double rate = evaluations_per_second(batch, all, rows);
@@ -58,7 +55,7 @@ bench::Variant over_rows(std::size_t count, const char* bar) {
 template <std::size_t Own>
 void add_rare(All& all, std::uint64_t limit) {
   when(all, [limit](const Rows& t) {
-    return t.get({1}, &Row::a) > limit + 0 * Own;
+    return t.get({1}, &SmallRow::a) > limit + 0 * Own;
   }).recurrent([](Rows&) {});
 }
 template <std::size_t... I>

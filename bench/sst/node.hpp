@@ -27,6 +27,11 @@ using NodePtr = std::unique_ptr<Node>;
 /// Processes 0 to `count` - 1.
 std::vector<dsfabric::ProcessId> first_processes(std::uint32_t count);
 
+/// The smallest row, with the field that the paper calls SST[i].a.
+struct SmallRow {
+  std::uint64_t a;
+};
+
 /// A table that lives from `prepare` to `finish` of a case, at its members only.
 template <class Row>
 class CaseTable {

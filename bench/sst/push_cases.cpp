@@ -5,26 +5,19 @@
 #include "sst/cases.hpp"
 
 namespace sst_bench {
-namespace {
-
-struct Row {
-  std::uint64_t a;
-};
-
-}  // namespace
 
 void add_push_cases(bench::Suite& suite, const NodePtr& node) {
   constexpr std::array<std::uint32_t, 4> kMembers{2, 4, 8, 16};
-  auto tables = std::make_shared<std::array<CaseTable<Row>, kMembers.size()>>();
+  auto tables = std::make_shared<std::array<CaseTable<SmallRow>, kMembers.size()>>();
   bench::Case item{.name = "push_all_members", .size = 8, .oversubscribed = true};
   for (std::size_t i = 0; i < kMembers.size(); ++i) {
     const std::uint32_t members = kMembers[i];
     item.variants.push_back({.name = std::to_string(members), .measure = [=](bench::Batch& batch) {
-                               sst::Table<Row>& table = *(*tables)[i];
+                               sst::Table<SmallRow>& table = *(*tables)[i];
                                let_others_fall_asleep();
                                const double ns = batch.ns_each([&] {
                                  for (std::uint64_t n = 0; n < batch.iterations(); ++n) {
-                                   table.set(&Row::a, n);
+                                   table.set(&SmallRow::a, n);
                                  }
                                });
                                return ns / (members - 1);
@@ -38,7 +31,7 @@ void add_push_cases(bench::Suite& suite, const NodePtr& node) {
     }
   };
   item.finish = [=](bench::Channel&) {
-    for (CaseTable<Row>& table : *tables) table.reset();
+    for (CaseTable<SmallRow>& table : *tables) table.reset();
   };
   suite.add(std::move(item));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Cases that contradict themselves are refused before anything runs.
+#include "bench/unit/variant.hpp"
 #include "harness/case.hpp"
 #include "harness/suite.hpp"
 #include "support/catch.hpp"
@@ -8,10 +9,6 @@
 namespace {
 
 using support::contains;
-
-bench::Variant variant(const char* name) {
-  return {.name = name, .measure = [](bench::Batch&) { return 1.0; }};
-}
 
 bench::Case good_case() {
   return {.name = "job",

@@ -4,16 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/unit/variant.hpp"
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
 
 namespace {
 
 using support::contains;
-
-bench::Variant variant(const char* name, const char* bar = "") {
-  return {.name = name, .measure = [](bench::Batch&) { return 1.0; }, .bar = bar};
-}
 
 // Rates of two variants, 2:1 in every round.
 bench::Selection two_to_one(bool near) {

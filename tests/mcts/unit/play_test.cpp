@@ -13,12 +13,12 @@ using support::FakeEngine;
 
 namespace {
 
-struct Outcome {
+struct Dialogue {
   int winner;
   std::string out;
 };
 
-Outcome play(const std::string& input, FakeEngine& engine, int person = 0) {
+Dialogue play(const std::string& input, FakeEngine& engine, int person = 0) {
   hex::PlayOptions options;
   options.size = 3;
   options.person = person;
@@ -33,7 +33,7 @@ Outcome play(const std::string& input, FakeEngine& engine, int person = 0) {
 TEST_CASE("a_person_can_win") {
   FakeEngine engine;
   engine.answers = {"a1", "a2"};
-  const Outcome outcome = play("b1\nb2\nb3\n", engine);
+  const Dialogue outcome = play("b1\nb2\nb3\n", engine);
   CHECK(outcome.winner == 0);
   CHECK_THAT(outcome.out, contains("You win."));
 }
@@ -41,7 +41,7 @@ TEST_CASE("a_person_can_win") {
 TEST_CASE("a_person_can_lose_and_resign_and_quit") {
   FakeEngine engine;
   engine.answers = {"a1", "b1", "c1"};
-  const Outcome lost = play("a3\nb3\nc3\n", engine);
+  const Dialogue lost = play("a3\nb3\nc3\n", engine);
   CHECK(lost.winner == 1);
   CHECK_THAT(lost.out, contains("I win."));
   CHECK(play("resign\n", engine).winner == 1);
@@ -52,7 +52,7 @@ TEST_CASE("a_person_can_lose_and_resign_and_quit") {
 
 TEST_CASE("mistakes_are_explained_and_asked_again") {
   FakeEngine engine;
-  const Outcome outcome = play("d9\nhello\nb2\nb2\nhelp\ntime\ntime 3\nhint\nquit\n", engine);
+  const Dialogue outcome = play("d9\nhello\nb2\nb2\nhelp\ntime\ntime 3\nhint\nquit\n", engine);
   CHECK_THAT(outcome.out, contains("d9 is not on the board"));
   CHECK_THAT(outcome.out, contains("\"hello\" is no cell"));
   CHECK_THAT(outcome.out, contains("b2 is taken"));
@@ -65,7 +65,7 @@ TEST_CASE("mistakes_are_explained_and_asked_again") {
 TEST_CASE("undo_takes_back_a_move_and_its_answer") {
   FakeEngine engine;
   engine.answers = {"a1", "c1"};
-  const Outcome outcome = play("b2\nundo\nundo\nb2\nquit\n", engine);
+  const Dialogue outcome = play("b2\nundo\nundo\nb2\nquit\n", engine);
   CHECK_THAT(outcome.out, contains("there is no move of yours to take back"));
   CHECK_THAT(outcome.out, contains("I play c1"));
   CHECK_THAT(outcome.out, !contains("b2 is taken"));

@@ -9,6 +9,7 @@
 #include "support/random.hpp"
 
 using games::Hex11;
+using games::Hex19;
 using mcts::Settings;
 using mcts::Window;
 using support::HexSearcher;
@@ -77,7 +78,6 @@ TEST_CASE("no_window_is_larger_than_a_ring_holds") {
 
 TEST_CASE("a_search_survives_the_largest_window_that_can_be_chosen") {
   // The messages of a large board with RAVE are long; more of them than a ring holds would fail.
-  using Hex19 = games::Hex19;
   using Searcher = mcts::Searcher<Hex19, mcts::MessengerLink>;
   const SearchJob job{2, 1};
   CHECK(job.run<Hex19, mcts::MessengerLink>([&](Searcher& searcher) {

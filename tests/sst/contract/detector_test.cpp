@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace sst;
+using support::CountRow;
 using support::ForkJob;
 using support::meet;
 using support::Member;
@@ -12,20 +13,18 @@ using support::TableNode;
 
 namespace {
 
-struct Row {
-  std::uint64_t count;
-};
 constexpr std::uint64_t kGoal = 300;
 
 template <class T>
 void count_together(T& table, std::atomic<std::uint64_t>& reached) {
   table
       .when([](const auto& t) {
-        return t.mine(&Row::count) < kGoal && t.min(&Row::count) >= t.mine(&Row::count);
+        return t.mine(&CountRow::count) < kGoal &&
+               t.min(&CountRow::count) >= t.mine(&CountRow::count);
       })
       .recurrent([&](auto& t) {
-        t.set(&Row::count, t.mine(&Row::count) + 1);
-        reached = t.mine(&Row::count);
+        t.set(&CountRow::count, t.mine(&CountRow::count) + 1);
+        reached = t.mine(&CountRow::count);
       });
 }
 
@@ -34,7 +33,7 @@ void count_together(T& table, std::atomic<std::uint64_t>& reached) {
 TEST_CASE("a_detector_evaluates_several_tables") {
   ForkJob job(2, [](Member& member) {
     TableNode node(member);
-    Table<Row> one(node.space), two(node.space);
+    Table<CountRow> one(node.space), two(node.space);
     std::atomic<std::uint64_t> first{0}, second{0};
     count_together(one, first);
     count_together(two, second);
@@ -48,13 +47,13 @@ TEST_CASE("a_detector_evaluates_several_tables") {
 TEST_CASE("tables_are_evaluated_in_progress_of_a_worker") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Table<Row> table(node.space);
+    Table<CountRow> table(node.space);
     std::atomic<std::uint64_t> reached{0};
     count_together(table, reached);
     node.fabric.run([&](dsfabric::Thread& self) {
       self.add_hook(table.hook());
       Pace pace(node.fabric);
-      while (table.min(&Row::count) < kGoal) pace.after(self.progress());
+      while (table.min(&CountRow::count) < kGoal) pace.after(self.progress());
       self.remove_hook(table.hook());
     });
   });
@@ -64,7 +63,7 @@ TEST_CASE("tables_are_evaluated_in_progress_of_a_worker") {
 TEST_CASE("what_a_trigger_throws_comes_out_of_stop") {
   ForkJob job(1, [](Member& member) {
     TableNode node(member);
-    Table<Row> table(node.space);
+    Table<CountRow> table(node.space);
     std::atomic<bool> thrown{false};
     table.when([](const auto&) { return true; }).recurrent([&](auto&) {
       thrown = true;

@@ -5,6 +5,7 @@
 
 using namespace sst;
 using dsfabric::ProcessId;
+using support::CountRow;
 using support::evaluate_until;
 using support::ForkJob;
 using support::Member;
@@ -14,9 +15,6 @@ using support::TableNode;
 
 namespace {
 
-struct Row {
-  std::uint64_t count;
-};
 struct NewRow {
   std::uint32_t before;
   double load;
@@ -36,15 +34,15 @@ void meet_survivors(Member& member, std::size_t word) {
 TEST_CASE("a_dead_member_is_told_of_once_and_its_row_stays") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Table<Row> table(node.space);
+    Table<CountRow> table(node.space);
     std::vector<MemberId> told;
     table.on_failure([&](MemberId failed, const std::string& reason) {
       require(!reason.empty(), "there is a reason");
       told.push_back(failed);
     });
-    table.set(&Row::count, 7 + member.rank);
+    table.set(&CountRow::count, 7 + member.rank);
     evaluate_until(
-        table, [&] { return table.min(&Row::count) >= 7; }, "all have pushed");
+        table, [&] { return table.min(&CountRow::count) >= 7; }, "all have pushed");
     member.memory.words[0]++;
     require(support::eventually([&] { return member.memory.words[0] == 3; }), "all have seen it");
     if (member.rank == 1) die();
@@ -52,11 +50,11 @@ TEST_CASE("a_dead_member_is_told_of_once_and_its_row_stays") {
         table, [&] { return !told.empty(); }, "the upcall");
     require(table.frozen({1}), "it is frozen");
     // Pushes go on to the one that lives.
-    for (std::uint64_t i = 100; i < 1100; ++i) table.set(&Row::count, i);
+    for (std::uint64_t i = 100; i < 1100; ++i) table.set(&CountRow::count, i);
     const MemberId other{static_cast<std::uint16_t>(2 - member.rank)};
     evaluate_until(
-        table, [&] { return table.get(other, &Row::count) == 1099; }, "the other one");
-    require_equal(table.get({1}, &Row::count), 8u, "row of the dead");
+        table, [&] { return table.get(other, &CountRow::count) == 1099; }, "the other one");
+    require_equal(table.get({1}, &CountRow::count), 8u, "row of the dead");
     require(told == std::vector<MemberId>{{1}}, "told once, of it alone");
     int late = 0;
     table.on_failure([&](MemberId, const std::string&) { ++late; });
@@ -69,17 +67,17 @@ TEST_CASE("a_dead_member_is_told_of_once_and_its_row_stays") {
 TEST_CASE("survivors_make_a_new_table_with_another_row") {
   ForkJob job(4, [](Member& member) {
     TableNode node(member);
-    auto old = std::make_unique<Table<Row>>(node.space);
-    old->set(&Row::count, 10 + member.rank);
+    auto old = std::make_unique<Table<CountRow>>(node.space);
+    old->set(&CountRow::count, 10 + member.rank);
     evaluate_until(
-        *old, [&] { return old->min(&Row::count) >= 10; }, "all have pushed");
+        *old, [&] { return old->min(&CountRow::count) >= 10; }, "all have pushed");
     member.memory.words[0]++;
     require(support::eventually([&] { return member.memory.words[0] == 4; }), "all have seen it");
     if (member.rank == 2) die();
     evaluate_until(
         *old, [&] { return node.fabric.failed({2}); }, "noticed");
     const std::vector<ProcessId> members{{0}, {1}, {3}};
-    Table<NewRow> table(*old, members, [](const Row& row) {
+    Table<NewRow> table(*old, members, [](const CountRow& row) {
       return NewRow{static_cast<std::uint32_t>(row.count), 0.5};
     });
     require_equal(table.sum(&NewRow::before), 10u + 11 + 13, "own rows were carried over");
@@ -98,14 +96,14 @@ TEST_CASE("a_member_that_dies_while_a_table_is_made_is_named") {
     if (member.rank == 2) die();
     ProcessId named{};
     try {
-      const Table<Row> table(node.space);
+      const Table<CountRow> table(node.space);
     } catch (const dsfabric::PeerFailed& failed) {
       named = failed.process();
     }
     require(named == ProcessId{2}, "PeerFailed names it");
     // And without it a table can be made.
-    const Table<Row> table(node.space, {.members = {{0}, {1}}}, {member.rank});
-    require_equal(table.max(&Row::count), 1u, "of the two that are left");
+    const Table<CountRow> table(node.space, {.members = {{0}, {1}}}, {member.rank});
+    require_equal(table.max(&CountRow::count), 1u, "of the two that are left");
     meet_survivors(member, 0);
   });
   CHECK(job.wait() == "2: signal 9\n");
@@ -115,16 +113,17 @@ TEST_CASE("a_member_joins_by_a_new_table") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
     const std::vector<ProcessId> all{{0}, {1}, {2}};
-    std::unique_ptr<Table<Row>> table;
+    std::unique_ptr<Table<CountRow>> table;
     if (member.rank != 2) {
-      const Table<Row> old(node.space, {.members = {{0}, {1}}}, {5});
-      table =
-          std::make_unique<Table<Row>>(old, all, [](const Row& row) { return Row{row.count + 1}; });
+      const Table<CountRow> old(node.space, {.members = {{0}, {1}}}, {5});
+      table = std::make_unique<Table<CountRow>>(
+          old, all, [](const CountRow& row) { return CountRow{row.count + 1}; });
     } else {
-      table = std::make_unique<Table<Row>>(node.space, TableOptions{.members = all}, Row{9});
+      table =
+          std::make_unique<Table<CountRow>>(node.space, TableOptions{.members = all}, CountRow{9});
     }
-    require_equal(table->min(&Row::count), 6u, "rows of the old members");
-    require_equal(table->get({2}, &Row::count), 9u, "row of the new one");
+    require_equal(table->min(&CountRow::count), 6u, "rows of the old members");
+    require_equal(table->get({2}, &CountRow::count), 9u, "row of the new one");
     support::meet(member, 0);
   });
   CHECK(job.wait() == "");

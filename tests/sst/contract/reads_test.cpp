@@ -14,7 +14,7 @@ using support::TableNode;
 
 namespace {
 
-struct Row {
+struct ReadRow {
   std::uint64_t count;
   Wide<std::array<std::uint64_t, 6>> wide;
   std::uint32_t large[300];
@@ -26,19 +26,19 @@ const TableOptions kReads{.members = {}, .mode = Mode::kReads, .name = "read"};
 TEST_CASE("readers_fetch_what_owners_store") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Table<Row> table(node.space, kReads);
+    Table<ReadRow> table(node.space, kReads);
     const std::uint64_t mine = 100 + member.rank;
-    table.set(&Row::wide, {mine, mine, mine, mine, mine, mine});
-    table.set(&Row::large, 299, member.rank + 1);
-    table.set(&Row::count, mine);
+    table.set(&ReadRow::wide, {mine, mine, mine, mine, mine, mine});
+    table.set(&ReadRow::large, 299, member.rank + 1);
+    table.set(&ReadRow::count, mine);
     table.push();
     for (std::uint16_t i = 0; i < 3; ++i) {
       evaluate_until(
-          table, [&] { return table.get({i}, &Row::count) == 100u + i; }, "count");
+          table, [&] { return table.get({i}, &ReadRow::count) == 100u + i; }, "count");
       evaluate_until(
-          table, [&] { return table.get({i}, &Row::wide)[5] == 100u + i; }, "wide");
+          table, [&] { return table.get({i}, &ReadRow::wide)[5] == 100u + i; }, "wide");
       evaluate_until(
-          table, [&] { return table.get({i}, &Row::large, 299) == i + 1u; }, "large");
+          table, [&] { return table.get({i}, &ReadRow::large, 299) == i + 1u; }, "large");
     }
     meet(member, 0);
   });
@@ -48,12 +48,12 @@ TEST_CASE("readers_fetch_what_owners_store") {
 TEST_CASE("a_reader_fetches_while_a_detector_evaluates") {
   ForkJob job(2, [](Member& member) {
     TableNode node(member);
-    Table<Row> table(node.space, kReads);
+    Table<ReadRow> table(node.space, kReads);
     std::atomic<bool> done{false};
-    table.when([](const auto& t) { return t.min(&Row::count) >= t.mine(&Row::count); })
+    table.when([](const auto& t) { return t.min(&ReadRow::count) >= t.mine(&ReadRow::count); })
         .recurrent([&](auto& t) {
-          t.set(&Row::count, t.mine(&Row::count) + 1);
-          done = t.mine(&Row::count) > 200;
+          t.set(&ReadRow::count, t.mine(&ReadRow::count) + 1);
+          done = t.mine(&ReadRow::count) > 200;
         });
     Reader reader(node.fabric, {table.refresh_hook()});
     Detector detector(node.fabric, {table.hook()});
@@ -69,7 +69,7 @@ TEST_CASE("a_reader_fetches_while_a_detector_evaluates") {
 TEST_CASE("the_pace_is_the_least_time_between_refreshes") {
   ForkJob job(2, [](Member& member) {
     TableNode node(member);
-    Table<Row> table(node.space, kReads);
+    Table<ReadRow> table(node.space, kReads);
     using Clock = std::chrono::steady_clock;
     const MemberId other{static_cast<std::uint16_t>(1 - member.rank)};
     table.set_pace(std::chrono::milliseconds(40));
@@ -77,9 +77,9 @@ TEST_CASE("the_pace_is_the_least_time_between_refreshes") {
     int changes = 0;
     const auto begin = Clock::now();
     while (Clock::now() - begin < std::chrono::milliseconds(200)) {
-      table.set(&Row::count, table.mine(&Row::count) + 1);
+      table.set(&ReadRow::count, table.mine(&ReadRow::count) + 1);
       table.evaluate();
-      const std::uint64_t now = table.get(other, &Row::count);
+      const std::uint64_t now = table.get(other, &ReadRow::count);
       changes += now != seen;
       seen = now;
     }
@@ -93,19 +93,19 @@ TEST_CASE("the_pace_is_the_least_time_between_refreshes") {
 TEST_CASE("a_reader_goes_on_without_a_member_that_died") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Table<Row> table(node.space, kReads);
-    table.set(&Row::count, 5);
+    Table<ReadRow> table(node.space, kReads);
+    table.set(&ReadRow::count, 5);
     evaluate_until(
-        table, [&] { return table.min(&Row::count) == 5; }, "all have stored");
+        table, [&] { return table.min(&ReadRow::count) == 5; }, "all have stored");
     meet(member, 0);
     if (member.rank == 2) ::kill(getpid(), SIGKILL);
     evaluate_until(
         table, [&] { return node.fabric.failed({2}); }, "it is noticed");
-    table.set(&Row::count, 6);
+    table.set(&ReadRow::count, 6);
     const MemberId other{static_cast<std::uint16_t>(1 - member.rank)};
     evaluate_until(
-        table, [&] { return table.get(other, &Row::count) == 6; }, "the other lives");
-    require_equal(table.get({2}, &Row::count), 5u, "the last value of the dead");
+        table, [&] { return table.get(other, &ReadRow::count) == 6; }, "the other lives");
+    require_equal(table.get({2}, &ReadRow::count), 5u, "the last value of the dead");
     member.memory.words[1]++;
     require(support::eventually([&] { return member.memory.words[1] == 2; }), "both are done");
   });

@@ -21,7 +21,7 @@ enum class Colour : std::uint8_t { kNone, kRed };
 struct Point {
   double x, y, z;
 };
-struct Row {
+struct MixedRow {
   std::uint64_t count;
   std::int32_t level;
   bool ready;
@@ -32,7 +32,7 @@ struct Row {
   std::array<std::uint32_t, 100> large;
 };
 
-std::uint64_t rank_of(const Table<Row>& table, MemberId member) {
+std::uint64_t rank_of(const Table<MixedRow>& table, MemberId member) {
   return table.process(member).value;
 }
 
@@ -41,18 +41,18 @@ std::uint64_t rank_of(const Table<Row>& table, MemberId member) {
 TEST_CASE("every_member_sees_the_first_rows_of_all") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Row first{};
+    MixedRow first{};
     first.count = 100 + member.rank;
     first.votes[4] = static_cast<std::uint16_t>(7 + member.rank);
     first.place.store({1, 2, 3.0 + member.rank});
     first.large[99] = member.rank;
-    const Table<Row> table(node.space, {}, first);
+    const Table<MixedRow> table(node.space, {}, first);
     require_equal(table.size(), 3u, "members");
     for (std::uint16_t i = 0; i < 3; ++i) {
-      require_equal(table.get({i}, &Row::count), 100u + i, "count");
-      require_equal(table.get({i}, &Row::votes, 4), 7u + i, "vote");
-      require_equal(table.get({i}, &Row::place).z, 3.0 + i, "place");
-      require_equal(table.get({i}, &Row::large, 99), i, "last element");
+      require_equal(table.get({i}, &MixedRow::count), 100u + i, "count");
+      require_equal(table.get({i}, &MixedRow::votes, 4), 7u + i, "vote");
+      require_equal(table.get({i}, &MixedRow::place).z, 3.0 + i, "place");
+      require_equal(table.get({i}, &MixedRow::large, 99), i, "last element");
       require_equal(rank_of(table, {i}), i, "process of a row");
     }
   });
@@ -62,28 +62,29 @@ TEST_CASE("every_member_sees_the_first_rows_of_all") {
 TEST_CASE("set_reaches_all_members") {
   ForkJob job(4, [](Member& member) {
     TableNode node(member);
-    Table<Row> table(node.space);
+    Table<MixedRow> table(node.space);
     const auto rank = static_cast<std::uint16_t>(member.rank);
-    table.set(&Row::count, std::numeric_limits<std::uint64_t>::max() - rank);
-    table.set(&Row::level, -5 - rank);
-    table.set(&Row::ready, true);
-    table.set(&Row::colour, Colour::kRed);
-    table.set(&Row::load, 0.5 + rank);
-    table.set(&Row::votes, 3, 1000 + rank);
-    table.set(&Row::place, Point{1, 2, 3.0 + rank});
-    table.set(&Row::large, 50, 5000u + rank);
+    table.set(&MixedRow::count, std::numeric_limits<std::uint64_t>::max() - rank);
+    table.set(&MixedRow::level, -5 - rank);
+    table.set(&MixedRow::ready, true);
+    table.set(&MixedRow::colour, Colour::kRed);
+    table.set(&MixedRow::load, 0.5 + rank);
+    table.set(&MixedRow::votes, 3, 1000 + rank);
+    table.set(&MixedRow::place, Point{1, 2, 3.0 + rank});
+    table.set(&MixedRow::large, 50, 5000u + rank);
     for (std::uint16_t i = 0; i < 4; ++i) {
       const MemberId of{i};
       evaluate_until(
-          table, [&] { return table.get(of, &Row::large, 50) == 5000u + i; }, "large");
-      require(table.get(of, &Row::count) == std::numeric_limits<std::uint64_t>::max() - i, "count");
-      require(table.get(of, &Row::level) == -5 - i, "level");
-      require(table.get(of, &Row::ready), "ready");
-      require(table.get(of, &Row::colour) == Colour::kRed, "colour");
-      require(table.get(of, &Row::load) == 0.5 + i, "load");
-      require(table.get(of, &Row::votes, 3) == 1000 + i, "votes");
-      require(table.get(of, &Row::place).z == 3.0 + i, "place");
-      require(table.get(of, &Row::votes, 2) == 0, "the element beside it");
+          table, [&] { return table.get(of, &MixedRow::large, 50) == 5000u + i; }, "large");
+      require(table.get(of, &MixedRow::count) == std::numeric_limits<std::uint64_t>::max() - i,
+              "count");
+      require(table.get(of, &MixedRow::level) == -5 - i, "level");
+      require(table.get(of, &MixedRow::ready), "ready");
+      require(table.get(of, &MixedRow::colour) == Colour::kRed, "colour");
+      require(table.get(of, &MixedRow::load) == 0.5 + i, "load");
+      require(table.get(of, &MixedRow::votes, 3) == 1000 + i, "votes");
+      require(table.get(of, &MixedRow::place).z == 3.0 + i, "place");
+      require(table.get(of, &MixedRow::votes, 2) == 0, "the element beside it");
     }
     meet(member, 0);
   });
@@ -93,31 +94,31 @@ TEST_CASE("set_reaches_all_members") {
 TEST_CASE("stored_values_stay_at_home_until_they_are_pushed") {
   ForkJob job(2, [](Member& member) {
     TableNode node(member);
-    Table<Row> table(node.space);
+    Table<MixedRow> table(node.space);
     const MemberId other{static_cast<std::uint16_t>(1 - member.rank)};
-    table.store(&Row::count, 7);
-    table.store(&Row::large, 99, 9u);
-    table.store(&Row::place, Point{1, 0, 0});
-    table.store(&Row::place, Point{2, 0, 0});
-    table.set(&Row::level, 1);
+    table.store(&MixedRow::count, 7);
+    table.store(&MixedRow::large, 99, 9u);
+    table.store(&MixedRow::place, Point{1, 0, 0});
+    table.store(&MixedRow::place, Point{2, 0, 0});
+    table.set(&MixedRow::level, 1);
     evaluate_until(
-        table, [&] { return table.get(other, &Row::level) == 1; }, "level");
-    require_equal(table.get(other, &Row::count), 0u, "count that was not pushed");
-    require_equal(table.mine(&Row::count), 7u, "own count");
-    require_equal(table.get(other, &Row::place).x, 0.0, "place that was not pushed");
+        table, [&] { return table.get(other, &MixedRow::level) == 1; }, "level");
+    require_equal(table.get(other, &MixedRow::count), 0u, "count that was not pushed");
+    require_equal(table.mine(&MixedRow::count), 7u, "own count");
+    require_equal(table.get(other, &MixedRow::place).x, 0.0, "place that was not pushed");
     meet(member, 0);
     table.push();
     evaluate_until(
-        table, [&] { return table.get(other, &Row::large, 99) == 9; }, "large");
+        table, [&] { return table.get(other, &MixedRow::large, 99) == 9; }, "large");
     evaluate_until(
-        table, [&] { return table.get(other, &Row::place).x == 2; }, "place");
-    require_equal(table.get(other, &Row::count), 7u, "count");
+        table, [&] { return table.get(other, &MixedRow::place).x == 2; }, "place");
+    require_equal(table.get(other, &MixedRow::count), 7u, "count");
     meet(member, 1);
-    table.store(&Row::place, Point{3, 0, 0});
-    table.store(&Row::place, Point{4, 0, 0});
-    table.push(&Row::place, &Row::count);
+    table.store(&MixedRow::place, Point{3, 0, 0});
+    table.store(&MixedRow::place, Point{4, 0, 0});
+    table.push(&MixedRow::place, &MixedRow::count);
     evaluate_until(
-        table, [&] { return table.get(other, &Row::place).x == 4; }, "place again");
+        table, [&] { return table.get(other, &MixedRow::place).x == 4; }, "place again");
     meet(member, 2);
   });
   CHECK(job.wait() == "");
@@ -126,16 +127,16 @@ TEST_CASE("stored_values_stay_at_home_until_they_are_pushed") {
 TEST_CASE("pushes_of_large_rows_reuse_their_buffers") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Table<Row> table(node.space);
+    Table<MixedRow> table(node.space);
     for (std::uint32_t i = 1; i <= 1000; ++i) {
-      table.store(&Row::large, 0, i);
-      table.store(&Row::large, 99, i);
+      table.store(&MixedRow::large, 0, i);
+      table.store(&MixedRow::large, 99, i);
       table.push();
     }
     evaluate_until(
-        table, [&] { return table.min(&Row::large, 99) == 1000; }, "the last push");
+        table, [&] { return table.min(&MixedRow::large, 99) == 1000; }, "the last push");
     evaluate_until(
-        table, [&] { return table.min(&Row::large, 0) == 1000; }, "all of it");
+        table, [&] { return table.min(&MixedRow::large, 0) == 1000; }, "all of it");
     meet(member, 0);
   });
   CHECK(job.wait() == "");
@@ -144,28 +145,29 @@ TEST_CASE("pushes_of_large_rows_reuse_their_buffers") {
 TEST_CASE("aggregates_look_at_every_row") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Row first{};
+    MixedRow first{};
     first.count = 10 * (member.rank + 1);
     first.level = static_cast<std::int32_t>(member.rank) - 1;
     first.ready = member.rank == 1;
     first.votes[2] = static_cast<std::uint16_t>(60000 + member.rank);
     first.load = 0.25;
-    const Table<Row> table(node.space, {}, first);
-    require_equal(table.min(&Row::count), 10u, "min");
-    require_equal(table.max(&Row::count), 30u, "max");
-    require_equal(table.sum(&Row::count), 60u, "sum");
-    require_equal(table.min(&Row::level), -1, "negative min");
-    require_equal(table.sum(&Row::level), 0, "sum with signs");
-    require_equal(table.sum(&Row::load), 0.75, "sum of fractions");
-    require_equal(table.sum(&Row::votes, 2), 180003u, "sum beyond 16 bits");
-    require(table.any(&Row::ready) && !table.all(&Row::ready), "any, not all");
-    require(!table.any(&Row::colour), "none");
-    require(table.all_of([](auto count) { return count >= 10; }, &Row::count), "all of");
-    require(!table.all_of([](auto count) { return count > 10; }, &Row::count), "not all of");
+    const Table<MixedRow> table(node.space, {}, first);
+    require_equal(table.min(&MixedRow::count), 10u, "min");
+    require_equal(table.max(&MixedRow::count), 30u, "max");
+    require_equal(table.sum(&MixedRow::count), 60u, "sum");
+    require_equal(table.min(&MixedRow::level), -1, "negative min");
+    require_equal(table.sum(&MixedRow::level), 0, "sum with signs");
+    require_equal(table.sum(&MixedRow::load), 0.75, "sum of fractions");
+    require_equal(table.sum(&MixedRow::votes, 2), 180003u, "sum beyond 16 bits");
+    require(table.any(&MixedRow::ready) && !table.all(&MixedRow::ready), "any, not all");
+    require(!table.any(&MixedRow::colour), "none");
+    require(table.all_of([](auto count) { return count >= 10; }, &MixedRow::count), "all of");
+    require(!table.all_of([](auto count) { return count > 10; }, &MixedRow::count), "not all of");
     const auto snapshot = table.snapshot();
-    require_equal(snapshot.max(&Row::count), 30u, "max of a snapshot");
-    require_equal(snapshot.mine(&Row::count), 10u * (member.rank + 1), "own row of a snapshot");
-    require_equal(snapshot.sum(&Row::votes, 2), 180003u, "arrays of a snapshot");
+    require_equal(snapshot.max(&MixedRow::count), 30u, "max of a snapshot");
+    require_equal(snapshot.mine(&MixedRow::count), 10u * (member.rank + 1),
+                  "own row of a snapshot");
+    require_equal(snapshot.sum(&MixedRow::votes, 2), 180003u, "arrays of a snapshot");
   });
   CHECK(job.wait() == "");
 }

@@ -20,7 +20,7 @@ using Wide6 = std::array<std::uint64_t, 6>;
 
 /// A writer counts `round` up and pushes, in this order: `first`, a Wide and an element as fields,
 /// then the whole row with `block`, then `last`.
-struct Row {
+struct HistoryRow {
   std::uint64_t last;
   std::uint32_t first;
   std::uint32_t elements[3];
@@ -38,28 +38,28 @@ struct Look {
   std::uint64_t first;
 };
 
-void write(Table<Row>& table, std::uint64_t round, support::Random& random) {
+void write(Table<HistoryRow>& table, std::uint64_t round, support::Random& random) {
   const auto small = static_cast<std::uint32_t>(round);
-  table.set(&Row::first, small);
-  table.set(&Row::wide, {round, round, round, round, round, round});
-  table.set(&Row::elements, 2, small);
-  for (std::size_t i = 0; i < 100; ++i) table.store(&Row::block, i, round);
+  table.set(&HistoryRow::first, small);
+  table.set(&HistoryRow::wide, {round, round, round, round, round, round});
+  table.set(&HistoryRow::elements, 2, small);
+  for (std::size_t i = 0; i < 100; ++i) table.store(&HistoryRow::block, i, round);
   table.push();
-  table.set(&Row::last, round);
+  table.set(&HistoryRow::last, round);
   // Now and then something that nobody looks at, so that the rhythm varies.
-  if (random.one_in(3)) table.set(&Row::elements, 0, small);
+  if (random.one_in(3)) table.set(&HistoryRow::elements, 0, small);
 }
 
-Look look(const Table<Row>& table, MemberId member, support::Random& random) {
+Look look(const Table<HistoryRow>& table, MemberId member, support::Random& random) {
   Look seen{};
   seen.member = member.value;
-  seen.last = table.get(member, &Row::last);
+  seen.last = table.get(member, &HistoryRow::last);
   const std::size_t at = random.below(100);
-  seen.block_low = table.get(member, &Row::block, at);
-  seen.block_high = table.get(member, &Row::block, 99 - at);
-  seen.element = table.get(member, &Row::elements, 2);
-  seen.wide = table.get(member, &Row::wide);
-  seen.first = table.get(member, &Row::first);
+  seen.block_low = table.get(member, &HistoryRow::block, at);
+  seen.block_high = table.get(member, &HistoryRow::block, 99 - at);
+  seen.element = table.get(member, &HistoryRow::elements, 2);
+  seen.wide = table.get(member, &HistoryRow::wide);
+  seen.first = table.get(member, &HistoryRow::first);
   return seen;
 }
 
@@ -84,7 +84,7 @@ void check(const std::vector<Look>& history, std::size_t members, bool ordered) 
 
 void write_and_look(Member& member, Mode mode, std::uint64_t rounds, std::uint64_t seed) {
   TableNode node(member, {.threads = 3});
-  Table<Row> table(node.space, {.mode = mode});
+  Table<HistoryRow> table(node.space, {.mode = mode});
   std::atomic<bool> done{false};
   std::vector<Look> history;
   history.reserve(400'000);
@@ -103,7 +103,8 @@ void write_and_look(Member& member, Mode mode, std::uint64_t rounds, std::uint64
     write(table, round, random);
     if (round % 64 == 0) std::this_thread::yield();
   }
-  require(support::eventually([&] { return table.min(&Row::last) == rounds; }), "all arrived");
+  require(support::eventually([&] { return table.min(&HistoryRow::last) == rounds; }),
+          "all arrived");
   support::meet(member, 0);
   done = true;
   threads.join();

@@ -13,17 +13,17 @@ using support::TableNode;
 namespace {
 
 using Wide6 = std::array<std::uint64_t, 6>;
-struct Row {
+struct FrozenRow {
   std::uint64_t count;
   Wide<Wide6> wide;
   std::uint64_t block[40];
 };
 
-void push_all(Table<Row>& table, std::uint64_t round) {
-  table.set(&Row::wide, {round, round, round, round, round, round});
-  for (std::size_t i = 0; i < 40; ++i) table.store(&Row::block, i, round);
+void push_all(Table<FrozenRow>& table, std::uint64_t round) {
+  table.set(&FrozenRow::wide, {round, round, round, round, round, round});
+  for (std::size_t i = 0; i < 40; ++i) table.store(&FrozenRow::block, i, round);
   table.push();
-  table.set(&Row::count, round);
+  table.set(&FrozenRow::count, round);
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ TEST_CASE("a_row_freezes_whole_wherever_its_owner_dies") {
     CAPTURE(seed, point, victim, moment.count());
     ForkJob job(3, [](Member& member) {
       TableNode node(member);
-      Table<Row> table(node.space);
+      Table<FrozenRow> table(node.space);
       std::vector<MemberId> told;
       table.on_failure([&](MemberId failed, const std::string&) { told.push_back(failed); });
       member.memory.words[0]++;
@@ -47,17 +47,19 @@ TEST_CASE("a_row_freezes_whole_wherever_its_owner_dies") {
         table.evaluate();
         require(std::chrono::steady_clock::now() < end, "the death is noticed");
       }
-      const Snapshot<Row> then = table.snapshot();
+      const Snapshot<FrozenRow> then = table.snapshot();
       const MemberId dead = told.front();
-      for (const std::uint64_t word : then.get(dead, &Row::wide)) {
-        require(word == then.get(dead, &Row::wide)[0], "a Wide is whole");
+      for (const std::uint64_t word : then.get(dead, &FrozenRow::wide)) {
+        require(word == then.get(dead, &FrozenRow::wide)[0], "a Wide is whole");
       }
       // Pushes are in order up to the end.
-      require(then.get(dead, &Row::wide)[0] >= then.get(dead, &Row::block, 0), "wide, then block");
-      require(then.get(dead, &Row::block, 0) >= then.get(dead, &Row::count), "block, then count");
+      require(then.get(dead, &FrozenRow::wide)[0] >= then.get(dead, &FrozenRow::block, 0),
+              "wide, then block");
+      require(then.get(dead, &FrozenRow::block, 0) >= then.get(dead, &FrozenRow::count),
+              "block, then count");
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      const Snapshot<Row> now = table.snapshot();
-      require(std::memcmp(&now.cells(dead), &then.cells(dead), sizeof(Row)) == 0, "frozen");
+      const Snapshot<FrozenRow> now = table.snapshot();
+      require(std::memcmp(&now.cells(dead), &then.cells(dead), sizeof(FrozenRow)) == 0, "frozen");
       require(told.size() == 1, "told once");
       member.memory.words[1]++;
       require(support::eventually([&] { return member.memory.words[1] >= 2; }), "both survive");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -11,6 +12,11 @@
 #include "support/require.hpp"
 
 namespace support {
+
+/// The smallest row.
+struct CountRow {
+  std::uint64_t count;
+};
 
 inline dsfabric::Config one_worker() {
   dsfabric::Config config;

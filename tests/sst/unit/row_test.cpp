@@ -21,7 +21,7 @@ enum class Colour : std::uint8_t { kRed };
 struct Point {
   double x, y, z;
 };
-struct All {
+struct EveryKind {
   int step;
   std::uint64_t count;
   bool ready;
@@ -33,13 +33,16 @@ struct All {
   char name[2][5];
   dsfabric::ThreadId thread;
 };
-static_assert(RowType<All>);
-static_assert(detail::kFields<All> == 10);
-static_assert(kStride<All> % kLine == 0 && kStride<All> >= sizeof(All));
-constexpr auto kOffsets = detail::offsets<All>();
-static_assert(kOffsets[1] == offsetof(All, count) && kOffsets[4] == offsetof(All, numbers) &&
-              kOffsets[5] == offsetof(All, few) && kOffsets[6] == offsetof(All, place) &&
-              kOffsets[8] == offsetof(All, name) && kOffsets[9] == offsetof(All, thread));
+static_assert(RowType<EveryKind>);
+static_assert(detail::kFields<EveryKind> == 10);
+static_assert(kStride<EveryKind> % kLine == 0 && kStride<EveryKind> >= sizeof(EveryKind));
+constexpr auto kOffsets = detail::offsets<EveryKind>();
+static_assert(kOffsets[1] == offsetof(EveryKind, count) &&
+              kOffsets[4] == offsetof(EveryKind, numbers) &&
+              kOffsets[5] == offsetof(EveryKind, few) &&
+              kOffsets[6] == offsetof(EveryKind, place) &&
+              kOffsets[8] == offsetof(EveryKind, name) &&
+              kOffsets[9] == offsetof(EveryKind, thread));
 
 struct Sixteen {
   std::uint8_t a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q;

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// A variant of a case that measures nothing.
+#pragma once
+
+#include "harness/case.hpp"
+
+inline bench::Variant variant(const char* name, const char* bar = "") {
+  return {.name = name, .measure = [](bench::Batch&) { return 1.0; }, .bar = bar};
+}
