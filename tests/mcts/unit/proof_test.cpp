@@ -29,9 +29,10 @@ mcts::Report think(HexSearcher& searcher, const Hex11& position, std::uint64_t r
   return report;
 }
 
-/// The winning first moves at 5 x 5 that search finds: those of the short diagonal. b4 is proven by
-/// an exhaustive search (half a minute, so it is not repeated here), d2 by symmetry, the others are
-/// known (Hayward and Toft, Hex: The Full Story). Seldom, on a busy machine, it is a corner.
+/// The first moves at 5 x 5 that search finds, those of the short diagonal, all win. `hex --size 5
+/// --moves b4` and c3 prove it in half a minute; d2 and a5 are like b4 and e1; and e1, which is
+/// chosen seldom, on a busy machine, was proven reply by reply (--moves e1,a1 and so on). The
+/// middle: Hayward and Toft, Hex: The Full Story.
 const std::set<Move> kFive = {4, 8, 12, 16, 20};
 
 }  // namespace
