@@ -18,7 +18,7 @@ std::filesystem::path built(const char* path) {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / path;
 }
 
-double start(const bench::Batch& batch, std::uint32_t processes) {
+double start(bench::Batch& batch, std::uint32_t processes) {
   const auto launcher = built("apps/run/cariama-run");
   const auto hello = built("apps/hello/hello");
   if (!std::filesystem::exists(launcher) || !std::filesystem::exists(hello)) {

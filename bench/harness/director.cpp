@@ -78,7 +78,9 @@ Outcome Director::batch(std::size_t case_index, std::size_t variant_index,
   Outcome outcome;
   const std::uint64_t waited_before_ns = core_wait_ns();
   channel_.barrier();
-  outcome.took_ms = time_ns([&] { outcome.figure = variant.measure(batch); }) / 1e6;
+  const double side_ms = time_ns([&] { outcome.figure = variant.measure(batch); }) / 1e6;
+  // What a variant does before it measures makes its batch no longer.
+  outcome.took_ms = batch.measured_ms() > 0 ? batch.measured_ms() : side_ms;
   std::uint64_t waited_ns = core_wait_ns() - waited_before_ns;
   await_children();
   for (int rank = 1; rank < channel_.processes(); ++rank) {
@@ -86,7 +88,7 @@ Outcome Director::batch(std::size_t case_index, std::size_t variant_index,
     const auto& waited = block_.process[rank].waited.value;
     waited_ns = std::max(waited_ns, waited.load(std::memory_order_relaxed));
   }
-  outcome.waited = static_cast<double>(waited_ns) / 1e6 / outcome.took_ms;
+  outcome.waited = static_cast<double>(waited_ns) / 1e6 / side_ms;
   return outcome;
 }
 

@@ -19,7 +19,7 @@ namespace bench {
 /// What a batch gave.
 struct Outcome {
   double figure = 0;   // what the variant returned
-  double took_ms = 0;  // how long the parent's side took
+  double took_ms = 0;  // how long the parent measured, or else how long its side took
   double waited = 0;   // the largest share of it for which a process waited for its core
 };
 

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "harness/bench.hpp"
 #include "support/catch.hpp"
@@ -210,6 +212,25 @@ TEST_CASE("suite_notes_a_skipped_variant_and_goes_on") {
   CHECK(ending.status == 0);
   CHECK_THAT(ending.out,
              contains("note: lone/0, only: peer: not installed") && contains("hand_over"));
+}
+
+TEST_CASE("what_a_variant_does_before_it_measures_makes_its_batch_no_longer") {
+  // The figure is the number of iterations: a few, if the sleep counted.
+  const auto build = [](bench::Suite& suite) {
+    bench::Case item = lone([](bench::Batch& batch) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      (void)batch.ns_each([&] {
+        for (std::uint64_t i = 0; i < batch.iterations(); ++i) bench::keep(i);
+      });
+      return static_cast<double>(batch.iterations());
+    });
+    item.variants[0].bar = ">= 50000";
+    item.oversubscribed = true;
+    suite.add(item);
+  };
+  std::vector<std::string> arguments = checked(kNearAnywhere);
+  arguments.insert(arguments.end(), {"--batch-ms", "10"});
+  CHECK(run_bench(arguments, build).status == 0);
 }
 
 TEST_CASE("missed_bar_fails_the_run_only_when_checked") {
