@@ -99,12 +99,12 @@ bool given(const std::vector<std::string>& arguments, const char* option) {
 // Our defaults where the user gives none. The cache-line round trip and the speed of the cores say
 // nothing in an emulator, and starting perftest there takes seconds.
 void add_defaults(std::vector<std::string>& arguments) {
-  const char* runs = given(arguments, "--smoke") ? "1" : "5";
-  if (!given(arguments, "--near")) arguments.insert(arguments.end(), {"--near", "1e9"});
-  if (!given(arguments, "--core-speed")) {
-    arguments.insert(arguments.end(), {"--core-speed", "0"});
-  }
-  if (!given(arguments, "--runs")) arguments.insert(arguments.end(), {"--runs", runs});
+  const auto add_default = [&](const char* option, const char* value) {
+    if (!given(arguments, option)) arguments.insert(arguments.end(), {option, value});
+  };
+  add_default("--near", "1e9");
+  add_default("--core-speed", "0");
+  add_default("--runs", given(arguments, "--smoke") ? "1" : "5");
 }
 
 }  // namespace

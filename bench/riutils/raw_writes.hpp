@@ -33,8 +33,9 @@ class Pieces {
   dtutils::LocalBuffer here(std::size_t at) const noexcept {
     return area_.memory().local(at, kSize);
   }
-  dtutils::RemoteMemoryLocator at(dsfabric::ThreadId thread, std::size_t at) const {
-    return area_.at(thread).part(at, kSize);
+  /// All of them at another worker.
+  const dtutils::RemoteMemoryLocator& there(dsfabric::ThreadId thread) const noexcept {
+    return area_.at(thread);
   }
   void count(std::size_t at, std::uint64_t number) noexcept {
     std::memcpy(area_.data() + at + kSize - sizeof number, &number, sizeof number);
@@ -63,7 +64,7 @@ double write_raw(dsfabric::Thread& self, bench::Batch& batch) {
   if (batch.rank() == 0) {
     const dsfabric::ThreadId to = self.neighbour(1);
     dtutils::Transmitter& transmitter = self.transmitter(to.process);
-    const dtutils::RemoteMemoryLocator there = pieces.at(to, 0);
+    const dtutils::RemoteMemoryLocator there = pieces.there(to);
     const unsigned flags = pieces.kSize <= transmitter.queue_pair().max_inline()
                                ? dtutils::kInlined
                                : dtutils::kUnsignaled;

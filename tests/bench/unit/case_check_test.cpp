@@ -9,6 +9,7 @@
 namespace {
 
 using support::contains;
+using support::variant;
 
 bench::Case good_case() {
   return {.name = "job",

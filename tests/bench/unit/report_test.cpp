@@ -11,6 +11,7 @@
 namespace {
 
 using support::contains;
+using support::variant;
 
 // Rates of two variants, 2:1 in every round.
 bench::Selection two_to_one(bool near) {
