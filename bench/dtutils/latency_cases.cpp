@@ -33,7 +33,7 @@ double write_ping_pong(Link& link, bench::Batch& batch, std::uint32_t size, std:
   const auto await = [&] { await_completion(link.sends); };
   HandSignaling signaling;
   std::uint64_t beat = link.beats;
-  const double took_ns = bench::time_ns([&] {
+  const double took_ns = batch.time_ns([&] {
     for (std::uint64_t i = 0; i < rounds; ++i) {
       ++beat;
       while (!starts && dtutils::load_device_word(theirs) != beat) {
@@ -71,7 +71,7 @@ double send_ping_pong(Link& link, bench::Batch& batch, std::uint32_t size, std::
   };
   for (std::uint64_t n = 0; n < std::min(kReceives, rounds); ++n) post_receive(n);
   batch.channel().barrier();
-  const double took_ns = bench::time_ns([&] {
+  const double took_ns = batch.time_ns([&] {
     for (std::uint64_t n = 0; n < rounds; ++n) {
       ++beat;
       if (!starts) receive(n);

@@ -92,7 +92,7 @@ bench::Variant writing(const std::string& name, const EndsPtr& ends, const Slots
               [&ends, slots, unit, write](bench::Batch& batch) {
                 const std::uint64_t posts = HandSignaling::posts_for(batch.iterations());
                 ends->link.begin(slots);
-                const double took_ns = bench::time_ns([&] { write(*ends, slots, posts); });
+                const double took_ns = batch.time_ns([&] { write(*ends, slots, posts); });
                 ends->link.end(batch.channel());
                 const double rate = static_cast<double>(posts) * 1e9 / took_ns;
                 return unit == bench::Unit::kPerSecond ? rate : rate * slots.size();

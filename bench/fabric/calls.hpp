@@ -50,7 +50,7 @@ auto ping_pong(MakeChannel make_channel) {
     const dsfabric::ThreadId to = self.neighbour(1);
     const bool starts = batch.rank() == 0;
     std::uint64_t expected = 0;
-    const double took_ns = bench::time_ns([&] {
+    const double took_ns = batch.time_ns([&] {
       for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
         ++expected;
         if (!starts) serve_until(self, [&] { return arrived().calls == expected; });

@@ -35,28 +35,30 @@ class Batch {
   /// nanoseconds an operation, operations a second, or bytes a second.
   template <class Work>
   double ns_each(Work&& work) {
-    return measure_ns(work) / static_cast<double>(iterations_);
+    return time_ns(work) / static_cast<double>(iterations_);
   }
   template <class Work>
   double per_second(Work&& work) {
-    return static_cast<double>(iterations_) * 1e9 / measure_ns(work);
+    return static_cast<double>(iterations_) * 1e9 / time_ns(work);
   }
   template <class Work>
   double bytes_per_second(std::uint64_t bytes_each, Work&& work) {
     return static_cast<double>(bytes_each) * per_second(work);
   }
 
-  /// How long that work took; 0 when the variant measures in a way of its own.
-  double measured_ms() const noexcept { return measured_ns_ / 1e6; }
-
- private:
+  /// Run `work` and give the nanoseconds it took, for figures of other kinds. What is not timed by
+  /// one of these makes the batch no longer, unless nothing is.
   template <class Work>
-  double measure_ns(Work& work) {
-    const double took_ns = time_ns(work);
+  double time_ns(Work&& work) {
+    const double took_ns = bench::time_ns(work);
     measured_ns_ += took_ns;
     return took_ns;
   }
 
+  /// How long all that took; 0 when the variant measures in a way of its own.
+  double measured_ms() const noexcept { return measured_ns_ / 1e6; }
+
+ private:
   Channel& channel_;
   std::uint64_t iterations_;
   bool smoke_;

@@ -53,7 +53,7 @@ double scatter(Thread& self, bench::Batch& batch) {
   riutils::RDMAAggregator aggregator(self);
   bool sent = true;
   self.barrier();
-  const double ns = bench::time_ns([&] {
+  const double ns = batch.time_ns([&] {
     for (std::uint64_t i = 0; i < each; ++i) {
       sent = aggregator.call(to[i % kDestinations], Count{1}) && sent;
     }

@@ -28,7 +28,7 @@ bench::Variant by_hand(const HandRing& ring) {
           .measure =
               [&ring](bench::Batch& batch) {
                 const std::uint64_t calls = HandRing::whole<kBytes>(batch.iterations());
-                const double ns = bench::time_ns([&] { ring.call<kBytes>(calls); });
+                const double ns = batch.time_ns([&] { ring.call<kBytes>(calls); });
                 return static_cast<double>(calls) * 1e9 / ns;
               },
           .assist =

@@ -84,7 +84,7 @@ bench::Variant calling(const std::string& name, const fabric_bench::NodePtr& nod
       return 0.0;
     }
     auto channel = make_channel(self);
-    const double ns = bench::time_ns([&] {
+    const double ns = batch.time_ns([&] {
       const std::uint64_t sum = make_calls<kBytes, kEven, kOdd>(self, *channel, calls);
       if constexpr (requires { channel->flush(); }) (void)channel->flush();
       await_stream(self, sum);

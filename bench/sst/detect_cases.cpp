@@ -81,7 +81,7 @@ class Detection {
     goal_ = beats_ + rounds;
     const std::uint64_t goal = goal_;
     let_others_fall_asleep();
-    const double took_ns = bench::time_ns([&] {
+    const double took_ns = batch.time_ns([&] {
       if (table_->self().value == 0) table_->set(&Row::a, kLast, beats_ + 1);
       spin_until(*table_, [&] { return beats_ == goal; });
     });
@@ -111,9 +111,9 @@ void add_simplest(bench::Suite& suite, const NodePtr& node) {
                               if (batch.rank() > 1) return 0.0;
                               const std::uint64_t rounds = rounds_for(batch);
                               let_others_fall_asleep();
-                              return bench::time_ns(
-                                         [&] { (*raw)->ping_pong(batch.rank() == 0, rounds); }) /
-                                     static_cast<double>(2 * rounds);
+                              return batch.time_ns([&] {
+                                (*raw)->ping_pong(batch.rank() == 0, rounds);
+                              }) / static_cast<double>(2 * rounds);
                             }),
                     one_way("reads", [=](bench::Batch& batch) { return reads->run(batch); })},
        .ratios = {{.over = "writes", .under = "raw_write", .bar = "<= 1.15"},
