@@ -59,10 +59,9 @@ class Core {
   bool progress(Lane& lane);
   /// Waits until at most this process' other threads stand between a post and the send queue.
   void make_room(Lane& lane, dtutils::Transmitter& transmitter);
-  /// Nothing waits for a service thread to run it. May miss what is just being put there.
-  bool service_is_idle() const noexcept {
-    return service_waiting_.load(std::memory_order_seq_cst) == 0;
-  }
+  /// Whether nothing is left for a service thread, which has armed the completion queue and said
+  /// that it sleeps: what comes from now on wakes it.
+  bool nothing_to_serve(Lane& lane);
 
   /// Writes `length` bytes to the block of a peer, at `offset`, from `source` of the private half.
   bool write_control(Lane& lane, ProcessId to, std::size_t offset, std::size_t source,
@@ -127,6 +126,9 @@ class Core {
   bool write_notice(Lane& lane, ProcessId to, ProcessId kept_at) noexcept;
   void connect();
 
+  /// What a look for a message found; kElsewhere: another thread is at it.
+  enum class Look { kNothing, kTaken, kElsewhere };
+  Look take_one(Lane& lane);
   bool take_in(Lane& lane);
   bool run_inbox(Lane& lane, Inbox& inbox);
   bool run_service_inbox(Lane& lane);

@@ -7,6 +7,7 @@
 #include "dtutils/wait.hpp"
 #include "limits.hpp"
 #include "service_threads.hpp"
+#include "team.hpp"
 
 namespace dsfabric {
 namespace {
@@ -48,6 +49,15 @@ bool Core::progress(Lane& lane) {
   return busy;
 }
 
+bool Core::nothing_to_serve(Lane& lane) {
+  // Only an own look after the arming tells: a worker that takes messages in at this moment may
+  // have looked before, and may leave the rest, which gives no event any more.
+  dtutils::Backoff backoff;
+  Look look;
+  while ((look = take_one(lane)) == Look::kElsewhere) backoff.pause();
+  return look == Look::kNothing && service_waiting_.load(std::memory_order_seq_cst) == 0;
+}
+
 bool Core::run_inbox(Lane& lane, Inbox& inbox) {
   for (unsigned i = 0; i < kProgressBatch; ++i) {
     ReceiveBuffer* const buffer = inbox.pop();
@@ -87,51 +97,58 @@ bool Core::run_service_inbox(Lane& lane) {
 
 bool Core::take_in(Lane& lane) {
   for (unsigned i = 0; i < kProgressBatch; ++i) {
-    if (!receiver_->taking.try_lock()) {
+    if (take_one(lane) != Look::kTaken) {
       return i != 0;
-    }
-    receiver_->refill();
-    ibv_wc completion;
-    if (!receiver_->take(completion)) {
-      receiver_->taking.unlock();
-      return i != 0;
-    }
-    ReceiveBuffer& buffer = Receiver::buffer_of(completion);
-    const auto& header = *reinterpret_cast<const MessageHeader*>(buffer.data);
-    if (completion.status != IBV_WC_SUCCESS || objection(completion, header) != nullptr)
-        [[unlikely]] {
-      suspect(completion);
-      receiver_->post(buffer);
-      receiver_->taking.unlock();
-      continue;
-    }
-    const bool service = header.destination == ThreadId::kService;
-    const bool mine = service ? service_waiting_.load(std::memory_order_relaxed) == 0
-                              : header.destination == lane.name.index && lane.inbox.empty();
-    if (mine && !lane.dispatching) {
-      receiver_->taking.unlock();
-      const struct Post {
-        Receiver& receiver;
-        ReceiveBuffer& buffer;
-        ~Post() { receiver.post(buffer); }
-      } post{*receiver_, buffer};
-      run(lane, buffer);
-      continue;
-    }
-    if (service) {
-      // Sequentially consistent: pairs with a service thread that is about to sleep.
-      service_waiting_.fetch_add(1, std::memory_order_seq_cst);
-      service_inbox_.push(buffer);
-    } else {
-      lanes_->worker(header.destination).inbox.push(buffer);
-    }
-    receiver_->replace();
-    receiver_->taking.unlock();
-    if (service) {
-      service_threads_->wake();
     }
   }
   return true;
+}
+
+Core::Look Core::take_one(Lane& lane) {
+  if (!receiver_->taking.try_lock()) {
+    return Look::kElsewhere;
+  }
+  receiver_->refill();
+  ibv_wc completion;
+  if (!receiver_->take(completion)) {
+    receiver_->taking.unlock();
+    return Look::kNothing;
+  }
+  ReceiveBuffer& buffer = Receiver::buffer_of(completion);
+  const auto& header = *reinterpret_cast<const MessageHeader*>(buffer.data);
+  if (completion.status != IBV_WC_SUCCESS || objection(completion, header) != nullptr)
+      [[unlikely]] {
+    suspect(completion);
+    receiver_->post(buffer);
+    receiver_->taking.unlock();
+    return Look::kTaken;
+  }
+  const bool service = header.destination == ThreadId::kService;
+  const bool mine = service ? service_waiting_.load(std::memory_order_relaxed) == 0
+                            : header.destination == lane.name.index && lane.inbox.empty();
+  if (mine && !lane.dispatching) {
+    receiver_->taking.unlock();
+    const struct Post {
+      Receiver& receiver;
+      ReceiveBuffer& buffer;
+      ~Post() { receiver.post(buffer); }
+    } post{*receiver_, buffer};
+    run(lane, buffer);
+    return Look::kTaken;
+  }
+  if (service) {
+    // Sequentially consistent: pairs with a service thread that is about to sleep.
+    service_waiting_.fetch_add(1, std::memory_order_seq_cst);
+    service_inbox_.push(buffer);
+  } else {
+    lanes_->worker(header.destination).inbox.push(buffer);
+  }
+  receiver_->replace();
+  receiver_->taking.unlock();
+  if (service) {
+    service_threads_->wake();
+  }
+  return Look::kTaken;
 }
 
 void Core::run(Lane& lane, ReceiveBuffer& buffer) {
@@ -151,6 +168,7 @@ void Core::run(Lane& lane, ReceiveBuffer& buffer) {
     }
   } counted{lane, header.kind == static_cast<std::uint8_t>(MessageKind::kCall)};
   const Dispatching dispatching(lane);
+  team_->see_arrivals();
   if (dispatcher.run == nullptr || !dispatcher.run(dispatcher.context, message)) [[unlikely]] {
     failures_->declare(
         header.source.process,

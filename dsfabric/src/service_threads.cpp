@@ -67,7 +67,7 @@ void ServiceThreads::sleep(Lane& lane) {
   // sees that we sleep.
   asleep_.store(true, std::memory_order_seq_cst);
   Receiver& receiver = core_.receiver();
-  if (!receiver.completions().arm(true) || core_.progress(lane) || !core_.service_is_idle() ||
+  if (!receiver.completions().arm(true) || !core_.nothing_to_serve(lane) ||
       stop_.load(std::memory_order_acquire)) {
     return;
   }

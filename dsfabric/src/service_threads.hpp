@@ -17,7 +17,8 @@ class Lane;
 
 /// Senders flag service messages as solicited, and the sleeper arms the completion queue for
 /// solicited completions only: messages to workers wake nobody. One of the threads sleeps on the
-/// device's channel; the others sleep until it has woken up.
+/// device's channel; the others sleep until it has woken up
+/// (tests/dsfabric/model/service_sleep.pml).
 class ServiceThreads {
  public:
   /// Setup only.

@@ -63,6 +63,7 @@ template <class Act>
 void Team::together(Lane& lane, Act act) {
   throw_if_over();
   if (workers_ == 1) {
+    arrived_.store(0, std::memory_order_release);
     act();
     return;
   }
@@ -70,7 +71,7 @@ void Team::together(Lane& lane, Act act) {
   const std::uint64_t before = finished_.load(std::memory_order_relaxed);
   // Acquire and release: the last one sees what all before it have written.
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
-    arrived_.store(0, std::memory_order_relaxed);
+    arrived_.store(0, std::memory_order_release);
     try {
       act();
     } catch (...) {

@@ -45,6 +45,11 @@ class Team {
   /// The barrier around the work of run(): false instead of an exception.
   bool quiet_barrier(Lane& lane);
 
+  /// From here on the calling thread sees what the workers of this process did before they came to
+  /// their last collective. For handlers: a peer that has left a barrier may call us while our own
+  /// workers are still in it, and tell what they did before it. Any thread, wait-free.
+  void see_arrivals() const noexcept { (void)arrived_.load(std::memory_order_acquire); }
+
   /// A worker (or service handler) of this process threw: its other workers leave their
   /// collectives. Any thread.
   void abort(std::string_view reason) noexcept;
@@ -73,6 +78,7 @@ class Team {
   std::uint64_t barriers_ = 0;
   std::uint64_t gathers_ = 0;
 
+  /// Release whenever a worker comes: pairs with see_arrivals.
   alignas(dtutils::kCacheLine) std::atomic<std::uint32_t> arrived_{0};
   alignas(dtutils::kCacheLine) std::atomic<std::uint64_t> finished_{0};
   std::atomic<bool> aborted_{false};

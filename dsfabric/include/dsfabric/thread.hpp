@@ -62,7 +62,8 @@ class Thread {
   // --- collectives --------------------------------------------------------------------------
   // Every worker of the job calls the same ones in the same order. They serve incoming messages
   // while they wait, and throw PeerFailed as soon as a process has failed or left. Not inside a
-  // dispatcher.
+  // dispatcher. Whoever runs a message that was sent after a collective, a service thread too, sees
+  // what the workers of its own process did before they came to it.
 
   /// Returns when all workers have called it; what each wrote before, on its own Transmitters, is
   /// visible to all: it waits for that first. A call may still be on its way then: its caller waits
