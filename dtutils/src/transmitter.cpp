@@ -78,6 +78,14 @@ SelectiveSignaling::Verdict Transmitter::admit(std::uint64_t ticket) noexcept {
   }
 }
 
+bool Transmitter::hand_over_judged(ibv_send_wr& request, std::uint64_t ticket,
+                                   unsigned flags) noexcept {
+  const Verdict verdict = signaling_.below_band(ticket) ? signaling_.judge(ticket) : admit(ticket);
+  if (verdict == Verdict::kBroken) return false;
+  return hand_over(request, ticket,
+                   flags | (verdict == Verdict::kSignaled ? IBV_SEND_SIGNALED : 0));
+}
+
 std::uint32_t Transmitter::claim(Synchronizer& synchronizer,
                                  CompletionHooks::After after) noexcept {
   Backoff backoff;

@@ -108,6 +108,9 @@ class SelectiveSignaling {
     kBroken,
   };
 
+  /// One thread takes all tickets.
+  bool exclusive() const noexcept { return exclusive_; }
+
   std::uint64_t take() noexcept {
     if (exclusive_) {
       const std::uint64_t ticket = issued_.load(std::memory_order_relaxed);
@@ -115,6 +118,10 @@ class SelectiveSignaling {
       look_ahead(ticket);
       return ticket;
     }
+    return take_shared();
+  }
+  /// The same, when it is not exclusive().
+  std::uint64_t take_shared() noexcept {
     // Relaxed: argument 3 needs only the order of this counter and of the posts.
     return issued_.fetch_add(1, std::memory_order_relaxed);
   }

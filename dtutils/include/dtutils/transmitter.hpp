@@ -126,7 +126,16 @@ class Transmitter {
   /// filled in anew; it may gather several elements. `next` is nullptr. Its wr_id and send_flags
   /// are set here. It may be changed as soon as this returns.
   [[nodiscard]] [[gnu::always_inline]] bool post(ibv_send_wr& request, How how = {}) noexcept {
-    return transmit(request, how);
+    SelectiveSignaling& signaling = signaling_;
+    if (signaling.exclusive() || how.sent != nullptr) return transmit(request, how);
+    const std::uint64_t ticket = signaling.take_shared();
+    // Two branches that are hardly ever taken, instead of flags put together as below: calls of 8
+    // bytes go from 70 to 75 M/s (messenger_rate). Writes of an exclusive Transmitter, whose code
+    // lies beside it, lost 2 % by the same change.
+    if (!signaling.below_band(ticket) || signaling.signals_regularly(ticket)) [[unlikely]] {
+      return hand_over_judged(request, ticket, how.flags);
+    }
+    return hand_over(request, ticket, how.flags);
   }
 
   /// A write or send of all of an RDMAMemory, which is tagged, so that its allocator hands it out
@@ -221,7 +230,8 @@ class Transmitter {
     }
     return hand_over(request, ticket, how.flags | (signaled ? IBV_SEND_SIGNALED : 0));
   }
-  bool hand_over(ibv_send_wr& request, std::uint64_t ticket, unsigned flags) noexcept {
+  [[gnu::always_inline]] bool hand_over(ibv_send_wr& request, std::uint64_t ticket,
+                                        unsigned flags) noexcept {
     request.wr_id = ticket << kSlotBits;
     request.send_flags = flags;
     return hand_over(request);
@@ -235,6 +245,8 @@ class Transmitter {
     }
     return true;
   }
+  /// The rest of a post with a ticket that is to be signaled, or is not admitted yet.
+  bool hand_over_judged(ibv_send_wr& request, std::uint64_t ticket, unsigned flags) noexcept;
   bool transmit_tracked(ibv_send_wr& request, How how) noexcept;
   bool transmit_in_slot(ibv_send_wr& request, unsigned flags, std::uint32_t slot) noexcept;
   std::uint32_t claim(Synchronizer& synchronizer, CompletionHooks::After after) noexcept;

@@ -19,11 +19,12 @@ namespace riutils {
 /// A record with one call (ring_header.hpp) that is posted inline: the zero word below, the call,
 /// the header. A small call is put together here; of a larger one the device gathers the parts from
 /// where they lie. (All put together / all gathered, M calls a second: 53 / 47 of 8 bytes; after
-/// other things had become faster 43 / 43 of 64, 33 / 37 of 256.) Kept ready between posts, since
+/// other things had become faster 53 / 57 of 64, 34 / 43 of 256.) Kept ready between posts, since
 /// most of it never changes. Not thread-safe.
 class InlineRecord {
  public:
-  InlineRecord() noexcept {
+  /// `limit`: bytes that the queue pair takes inline.
+  explicit InlineRecord(std::uint32_t limit) noexcept : limit_(limit) {
     request_.sg_list = parts_.data();
     request_.opcode = IBV_WR_RDMA_WRITE;
   }
@@ -37,15 +38,18 @@ class InlineRecord {
   }
   /// Where records go from now on.
   void set_rkey(std::uint32_t rkey) noexcept { request_.wr.rdma.rkey = rkey; }
-  /// The record of `callable`, whose lowest byte is to lie at `there`. To be posted before either
+  /// Whether it was arranged for calls of this function last.
+  bool is_for(std::uint32_t function) const noexcept { return function == function_; }
+  /// Makes ready for calls of this function. False: they are too large for the queue pair.
+  template <class F>
+  bool arrange(std::uint32_t function) noexcept {
+    static_assert(takes<F>());
+    return arrange({function, 1, sizeof(F)}, together<F>());
+  }
+  /// The record of such a call, whose lowest byte is to lie at `there`. To be posted before either
   /// changes.
   template <class F>
-  ibv_send_wr& make(const RingHeader& header, const F& callable, std::uint64_t there) noexcept {
-    static_assert(takes<F>());
-    // Most often the same as before: then one load instead of all that.
-    if (const std::uint64_t word = header.encode(); word != header_) {
-      arrange(word, ring_stride(sizeof(F)), together<F>());
-    }
+  ibv_send_wr& make(const F& callable, std::uint64_t there) noexcept {
     if constexpr (!together<F>()) {
       parts_[1].addr = reinterpret_cast<std::uint64_t>(&callable);
     } else if constexpr (!std::is_empty_v<F>) {
@@ -66,23 +70,29 @@ class InlineRecord {
   static constexpr bool together() noexcept {
     return sizeof(F) <= kSmallCall || sizeof(F) % kRingWord != 0;
   }
-  void arrange(std::uint64_t header, std::uint32_t call_bytes, bool together) noexcept {
-    header_ = header;
+  bool arrange(const RingHeader& header, bool together) noexcept {
+    const std::uint32_t call_bytes = ring_stride(header.bytes);
+    if (call_bytes + 2 * kRingWord > limit_) return false;
+    function_ = header.function;
+    header_ = header.encode();
     request_.num_sge = together ? 1 : kParts;
     if (together) {
       std::uint64_t* const end = &words_[1] + call_bytes / kRingWord;
       std::fill(words_.data(), end, 0);
-      *end = header;
+      *end = header_;
       parts_[0] = part(words_[0], call_bytes + 2 * kRingWord);
     } else {
       words_[0] = 0;
       parts_ = {part(words_[0], kRingWord), ibv_sge{0, call_bytes, 0}, part(header_, kRingWord)};
     }
+    return true;
   }
   static ibv_sge part(const std::uint64_t& first, std::uint32_t bytes) noexcept {
     return {reinterpret_cast<std::uint64_t>(&first), bytes, 0};
   }
 
+  const std::uint32_t limit_;
+  std::uint32_t function_ = RingHeader::kControl;
   std::uint64_t header_ = 0;
   std::array<ibv_sge, kParts> parts_{};
   ibv_send_wr request_{};

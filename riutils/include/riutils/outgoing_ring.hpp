@@ -58,63 +58,20 @@ class alignas(64) OutgoingRing {
   OutgoingRing& operator=(const OutgoingRing&) = delete;
   ~OutgoingRing();
 
+  // These three are defined in try_call.hpp.
+
   /// One more call of the type of the last one, gathered with it: a compare and a store. False:
   /// nothing was done.
   template <class F>
-  bool try_append(std::uint32_t function, const F& callable) noexcept {
-    constexpr std::uint32_t kStride = ring_stride(sizeof(F));
-    if (run_function_ != function || static_cast<std::size_t>(at_ - floor_) < kStride) return false;
-    at_ -= kStride;
-    put(at_, callable);
-    return true;
-  }
+  bool try_append(std::uint32_t function, const F& callable) noexcept;
 
   /// A call of another type than the last one, gathered with it. False: nothing was done.
   template <class F>
-  bool try_gather(std::uint32_t function, const F& callable) noexcept {
-    constexpr std::uint32_t kStride = ring_stride(sizeof(F));
-    if (static_cast<std::size_t>(at_ - floor_) < kRingWord + kStride || !same_program_)
-      return false;
-    close_record();
-    open_record({function, 0, static_cast<std::uint32_t>(sizeof(F))}, function);
-    put(at_, callable);
-    return true;
-  }
+  bool try_gather(std::uint32_t function, const F& callable) noexcept;
 
   /// One call, sent at once. False: nothing was done, because this is not the usual case.
   template <class F>
-  bool try_post(std::uint32_t function, const F& callable) noexcept {
-    constexpr std::uint32_t kStride = ring_stride(sizeof(F));
-    constexpr std::uint32_t kBytes = kStride + 2 * kRingWord;
-    if (at_ != sent_ ||
-        reinterpret_cast<std::uintptr_t>(at_) < post_floor_ + kStride + kRingOverhead ||
-        is_backlogged()) [[unlikely]] {
-      return false;
-    }
-    const RingHeader header{function, 1, static_cast<std::uint32_t>(sizeof(F))};
-    std::byte* const low = at_ - kBytes;
-    const std::uint64_t there = reinterpret_cast<std::uint64_t>(low) + to_remote_;
-    if constexpr (InlineRecord::takes<F>()) {
-      if (kBytes <= inline_limit_) [[likely]] {
-        if (!transmitter_->post(record_.make(header, callable, there), dtutils::kInlined))
-            [[unlikely]] {
-          return false;
-        }
-        leave_behind(low);
-        ++posted_;
-        return true;
-      }
-    }
-    put_word(at_ - kRingWord, header.encode());
-    put(low + kRingWord, callable);
-    put_word(low, 0);
-    if (!transmitter_->write({low, kBytes, lkey_}, {there, kBytes, rkey_, 0, 0})) [[unlikely]] {
-      return false;
-    }
-    leave_behind_unread(low);
-    ++posted_;
-    return true;
-  }
+  bool try_post(std::uint32_t function, const F& callable) noexcept;
 
   /// Asks for the first chunks and waits for them; in a handler it only asks. Throws Error when the
   /// peer has no memory for them.
@@ -170,6 +127,12 @@ class alignas(64) OutgoingRing {
       std::memcpy(at, static_cast<const void*>(&callable), sizeof callable);
     }
   }
+  /// try_post for the first of several calls to one function.
+  template <class F>
+  [[gnu::noinline]] bool arrange_and_post(std::uint32_t function, const F& callable) noexcept;
+  /// try_post for a call that is too large to be sent inline.
+  template <class F>
+  [[gnu::noinline]] bool post_from_mirror(std::uint32_t function, const F& callable) noexcept;
   static void put_word(std::byte* at, std::uint64_t word) noexcept {
     std::memcpy(at, &word, sizeof word);
   }
@@ -201,7 +164,8 @@ class alignas(64) OutgoingRing {
   }
   /// A post might have to wait for the device.
   bool is_backlogged() const noexcept {
-    return signaling_->issued() - signaling_->retired() > kUnretired;
+    const dtutils::SelectiveSignaling& signaling = transmitter_->signaling();
+    return signaling.issued() - signaling.retired() > kUnretired;
   }
 
   void ask_for_chunks();
@@ -230,7 +194,7 @@ class alignas(64) OutgoingRing {
   // What a gathered call touches.
   /// The lowest byte that is serialized; the next header's place is below.
   std::byte* at_ = nullptr;
-  /// Calls may be gathered down to here; never above at_.
+  /// Calls may be gathered down to here; where none may, at_ or above.
   std::byte* floor_ = nullptr;
   /// The function, as this program numbers it, of which more calls may join the open record.
   std::uint32_t run_function_ = kNoRun;
@@ -248,7 +212,6 @@ class alignas(64) OutgoingRing {
   // What a call that is sent at once touches besides.
   alignas(64) std::uintptr_t post_floor_ = kNever;
   dtutils::Transmitter* transmitter_;
-  const dtutils::SelectiveSignaling* signaling_;
   /// Remote minus local address, in the remote chunk in use.
   std::uint64_t to_remote_ = 0;
   std::uint32_t lkey_ = 0;

@@ -6,6 +6,7 @@
 
 #include "dsfabric/calls.hpp"
 #include "riutils/station.hpp"
+#include "riutils/try_call.hpp"
 
 namespace riutils {
 

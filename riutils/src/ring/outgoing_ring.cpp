@@ -47,11 +47,11 @@ bool same_program(dsfabric::Fabric& fabric, dsfabric::ThreadId to) {
 
 OutgoingRing::OutgoingRing(Station& station, dsfabric::ThreadId to, const RingOptions& options)
     : transmitter_(&station.fabric().transmitter(to.process)),
-      signaling_(&transmitter_->signaling()),
       inline_limit_(transmitter_->queue_pair().max_inline()),
       in_order_(transmitter_->queue_pair().device().data_in_order(transmitter_->queue_pair().raw(),
                                                                   IBV_WR_RDMA_WRITE)),
       same_program_(same_program(station.fabric(), to)),
+      record_(inline_limit_),
       station_(station),
       to_(to),
       options_(checked(options)),
