@@ -61,8 +61,8 @@ void add_rates_of_size(bench::Suite& suite, const NodePtr& node, const HandRing&
              .variants = {calling<kBytes, 0>("calls", node, kMessenger, rate_bar)}});
   add("messenger_vs_raw", calling<kBytes, 0>("calls", node, kMessenger),
       raw_writes<kBytes>("raw_writes", node), ">= 0.95");
-  add("messenger_vs_followed", calling<kBytes, 0>("calls", node, kMessenger),
-      raw_writes<kBytes, Reader::kFollows>("followed_writes", node), "");
+  add("messenger_vs_read", calling<kBytes, 0>("calls", node, kMessenger),
+      raw_writes<kBytes, Reader::kRests>("read_writes", node), "");
   add("overflow_vs_messenger", calling<kBytes, 0>("overflow", node, kOverflow),
       calling<kBytes, 0>("messenger", node, kMessenger), ">= 0.95");
 }

@@ -7,14 +7,22 @@
 #include <cstring>
 #include <string>
 
+#include "dtutils/device_memory.hpp"
 #include "fabric/node.hpp"
 #include "riutils/stream.hpp"
 
 namespace ring_bench {
 
 /// What process 1 does with the writes. On a machine's own memory it matters: bytes that nobody
-/// looks at never leave the cache of the core that wrote them.
-enum class Reader { kNobody, kFollows };
+/// looks at never leave the cache of the core that wrote them. A reader that rests gives the writer
+/// the least trouble: it takes what has come in one go, changes each line, as the writer then gets
+/// it back sooner, and leaves the memory alone for as long as a receiver of calls does at most.
+enum class Reader { kNobody, kRests };
+
+inline void rest() noexcept {
+  constexpr double kRestNs = 16'000;
+  for (const double until = bench::now_ns() + kRestNs; bench::now_ns() < until;) bench::relax();
+}
 
 /// Memory as large as a ring's, written in pieces of as many bytes as a call puts on the wire, one
 /// after the other and then from the beginning. The last word of a piece may count them all.
@@ -40,15 +48,19 @@ class Pieces {
   void count(std::size_t at, std::uint64_t number) noexcept {
     std::memcpy(area_.data() + at + kSize - sizeof number, &number, sizeof number);
   }
-  /// Waits until piece `number` or a later one is there, and looks at its first word of payload, as
-  /// the receiver of a call does at the least.
-  void follow(std::size_t at, std::uint64_t number) const noexcept {
+  /// Takes piece `number`, if it or a later one is there: looks at its first word of payload, as
+  /// the receiver of a call does at the least, and changes its lines, but not the word that counts.
+  bool take(std::size_t at, std::uint64_t number) noexcept {
     const auto word = [&](std::size_t where) {
-      return reinterpret_cast<const std::uint64_t*>(area_.data() + at + where);
+      return reinterpret_cast<std::uint64_t*>(area_.data() + at + where);
     };
-    while (__atomic_load_n(word(kSize - sizeof number), __ATOMIC_ACQUIRE) < number) {
-    }
+    if (dtutils::load_device_word(word(kSize - sizeof number)) < number) return false;
     asm volatile("" ::"r"(*word(riutils::kRingWord)));
+    for (std::size_t where = 0; where < kSize - sizeof number; where += dtutils::kCacheLine) {
+      dtutils::store_device_word(word(where), std::uint64_t{0});
+    }
+    dtutils::store_device_word(word(kSize - 2 * sizeof number), std::uint64_t{0});
+    return true;
   }
 
  private:
@@ -70,16 +82,16 @@ double write_raw(dsfabric::Thread& self, bench::Batch& batch) {
                                : dtutils::kUnsignaled;
     rate = batch.per_second([&] {
       for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-        if constexpr (kReader == Reader::kFollows) pieces.count(at, i + 1);
+        if constexpr (kReader == Reader::kRests) pieces.count(at, i + 1);
         require(transmitter.write(pieces.here(at), there.part(at, pieces.kSize), flags),
                 "the peer is gone");
         at = pieces.after(at);
       }
       require(transmitter.flush(), "the peer is gone");
     });
-  } else if (kReader == Reader::kFollows) {
+  } else if (kReader == Reader::kRests) {
     for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-      pieces.follow(at, i + 1);
+      while (!pieces.take(at, i + 1)) rest();
       at = pieces.after(at);
     }
   }
