@@ -35,7 +35,7 @@ class Receiver {
   ~Receiver();
 
   /// Runs calls that have arrived, from each ring at most a few kilobytes. True when there was one,
-  /// or when more are expected at once: in the midst of a stream a ring is left alone for up to 8
+  /// or when more are expected at once: in the midst of a stream a ring is left alone for up to 16
   /// microseconds, so that its sender is not disturbed. Inside a handler: false. One thread at a
   /// time.
   bool poll();
