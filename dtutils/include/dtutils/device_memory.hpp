@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one way to read memory that a device (or a peer through it) writes while we look.
+// Memory that a device, or a peer through it, writes while we look.
 #pragma once
 
 #include <atomic>
@@ -24,6 +24,17 @@ template <class T>
 void store_device_word(T* address, T value) noexcept {
   static_assert(std::is_trivially_copyable_v<T> && std::atomic_ref<T>::is_always_lock_free);
   std::atomic_ref<T>(*address).store(value, std::memory_order_release);
+}
+
+/// Asks for the cache line of `address` as a store would, but does not wait for it. Any address
+/// will do. Any thread, wait-free.
+inline void fetch_for_writing(std::uintptr_t address) noexcept {
+#if defined(__x86_64__)
+  // Without -mprfchw the builtin would fetch the line for reading only.
+  asm volatile("prefetchw (%0)" : : "r"(address));
+#else
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 1);
+#endif
 }
 
 }  // namespace dtutils

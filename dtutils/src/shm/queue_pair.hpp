@@ -14,6 +14,7 @@
 #include "shm/completion.hpp"
 #include "shm/peer.hpp"
 #include "shm/segment.hpp"
+#include "shm/stride.hpp"
 
 namespace dtutils::shm {
 
@@ -130,6 +131,7 @@ struct QueuePair {
   /// Send queue position of the next post. It never goes back, not even in a reset, so that a
   /// completion polled late by another thread gives back nothing that is not its own.
   std::uint64_t posted = 0;
+  Stride stride;
   const Translation* region = nullptr;
   WriteWindow window;
   /// What the dead peer held of this pair was recovered.

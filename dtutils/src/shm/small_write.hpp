@@ -51,6 +51,7 @@ inline bool execute_small_write(QueuePair& qp, const SmallWrite& write) noexcept
     return false;
   }
   std::byte* to = remote->local + (write.remote_address - remote->begin);
+  qp.stride.follow(to, write.length);
   const ibv_sge* each = write.first;
   do {
     to = place_words(to, reinterpret_cast<const std::byte*>(each->addr), each->length);

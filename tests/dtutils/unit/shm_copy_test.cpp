@@ -89,7 +89,7 @@ TEST_CASE("shm_copy_moves_every_byte_and_no_other") {
   CAPTURE(shuffled);
   for (std::size_t to_at = 0; to_at < kLine; ++to_at) {
     for (std::size_t from_at = 0; from_at < 16; from_at += 3) {
-      for (std::size_t length = 0; length <= 300; length += 1 + length / 50) {
+      for (std::size_t length = 0; length <= 900; length += 1 + length / 40) {
         if (copies(to_at, from_at, length, shuffled)) continue;
         CAPTURE(to_at, from_at, length);
         FAIL("the target differs");
@@ -105,6 +105,16 @@ TEST_CASE("shm_copy_of_much_more_than_one_shuffled_group_is_complete") {
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = std::byte(i * 7 + i / 256);
   place_bytes_shuffled(to.data(), from.data(), from.size(), 5);
   CHECK(to == from);
+}
+
+TEST_CASE("lines_are_fetched_for_writing_wherever_they_are") {
+  Buffer buffer;
+  buffer.bytes[0] = std::byte{7};
+  fetch_for_writing(reinterpret_cast<std::uintptr_t>(buffer.bytes.data()));
+  CHECK(buffer.bytes[0] == std::byte{7});
+  // Nobody's memory, and no address at all: no fault.
+  fetch_for_writing(0);
+  fetch_for_writing(std::uintptr_t{1} << 63);
 }
 
 TEST_CASE("shm_copy_appears_in_ascending_order") {
