@@ -2,6 +2,7 @@
 // Records: found, checked, run.
 #include "ring/incoming_ring.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <iterator>
@@ -64,11 +65,19 @@ inline void IncomingRing::change_lines(std::byte* at, std::byte* end) noexcept {
   }
 }
 
+inline void IncomingRing::fetch(const std::byte* at, const std::byte* end) noexcept {
+  const auto low = reinterpret_cast<std::uintptr_t>(at);
+  for (auto line = reinterpret_cast<std::uintptr_t>(end); line > low; line -= dtutils::kCacheLine) {
+    dtutils::fetch_for_writing(line - 1);
+  }
+}
+
 template <class RunRecord>
 inline IncomingRing::End IncomingRing::run_records(std::uint32_t budget, RunRecord&& run_record) {
   const std::byte* const enough = at_ - budget;
   // Handlers cannot reach this ring, so its place is kept in a register.
   std::byte* at = at_;
+  const std::byte* const backlog = at - kBacklog;
   while (at > enough) {
     const std::uint64_t word =
         dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(at - kRingWord));
@@ -86,6 +95,11 @@ inline IncomingRing::End IncomingRing::run_records(std::uint32_t budget, RunReco
     at = end - std::size_t{ring_stride(header.bytes)} * header.count;
     // Before the calls: whatever they do, the ring is past them.
     at_ = at;
+    if (header.count > 1) {
+      if (header.bytes > dtutils::kCacheLine) fetch(at, end);
+    } else if (at < backlog) {
+      fetch(std::max(at - kAhead, begin_), std::max(end - kAhead, begin_));
+    }
     ++counters_.records;
     if (!run_record(header, at, end)) return End::kNoStack;
     change_lines(at, end);
