@@ -4,7 +4,7 @@
 
 /* spin-check: cc="-DSAFETY" expect=pass */
 /* spin-check: spin="-DMESSAGES=3" cc="-DSAFETY" expect=pass */
-/* spin-check: spin="-DLEAVE_IT_TO_THE_WORKER" cc="-DSAFETY" expect=fail error="invalid end state" */
+/* spin-check: spin="-DNO_OWN_LOOK" cc="-DSAFETY" expect=fail error="invalid end state" */
 /* spin-check: spin="-DARM_LAST" cc="-DSAFETY" expect=fail error="invalid end state" */
 
 #ifndef MESSAGES
@@ -23,13 +23,14 @@ bit woken;          /* WakeFd */
 active proctype Device() {
   byte sent;
   do
-  :: sent < MESSAGES -> atomic { sent++; arrived++; if :: armed -> armed = 0; event = 1 :: else fi }
+  :: sent < MESSAGES ->
+     atomic { sent++; arrived++; if :: armed -> armed = 0; event = 1 :: else fi }
   :: sent == MESSAGES -> break
   od
 }
 
-/* Core::take_one: a look under the lock, if nobody holds it. A worker runs what it finds, or puts it
-   into the inbox of the service threads; a service thread runs it. */
+/* Core::take_one: a look under the lock, if nobody holds it. A worker runs what it finds, or puts
+   it into the inbox of the service threads; a service thread runs it. */
 active proctype Worker() {
   bit have;
   do
@@ -51,7 +52,7 @@ inline take_one() {
      atomic { found = (arrived > 0); arrived = arrived - found };
      taking = 0;
      served = served + found
-#ifdef LEAVE_IT_TO_THE_WORKER
+#ifdef NO_OWN_LOOK
   :: taking
 #endif
   fi
