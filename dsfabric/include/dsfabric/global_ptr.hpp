@@ -52,7 +52,10 @@ template <class T>
 class SameObject {
  public:
   SameObject(Thread& self, T& mine)
-      : fabric_(self.fabric()), all_(self.all_gather(reinterpret_cast<std::uint64_t>(&mine))) {}
+      : fabric_(self.fabric()), all_(self.all_gather(reinterpret_cast<std::uint64_t>(&mine))) {
+    // The first to have them may call at once, and a handler may ask the SameObject of its thread.
+    self.barrier();
+  }
 
   GlobalPtr<T> on(ThreadId thread) const noexcept {
     return {thread.process, all_[fabric_.rank_of(thread)]};

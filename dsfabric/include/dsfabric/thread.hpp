@@ -70,7 +70,8 @@ class Thread {
   /// for a ReturnSlot or ExecutionSlots first.
   void barrier();
 
-  /// Everyone's value, in the order of threads.
+  /// Everyone's value, in the order of threads. Calls of those who have them already may run here
+  /// before this returns: where their handlers need the result, a barrier belongs behind it.
   template <CollectiveValue T>
   std::vector<T> all_gather(const T& mine) {
     std::vector<T> all(fabric_.total_threads());

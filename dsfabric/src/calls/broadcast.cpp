@@ -13,6 +13,9 @@ SymmetricBuffer::SymmetricBuffer(Thread& self, std::size_t bytes)
   dtutils::RemoteMemoryLocator mine = memory_.remote();
   mine.process = self.id().process.value;
   all_ = self.all_gather(Place{mine, reinterpret_cast<std::uint64_t>(this)});
+  // Whoever has all of them may use them; handlers of its calls, which run while others still
+  // gather, would find theirs empty.
+  self.barrier();
 }
 
 namespace detail {

@@ -134,6 +134,24 @@ TEST_CASE("broadcast_buffer_by_write_fills_every_destination_first") {
   });
 }
 
+TEST_CASE("a_symmetric_buffer_is_complete_everywhere_when_the_first_of_them_is_made") {
+  in_every_mode(4, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    ExecutionSlots executed(self.fabric());
+    for (std::uint32_t round = 0; round < 200; ++round) {
+      // The others may still be about to make theirs.
+      SymmetricBuffer buffer(self, 64);
+      if (self.id() == ThreadId{{0}, 0}) {
+        require(calls.broadcast_buffer([](CallContext&, std::byte*, std::uint32_t) {},
+                                       buffer.memory(), buffer, 64, executed),
+                "sent");
+        require(executed.wait().empty(), "all have run it");
+      }
+      self.barrier();
+    }
+  });
+}
+
 TEST_CASE("broadcast_buffer_by_read_fetches_from_the_caller") {
   in_every_mode(4, 1, [](Thread& self) {
     SendChannel calls(self.fabric());
