@@ -138,7 +138,7 @@ TEST_CASE("a_symmetric_buffer_is_complete_everywhere_when_the_first_of_them_is_m
   in_every_mode(4, 1, [](Thread& self) {
     SendChannel calls(self.fabric());
     ExecutionSlots executed(self.fabric());
-    for (std::uint32_t round = 0; round < 200; ++round) {
+    for (std::uint32_t round = 0; round < 60; ++round) {
       // The others may still be about to make theirs.
       SymmetricBuffer buffer(self, 64);
       if (self.id() == ThreadId{{0}, 0}) {
