@@ -133,8 +133,9 @@ class Core {
   bool run_inbox(Lane& lane, Inbox& inbox);
   bool run_service_inbox(Lane& lane);
   void run(Lane& lane, ReceiveBuffer& buffer);
-  /// Of an inbox: the buffer goes back afterwards, also when the dispatcher throws.
-  void run_kept(Lane& lane, ReceiveBuffer& buffer);
+  /// The buffer goes back to the Receiver afterwards, also when the dispatcher throws.
+  template <auto kBack>
+  void run_then(Lane& lane, ReceiveBuffer& buffer);
   /// Empty, or what cannot be right about the header.
   const char* objection(const ibv_wc& completion, const MessageHeader& header) const noexcept;
   void suspect(const ibv_wc& completion) noexcept;

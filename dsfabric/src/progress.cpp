@@ -57,13 +57,23 @@ bool Core::nothing_to_serve(Lane& lane) {
   return look == Look::kNothing && service_waiting_.load(std::memory_order_seq_cst) == 0;
 }
 
+template <auto kBack>
+void Core::run_then(Lane& lane, ReceiveBuffer& buffer) {
+  const struct Back {
+    Receiver& receiver;
+    ReceiveBuffer& buffer;
+    ~Back() { (receiver.*kBack)(buffer); }
+  } back{*receiver_, buffer};
+  run(lane, buffer);
+}
+
 bool Core::run_inbox(Lane& lane, Inbox& inbox) {
   for (unsigned i = 0; i < kProgressBatch; ++i) {
     ReceiveBuffer* const buffer = inbox.pop();
     if (buffer == nullptr) {
       return i != 0;
     }
-    run_kept(lane, *buffer);
+    run_then<&Receiver::give_back>(lane, *buffer);
   }
   return true;
 }
@@ -80,17 +90,8 @@ bool Core::run_service_inbox(Lane& lane) {
   if (buffer == nullptr) {
     return false;
   }
-  run_kept(lane, *buffer);
+  run_then<&Receiver::give_back>(lane, *buffer);
   return true;
-}
-
-void Core::run_kept(Lane& lane, ReceiveBuffer& buffer) {
-  const struct Return {
-    Receiver& receiver;
-    ReceiveBuffer& buffer;
-    ~Return() { receiver.give_back(buffer); }
-  } give_back{*receiver_, buffer};
-  run(lane, buffer);
 }
 
 bool Core::take_in(Lane& lane) {
@@ -126,12 +127,7 @@ Core::Look Core::take_one(Lane& lane) {
                             : header.destination == lane.name.index && lane.inbox.empty();
   if (mine && !lane.dispatching) {
     receiver_->taking.unlock();
-    const struct Post {
-      Receiver& receiver;
-      ReceiveBuffer& buffer;
-      ~Post() { receiver.post(buffer); }
-    } post{*receiver_, buffer};
-    run(lane, buffer);
+    run_then<&Receiver::post>(lane, buffer);
     return Look::kTaken;
   }
   if (service) {
