@@ -157,7 +157,7 @@ void add_latency_cases(bench::Suite& suite, const EndsPtr& ends) {
         {.name = "write_latency_vs_ucx",
          .size = size,
          .variants = {one_way(ends, "write", size, write_ping_pong), ucx_put_latency(ends, size)},
-         .ratios = {{.over = "write", .under = "ucx_put"}}});
+         .ratios = {{.over = "write", .under = "ucx_put", .bar = size <= 64 ? "<= 1.05" : ""}}});
   }
   for (const std::uint32_t size : {8, 64, 256, 4096}) {
     suite.add({.name = "send_latency",
@@ -171,16 +171,15 @@ void add_latency_cases(bench::Suite& suite, const EndsPtr& ends) {
                                return read_latency(ends->link, batch, size);
                              }}}});
   }
-  suite.add({.name = "fetch_add",
-             .size = 8,
-             .variants = {{.name = "queue_pair", .measure = [&ends](bench::Batch& batch) {
-                             return fetch_add(ends->link, batch);
-                           }}}});
-  suite.add({.name = "fetch_add_blocking",
-             .size = 8,
-             .variants = {{.name = "transmitter", .measure = [&ends](bench::Batch& batch) {
-                             return fetch_add_blocking(*ends, batch);
-                           }}}});
+  suite.add(
+      {.name = "fetch_add",
+       .size = 8,
+       .variants =
+           {{.name = "blocking",
+             .measure = [&ends](bench::Batch& batch) { return fetch_add_blocking(*ends, batch); }},
+            {.name = "queue_pair",
+             .measure = [&ends](bench::Batch& batch) { return fetch_add(ends->link, batch); }}},
+       .ratios = {{.over = "blocking", .under = "queue_pair", .bar = "<= 1.3"}}});
 }
 
 }  // namespace link_bench

@@ -37,6 +37,8 @@ struct Ratio {
   std::string over;
   std::string under;
   std::string bar = {};
+  /// The same for cores that are far from each other (--far).
+  std::string far_bar = {};
 };
 
 /// A case is measured in rounds. A round runs one batch of each variant in the order given, so two

@@ -33,6 +33,9 @@ inline constexpr int kMaxRoundsFactor = 3;
 /// Seconds that one bench may spend in all waiting for the machine to become near again.
 inline constexpr double kPatienceSeconds = 10.0;
 
+/// What a bench exits with when it cannot measure what it was asked for; ctest calls it skipped.
+inline constexpr int kSkipped = 77;
+
 /// Length of a batch. At 50 ms the 20-50 ns of a clock reading are below one millionth.
 inline constexpr double kBatchMs = 50.0;
 inline constexpr double kSmokeBatchMs = 2.0;

@@ -29,12 +29,14 @@ Options parse_options(const std::string& program, const std::string& description
                  "Cache-line round trips below this are near, in ns")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_flag("--far", options.near.far,
+               "Measure on cores that are not near each other; exits with 77 when there are none");
   app.add_option("--core-speed", options.near.core_speed,
                  "Cores below this share of their best speed are not near")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--patience", options.patience_s,
-                 "Seconds to wait in all for the machine to become near")
+                 "Seconds to wait in all for the machine to become near, or far with --far")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--json", options.json, "Also write the report to this file")->type_name("FILE");

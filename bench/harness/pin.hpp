@@ -14,4 +14,8 @@ std::vector<int> usable_cores();
 /// inherit this. Throws std::system_error when the kernel refuses. Setup only.
 void pin_this_thread(const std::vector<int>& cores, int index);
 
+/// The same cores, the second one that which a cache line takes longest to reach from the first:
+/// in another socket, say. Takes a few milliseconds for each core.
+std::vector<int> farthest_first(std::vector<int> cores);
+
 }  // namespace bench

@@ -13,9 +13,9 @@
 namespace bench {
 namespace {
 
-Verdict judge(const std::string& bar, double median, bool near) {
+Verdict judge(const std::string& bar, double median, bool counts) {
   if (bar.empty()) return Verdict::kNoBar;
-  if (!near) return Verdict::kNotJudged;
+  if (!counts) return Verdict::kNotJudged;
   return Bar(bar).met_by(median) ? Verdict::kMet : Verdict::kMissed;
 }
 
@@ -52,13 +52,14 @@ std::string with_prefix(double figure, const char* unit) {
 }  // namespace
 
 std::vector<Row> make_rows(const Case& item, const Selection& selection,
-                           const std::vector<bool>& skipped) {
+                           const std::vector<bool>& skipped, bool far) {
   std::vector<Row> rows;
   const auto add = [&](const std::string& suffix, Unit unit, const std::vector<double>& figures,
                        const std::string& bar) {
     const Summary summary = summarize(figures);
     rows.push_back({suffix.empty() ? item.name : item.name + "/" + suffix, item.size, unit, summary,
-                    selection.near, summarize(round_trips_of(selection.rounds)).median,
+                    selection.near && !far, selection.near && far,
+                    summarize(round_trips_of(selection.rounds)).median,
                     core_speed_of(selection.rounds), waited_of(selection.rounds), bar,
                     judge(bar, summary.median, selection.near)});
   };
@@ -67,7 +68,7 @@ std::vector<Row> make_rows(const Case& item, const Selection& selection,
   for (std::size_t i = 0; i < item.variants.size(); ++i) {
     if (skipped[i]) continue;
     add(lone_variant ? "" : item.variants[i].name, item.unit, figures_of(selection.rounds, i),
-        item.variants[i].bar);
+        far ? "" : item.variants[i].bar);
   }
   for (const Ratio& ratio : item.ratios) {
     const std::size_t over = index_of(item, ratio.over);
@@ -77,7 +78,7 @@ std::vector<Row> make_rows(const Case& item, const Selection& selection,
     add(item.ratios.size() == 1 ? "" : ratio.over + ":" + ratio.under, Unit::kRatio,
         by_round_trip ? round_trip_quotients_of(selection.rounds, over)
                       : quotients_of(selection.rounds, over, under),
-        ratio.bar);
+        far ? ratio.far_bar : ratio.bar);
   }
   return rows;
 }
@@ -107,7 +108,10 @@ std::string format_table(const std::vector<Row>& rows) {
          format_figure(row.summary.min, row.unit), format_figure(row.summary.max, row.unit),
          format_figure(row.round_trip_ns, Unit::kNanoseconds),
          fmt::format("{:.0f} %", 100 * row.core_speed), fmt::format("{:.1f} %", 100 * row.waited),
-         row.near ? "yes" : "no", row.bar, to_string(row.verdict)});
+         row.near  ? "yes"
+         : row.far ? "far"
+                   : "no",
+         row.bar, to_string(row.verdict)});
   }
   std::array<std::size_t, kColumns> width{};
   for (const auto& line : lines) {
@@ -136,7 +140,8 @@ std::string format_json(const std::vector<Row>& rows) {
                      {"min", row.summary.min},
                      {"max", row.summary.max},
                      {"runs", row.summary.runs},
-                     {"near", row.near}});
+                     {"near", row.near},
+                     {"far", row.far}});
   }
   return array.dump(2) + "\n";
 }

@@ -7,7 +7,8 @@
 namespace bench {
 
 bool is_near(const Canary& canary, const Limits& limits) noexcept {
-  return canary.round_trip_ns < limits.round_trip_ns && canary.core_speed >= limits.core_speed;
+  const bool far = canary.round_trip_ns >= limits.round_trip_ns;
+  return far == limits.far && canary.core_speed >= limits.core_speed;
 }
 
 bool is_near(const Round& round, const Limits& limits) noexcept {

@@ -18,18 +18,21 @@ struct Round {
   double waited = 0;  // the largest share of a batch for which a process waited for its core
 };
 
-/// What the canaries of a near round keep to.
+/// What the canaries of a round that counts keep to: a near one, or, for a bench that is to run on
+/// cores far from each other, a far one.
 struct Limits {
-  double round_trip_ns = kNearThresholdNs;  // below this
+  double round_trip_ns = kNearThresholdNs;  // below this; far: at least this
   double core_speed = kMinCoreSpeed;        // at least this
+  bool far = false;
 };
 
 /// The rounds that a report rests on.
 struct Selection {
   std::vector<Round> rounds;
-  bool near = false;  // all of them were
+  bool near = false;  // all of them count: were near, or far where that was asked for
 };
 
+/// Near, or far where the limits ask for that.
 bool is_near(const Canary& canary, const Limits& limits) noexcept;
 
 /// A round is near when every canary around its batches is, and no process had to wait for its core

@@ -39,7 +39,7 @@ CaseResult Runner::run(std::size_t index, const Case& item) {
   const auto wanted = static_cast<std::size_t>(options_.runs);
   std::vector<Round> rounds;
   while (!enough_rounds(rounds, wanted, options_.near, options_.smoke)) {
-    await_near();
+    (void)await_near();
     rounds.push_back(run_round(state));
   }
   director_.finish(index);
@@ -90,14 +90,15 @@ Outcome Runner::batch(State& state, std::size_t variant) {
   return nothing;
 }
 
-void Runner::await_near() {
+bool Runner::await_near() {
   constexpr std::chrono::milliseconds kPause{100};
   while (patience_s_ > 0) {
     const double begin = now_ns();
-    if (is_near(director_.canary(), options_.near)) return;
+    if (is_near(director_.canary(), options_.near)) return true;
     std::this_thread::sleep_for(kPause);
     patience_s_ -= (now_ns() - begin) / 1e9;
   }
+  return false;
 }
 
 }  // namespace bench

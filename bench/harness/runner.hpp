@@ -34,6 +34,9 @@ class Runner {
   /// up, runs rounds until enough_rounds(), finishes the case. Throws std::runtime_error when a
   /// figure is not sound; passes on what the case's functions throw, Skip excepted.
   CaseResult run(std::size_t index, const Case& item);
+  /// Waits until the machine is as near, or as far, as is asked for; false when the patience for
+  /// all such waits is used up.
+  bool await_near();
 
  private:
   /// What run() works on: variants that are skipped have no iterations.
@@ -49,7 +52,6 @@ class Runner {
   bool lengthen(State& state, std::size_t variant, double took_ms);
   Round run_round(State& state);
   Outcome batch(State& state, std::size_t variant);
-  void await_near();
 
   Director& director_;
   const Options& options_;

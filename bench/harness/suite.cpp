@@ -32,7 +32,9 @@ void print_progress(std::size_t number, std::size_t count, const std::vector<Row
   }
   if (!rows.empty()) {
     text += fmt::format("  (round trip {:.0f} ns, {})", rows.front().round_trip_ns,
-                        rows.front().near ? "near" : "not near");
+                        rows.front().near  ? "near"
+                        : rows.front().far ? "far"
+                                           : "not judged");
   }
   fmt::print(stderr, "{}\n", text);
 }
@@ -41,21 +43,21 @@ void print_report(const std::string& name, const std::string& description,
                   const std::string& machine, const Options& options, const Report& report) {
   fmt::print("{}: {}\n{}\n", name, description, machine);
   fmt::print(
-      "{} rounds of {:g} ms batches, variants interleaved; near: round trip < {:g} ns, "
+      "{} rounds of {:g} ms batches, variants interleaved; {}: round trip {} {:g} ns, "
       "cores at >= {:g} % of their best, waited for a core <= {:g} %\n{}\n",
-      options.runs, options.batch_ms, options.near.round_trip_ns, 100 * options.near.core_speed,
+      options.runs, options.batch_ms, options.near.far ? "far" : "near",
+      options.near.far ? ">=" : "<", options.near.round_trip_ns, 100 * options.near.core_speed,
       100 * kMaxCoreWait, options.smoke ? "SMOKE RUN: the figures mean nothing\n" : "");
   fmt::print("{}", format_table(report.rows));
   for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
 }
 
 // A bar whose variant was skipped has no row and is not met either.
-bool all_bars_met(const std::vector<Case>& cases, const std::vector<Row>& rows) {
-  const auto has_bar = [](const auto& item) { return !item.bar.empty(); };
+bool all_bars_met(const std::vector<Case>& cases, const std::vector<Row>& rows, bool far) {
   std::ptrdiff_t bars = 0;
   for (const Case& item : cases) {
-    bars += std::count_if(item.variants.begin(), item.variants.end(), has_bar);
-    bars += std::count_if(item.ratios.begin(), item.ratios.end(), has_bar);
+    for (const Variant& each : item.variants) bars += !far && !each.bar.empty();
+    for (const Ratio& each : item.ratios) bars += !(far ? each.far_bar : each.bar).empty();
   }
   return bars == std::count_if(rows.begin(), rows.end(),
                                [](const Row& row) { return row.verdict == Verdict::kMet; });
@@ -133,7 +135,7 @@ int Suite::measure(const Options& options) {
     json.open(options.json);
     if (!json) throw std::runtime_error("cannot write " + options.json);
   }
-  const std::vector<int> cores = usable_cores();
+  const std::vector<int> cores = options.near.far ? farthest_first(usable_cores()) : usable_cores();
   const std::string machine = describe_machine();
   const SharedMemory memory(sizeof(ControlBlock));
   ControlBlock& block = *memory.as<ControlBlock>();
@@ -157,7 +159,8 @@ int Suite::measure(const Options& options) {
   if (json.is_open() && !(json << format_json(report.rows) << std::flush)) {
     throw std::runtime_error("cannot write " + options.json);
   }
-  return options.check && !all_bars_met(cases_, report.rows) ? 1 : 0;
+  if (report.rows.empty() && options.near.far) return kSkipped;
+  return options.check && !all_bars_met(cases_, report.rows, options.near.far) ? 1 : 0;
 }
 
 Report Suite::run_cases(Channel& channel, Director& director, const Options& options) {
@@ -165,9 +168,12 @@ Report Suite::run_cases(Channel& channel, Director& director, const Options& opt
   if (setup_) setup_(channel);
   channel.barrier();
   Report report;
-  for (std::size_t i = 0; i < cases_.size(); ++i) {
+  const bool skip = options.near.far && !options.smoke && !runner.await_near();
+  if (skip) report.notes.push_back("SKIPPED: the two cores were never far from each other");
+  for (std::size_t i = 0; i < cases_.size() && !skip; ++i) {
     const CaseResult result = runner.run(i, cases_[i]);
-    const std::vector<Row> rows = make_rows(cases_[i], result.selection, result.skipped);
+    const std::vector<Row> rows =
+        make_rows(cases_[i], result.selection, result.skipped, options.near.far);
     print_progress(i + 1, cases_.size(), rows);
     report.rows.insert(report.rows.end(), rows.begin(), rows.end());
     report.notes.insert(report.notes.end(), result.notes.begin(), result.notes.end());

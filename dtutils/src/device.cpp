@@ -10,6 +10,7 @@
 #include <span>
 
 #include "dtutils/error.hpp"
+#include "dtutils/log.hpp"
 #include "verbs/explanations.hpp"
 
 namespace dtutils {
@@ -34,13 +35,21 @@ std::string in_words(std::span<const DeviceEntry> devices) {
   throw Error(fmt::format("device \"{}\"", name), "there is no such device", remedy, ENODEV);
 }
 
-std::unique_ptr<Device> open_named(std::string_view name, const DeviceOptions& options) {
+std::unique_ptr<Device> find_and_open(std::string_view name, const DeviceOptions& options) {
   if (name == kShmName) return open_shm_device(options);
   const std::vector<DeviceEntry> devices = list_devices();
   if (std::ranges::find(devices, name, &DeviceEntry::name) == devices.end()) {
     refuse_unknown(name, devices);
   }
   return open_verbs_device(name, options);
+}
+
+std::unique_ptr<Device> open_named(std::string_view name, const DeviceOptions& options) {
+  std::unique_ptr<Device> device = find_and_open(name, options);
+  if (logs(LogLevel::kInfo)) {
+    log(LogLevel::kInfo, fmt::format("device {}", device->info().name), device->info().reason);
+  }
+  return device;
 }
 
 }  // namespace
@@ -78,6 +87,7 @@ std::unique_ptr<Device> open_device(std::string_view name, const DeviceOptions& 
     }
   }
   device->info_.reason = fmt::format("{}: {}; {}", device->info_.name, why, device->info_.reason);
+  log(LogLevel::kInfo, "choice of the device", why);
   return device;
 }
 

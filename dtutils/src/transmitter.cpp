@@ -137,6 +137,23 @@ std::optional<std::uint64_t> Transmitter::blocking_atomic(ibv_wr_opcode opcode,
                                                           const RemoteMemoryLocator& target,
                                                           std::uint64_t compare_or_add,
                                                           std::uint64_t swap) noexcept {
+  if (signaling_.exclusive()) {
+    // Nobody else waits for an atomic, so the first result word is free, and no slot is needed to
+    // find who waits: the ticket tells.
+    const std::uint64_t ticket = signaling_.take();
+    const LocalBuffer result{results_.get(), sizeof(std::uint64_t), result_region_.lkey()};
+    if ((!signaling_.below_band(ticket) && admit(ticket) == Verdict::kBroken) ||
+        !hand_over(WorkRequest(opcode, result).at(target, compare_or_add, swap).raw(), ticket,
+                   IBV_SEND_SIGNALED)) {
+      return std::nullopt;
+    }
+    Backoff backoff;
+    while (signaling_.retired() <= ticket && !broken()) {
+      progress() ? backoff.reset() : backoff.pause();
+    }
+    if (broken()) return std::nullopt;
+    return load_device_word(results_.get());
+  }
   Synchronizer arrived(1);
   const std::uint32_t slot = claim(arrived, CompletionHooks::After::kHold);
   if (slot == CompletionHooks::kNone) {
@@ -206,6 +223,12 @@ bool Transmitter::wait(RetireTag tag, std::chrono::nanoseconds timeout) noexcept
 
 Synchronizer::Outcome Transmitter::wait(const Synchronizer& synchronizer,
                                         std::chrono::nanoseconds timeout) noexcept {
+  // Reading the clock takes as long as many of the operations that are waited for.
+  constexpr int kPollsBeforeClock = 8;
+  for (int polls = 0; polls < kPollsBeforeClock; ++polls) {
+    if (const auto outcome = synchronizer.outcome()) return *outcome;
+    (void)progress();
+  }
   Deadline deadline(timeout);
   Backoff backoff;
   for (;;) {

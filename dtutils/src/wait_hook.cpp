@@ -18,4 +18,9 @@ bool run_wait_hook(const Synchronizer& waited, WaitEnd end) {
   return hook.step != nullptr && hook.step(hook.context, waited, end);
 }
 
+bool wait_is_put_aside() noexcept {
+  const WaitHook hook = thread_hook;
+  return hook.puts_aside != nullptr && hook.puts_aside(hook.context);
+}
+
 }  // namespace dtutils

@@ -2,15 +2,12 @@
 // Waiting for completions, with a deadline and with the device's own words on failure.
 #pragma once
 
-#include <source_location>
-
 #include "dtutils/completion_queue.hpp"
 #include "dtutils/queue_pair.hpp"
 #include "support/device_under_test.hpp"
+#include "support/where.hpp"
 
 namespace support {
-
-using Where = std::source_location;
 
 /// Fails unless the post was taken.
 void must(dtutils::Post answer, Where where = Where::current());

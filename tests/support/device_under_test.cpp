@@ -30,4 +30,8 @@ bool notices_idle_death(const dtutils::Device& device) {
   return device.info().kind == dtutils::DeviceKind::kShm;
 }
 
+bool checks_requests(const dtutils::Device& device) {
+  return device.info().kind == dtutils::DeviceKind::kShm;
+}
+
 }  // namespace support

@@ -35,4 +35,8 @@ std::chrono::milliseconds failure_limit(const dtutils::Device& device);
 /// True when the device notices the death of a peer to which nothing is being sent.
 bool notices_idle_death(const dtutils::Device& device);
 
+/// True when the device itself finds requests that ibv_post_send(3) forbids (READs and atomics
+/// inline, messages that are too long): libibverbs' providers mostly trust the caller.
+bool checks_requests(const dtutils::Device& device);
+
 }  // namespace support

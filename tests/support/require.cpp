@@ -10,11 +10,11 @@
 
 namespace support {
 
-void fail(std::string_view text, std::source_location where) {
-  throw std::runtime_error(fmt::format("{} ({}:{})", text, where.file_name(), where.line()));
+void fail(std::string_view text, Where where) {
+  throw std::runtime_error(fmt::format("{} ({}:{})", text, where.file, where.line));
 }
 
-void require(bool condition, std::string_view text, std::source_location where) {
+void require(bool condition, std::string_view text, Where where) {
   if (!condition) fail(text, where);
 }
 

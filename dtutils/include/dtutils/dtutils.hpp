@@ -13,6 +13,7 @@
 #include "dtutils/general_allocator.hpp"
 #include "dtutils/limits.hpp"
 #include "dtutils/linear_circular_allocator.hpp"
+#include "dtutils/log.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/memory_slot.hpp"
 #include "dtutils/numa.hpp"

@@ -13,8 +13,8 @@ namespace dtutils {
 ///   byte  0     16     24    28    32    34    35     36         40
 ///         | gid | host | qpn | psn | lid | mtu | kind | reserved |
 ///
-/// `gid` is the port's GID on verbs devices; on the shm device it holds {pid, descriptor of the
-/// control segment, nonce}, see dtutils/src/shm/address.hpp.
+/// `gid` is the port's GID on verbs devices; on the shm device it holds {pid, door,
+/// key to the control segment}, see dtutils/src/shm/address.hpp.
 struct Endpoint {
   std::uint8_t gid[16];
   /// Identifies the machine (and PID namespace); the shm device refuses a peer of another host.

@@ -15,7 +15,7 @@ inline constexpr std::uint32_t kSendDepth = 256;
 inline constexpr std::uint32_t kReceiveDepth = 256;
 /// Scatter/gather elements in one work request.
 inline constexpr std::uint32_t kScatterGather = 4;
-/// Bytes that a work request may carry inline; a device may offer less (Soft-RoCE: 0 to 192).
+/// Bytes that a work request may carry inline, unless the device grants less (max_inline()).
 inline constexpr std::uint32_t kInline = 128;
 /// Outstanding READs and atomics a queue pair starts and serves (IB spec, 9.7.3.1).
 inline constexpr std::uint8_t kReadDepth = 16;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,8 @@ struct RDMAAllocatorOptions {
   std::size_t superpage = kSuperpage;
   /// Bytes taken from the system at most.
   std::size_t limit = std::numeric_limits<std::size_t>::max();
+  /// What the user of the program knows `limit` as: errors tell him to raise that.
+  std::string limit_name = "RDMAAllocatorOptions::limit";
   /// Tried in this order for each superpage. 1 GB pages are for superpages of whole GiB only.
   std::vector<PageKind> page_kinds = {PageKind::kHuge1GB, PageKind::kHuge2MB,
                                       PageKind::kTransparentHuge, PageKind::kSmall};
@@ -58,8 +61,9 @@ class RDMAAllocator final : private MemoryOwner {
 
   /// As try_allocate, but takes another superpage from the system when needed; a piece larger than
   /// a superpage gets a segment of its own, which goes back to the system when the piece is done.
-  /// Throws Error when the limit is reached or the system has no memory. Any thread (takes a lock
-  /// when it takes memory from the system; setup only).
+  /// Throws Error when the limit is reached or the system has no memory: not because another thread
+  /// has pieces in its hands that are done. Any thread (takes a lock when no chunks are free; setup
+  /// only).
   RDMAMemory allocate(std::size_t bytes = kChunk);
 
   /// Frees what is done in quarantine; returns the pieces that still wait there. A queue pair whose
@@ -87,6 +91,10 @@ class RDMAAllocator final : private MemoryOwner {
   void quarantine(ChunkRecord& record) noexcept;
   std::size_t sweep(bool segments_too) noexcept;
   std::optional<RDMAMemory> claim(std::size_t chunks) noexcept;
+  /// As claim(), and nothing means that there was nothing, also in quarantine: one look along the
+  /// bitmap misses a chunk that is freed behind it while the same thread claims one ahead of it.
+  /// With `sweeping_`.
+  std::optional<RDMAMemory> claim_for_certain(std::size_t chunks) noexcept;
   void publish(std::unique_ptr<Superpage> superpage);
   std::unique_ptr<Superpage> take_from_system(std::size_t bytes, std::size_t chunk);
   std::string name() const;
@@ -94,6 +102,9 @@ class RDMAAllocator final : private MemoryOwner {
   ProtectionDomain& pd_;
   const NumaZone zone_;
   RDMAAllocatorOptions options_;
+  /// Held by the one thread that sweeps: it has the pieces in quarantine in its hands. Taken before
+  /// `growing_`.
+  std::mutex sweeping_;
   /// Guards taking memory from the system and giving it back: `superpages_`, `segments_`,
   /// `report_`.
   mutable std::mutex growing_;
@@ -106,6 +117,8 @@ class RDMAAllocator final : private MemoryOwner {
   /// came back before their tags were done.
   std::atomic<Superpage*> first_{nullptr};
   std::atomic<ChunkRecord*> quarantine_{nullptr};
+  /// Pieces that became free so far.
+  std::atomic<std::uint64_t> freed_{0};
 };
 
 }  // namespace dtutils

@@ -19,6 +19,9 @@ using WaitEnd = std::chrono::steady_clock::time_point;
 struct WaitHook {
   bool (*step)(void* context, const Synchronizer& waited, WaitEnd end) = nullptr;
   void* context = nullptr;
+  /// Whether a wait that begins now is put aside, and the thread goes on without it: that of a
+  /// fiber. nullptr: never.
+  bool (*puts_aside)(void* context) noexcept = nullptr;
 };
 
 /// Installs a hook for the calling thread and returns the one before; an empty one removes it. A
@@ -28,6 +31,9 @@ WaitHook set_wait_hook(WaitHook hook) noexcept;
 
 /// Runs one step of the calling thread's hook; false when there is none, or nothing to do.
 bool run_wait_hook(const Synchronizer& waited, WaitEnd end = WaitEnd::max());
+
+/// Whether the calling thread's hook would put aside a wait that begins now.
+bool wait_is_put_aside() noexcept;
 
 /// Installs a hook for the calling thread as long as it lives. Owner thread only.
 class ScopedWaitHook {

@@ -9,12 +9,16 @@
 #include <utility>
 
 #include "dtutils/error.hpp"
+#include "dtutils/log.hpp"
 #include "memory/page_kind.hpp"
 #include "memory/sizes.hpp"
 #include "memory/superpage.hpp"
 
 namespace dtutils {
 namespace {
+
+/// Looks for chunks while other threads free and claim some, which can hide them from each look.
+constexpr int kMostLooks = 1000;
 
 std::size_t chunks_for(std::size_t bytes) noexcept {
   return std::max<std::size_t>(1, bytes / kChunk + (bytes % kChunk != 0 ? 1 : 0));
@@ -45,7 +49,8 @@ std::optional<RDMAMemory> RDMAAllocator::try_allocate(std::size_t bytes) noexcep
   const std::size_t chunks = chunks_for(bytes);
   std::optional<RDMAMemory> memory = claim(chunks);
   if (!memory && quarantine_.load(std::memory_order_relaxed) != nullptr) {
-    sweep(false);
+    // Who sweeps already does it for us; we do not wait for it.
+    if (const std::unique_lock sweeping(sweeping_, std::try_to_lock); sweeping) sweep(false);
     memory = claim(chunks);
   }
   return memory;
@@ -55,8 +60,11 @@ RDMAMemory RDMAAllocator::allocate(std::size_t bytes) {
   if (std::optional<RDMAMemory> memory = try_allocate(bytes)) {
     return std::move(*memory);
   }
-  sweep(true);
   const std::size_t chunks = chunks_for(bytes);
+  const std::lock_guard sweeping(sweeping_);
+  if (std::optional<RDMAMemory> memory = claim_for_certain(chunks)) {
+    return std::move(*memory);
+  }
   const std::lock_guard lock(growing_);
   // Another thread may have added a superpage in the meantime.
   if (std::optional<RDMAMemory> memory = claim(chunks)) {
@@ -69,7 +77,7 @@ RDMAMemory RDMAAllocator::allocate(std::size_t bytes) {
         fmt::format("{} do not fit: {} of the limit of {} are taken, and nothing of that "
                     "size is free in a row",
                     format_bytes(bytes), format_bytes(reserved()), format_bytes(options_.limit)),
-        "raise RDMAAllocatorOptions::limit, or give memory back and let it retire");
+        fmt::format("raise {}, or give memory back and let it retire", options_.limit_name));
   }
   if (chunks * kChunk > options_.superpage) {
     segments_.push_back(take_from_system(chunks * kChunk, chunks * kChunk));
@@ -91,6 +99,18 @@ std::optional<RDMAMemory> RDMAAllocator::claim(std::size_t chunks) noexcept {
     }
   }
   return std::nullopt;
+}
+
+std::optional<RDMAMemory> RDMAAllocator::claim_for_certain(std::size_t chunks) noexcept {
+  std::optional<RDMAMemory> memory;
+  for (int looks = 0; looks < kMostLooks; ++looks) {
+    const std::uint64_t seen = freed_.load(std::memory_order_relaxed);
+    memory = claim(chunks);
+    if (memory) break;
+    sweep(true);
+    if (freed_.load(std::memory_order_relaxed) == seen) break;
+  }
+  return memory;
 }
 
 void RDMAAllocator::publish(std::unique_ptr<Superpage> superpage) {
@@ -127,6 +147,7 @@ std::unique_ptr<Superpage> RDMAAllocator::take_from_system(std::size_t bytes, st
   auto superpage = std::make_unique<Superpage>(pd_, std::move(segment), chunk, options_.access,
                                                owner, options_.queue_pairs);
   report_ = fmt::format("{}: {} on {}{}", name(), format_bytes(bytes), to_string(kind), refused);
+  log(LogLevel::kInfo, name(), std::string_view(report_).substr(name().size() + 2));
   page_kind_.store(kind, std::memory_order_relaxed);
   reserved_.fetch_add(superpage->size(), std::memory_order_relaxed);
   return superpage;
@@ -145,6 +166,8 @@ void RDMAAllocator::give_back(ChunkRecord& record) noexcept {
   Superpage& home = *record.home;
   if (home.chunk() == kChunk) {
     home.release(record);
+    // After the release and before this thread claims again, see claim_for_certain().
+    freed_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   std::unique_ptr<Superpage> segment;
@@ -154,6 +177,7 @@ void RDMAAllocator::give_back(ChunkRecord& record) noexcept {
   segment = std::move(*at);
   segments_.erase(at);
   reserved_.fetch_sub(segment->size(), std::memory_order_relaxed);
+  freed_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void RDMAAllocator::quarantine(ChunkRecord& record) noexcept {
@@ -182,7 +206,10 @@ std::size_t RDMAAllocator::sweep(bool segments_too) noexcept {
   return waiting;
 }
 
-std::size_t RDMAAllocator::collect() noexcept { return sweep(true); }
+std::size_t RDMAAllocator::collect() noexcept {
+  const std::lock_guard lock(sweeping_);
+  return sweep(true);
+}
 
 std::string RDMAAllocator::name() const {
   return fmt::format("registered memory of NUMA zone {}", zone_.node);

@@ -7,6 +7,7 @@
 #include <linux/memfd.h>
 #include <numa.h>
 #include <numaif.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -35,8 +36,19 @@ struct Registry {
 };
 
 /// Never destroyed, since segments may outlive every static object.
+Registry& registry();
+
+// The lock is held across a fork, so that a child finds it free and the map whole, and can open a
+// device of its own.
+void lock_for_fork() { registry().mutex.lock(); }
+void unlock_after_fork() { registry().mutex.unlock(); }
+
 Registry& registry() {
-  static Registry& instance = *new Registry;
+  static Registry& instance = *[] {
+    const int code = pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+    if (code != 0) throw Error("memory segment", "pthread_atfork failed", "free some memory", code);
+    return new Registry;
+  }();
   return instance;
 }
 

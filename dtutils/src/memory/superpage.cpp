@@ -39,8 +39,10 @@ Superpage::Superpage(ProtectionDomain& pd, std::unique_ptr<SharedSegment> segmen
 }
 
 bool Superpage::claimed(std::size_t index) const noexcept {
-  // Only a hint: mark() decides.
-  const std::uint64_t word = words_[index / kWordBits].load(std::memory_order_relaxed);
+  // Only a hint: mark() decides. Acquire: pairs with the release in mark(), so that who finds a
+  // chunk taken sees in which way the thread that took it had parted with another one before: it
+  // freed it, or left it in quarantine. See RDMAAllocator::claim_for_certain().
+  const std::uint64_t word = words_[index / kWordBits].load(std::memory_order_acquire);
   return (word >> index % kWordBits & 1) != 0;
 }
 
@@ -71,9 +73,9 @@ bool Superpage::mark(std::size_t begin, std::size_t count) noexcept {
         return false;
       }
       // Acquire: pairs with the release in unmark(), so that the record and the bytes are as their
-      // last user left them.
+      // last user left them. Release: pairs with the fence in RDMAAllocator::claim_for_certain.
     } while (!words_[part.word].compare_exchange_weak(
-        old, old | part.mask, std::memory_order_acquire, std::memory_order_relaxed));
+        old, old | part.mask, std::memory_order_acq_rel, std::memory_order_relaxed));
     at += part.count;
   }
   return true;

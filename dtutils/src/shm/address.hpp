@@ -9,11 +9,13 @@
 
 namespace dtutils::shm {
 
-/// Wire format, carried as ibv_gid::raw.  byte 0: pid | 4: fd of the control segment | 8: nonce.
+/// Wire format, carried as ibv_gid::raw.  byte 0: pid | 4: door | 8: nonce.
 struct Address {
   std::uint32_t pid;
-  std::int32_t fd;
-  /// Random, repeated in the control segment: tells this process from a later one with its pid.
+  /// Where the process hands its control segment out, see handover.hpp.
+  std::uint32_t door;
+  /// Random: the key to the control segment. It also tells this process from a later one with its
+  /// pid.
   std::uint64_t nonce;
 
   friend bool operator==(const Address&, const Address&) = default;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -51,13 +52,20 @@ class Agent {
     change();
   }
 
-  /// A queue pair has deferred work that nobody but the agent will look at. Any thread.
-  void has_work() noexcept;
+  /// The queue pair has deferred work that nobody but the agent will look at. Any thread.
+  void has_work(QueuePair& qp) noexcept;
   /// Writes to a pipe of this process. Any thread.
   void ring_own(const PipeName& pipe, std::uint32_t message) noexcept;
-  std::uint32_t index_of(const CompletionQueueEntry& cq) const noexcept {
-    return static_cast<std::uint32_t>(&cq - own_.shared().completion_queues);
-  }
+
+  // Of stopped peers, see operation.hpp. Any thread.
+  /// Keeps `object` from its end until the operation has ended.
+  void keep(std::shared_ptr<void> object, const Operation& until) noexcept;
+  /// The same with all operations for which something is kept; nothing happens if there is none.
+  void keep_from_stopped(const std::shared_ptr<void>& object) noexcept;
+  /// Somebody waited for it before, in vain.
+  bool is_known_to_stand_still(const Operation& operation) noexcept;
+  /// Breaks the queue pair that it uses.
+  void give_up(const Operation& operation) noexcept;
 
   // Around fork(2), see device.cpp: the child must find the list of queue pairs whole.
   void lock_for_fork() { mutex_.lock(); }
@@ -70,8 +78,19 @@ class Agent {
   void sleep();
   /// Empties the doorbell.
   void answer();
+  /// Takes over who has announced work since.
+  void admit();
   void visit_all();
-  void visit(QueuePair& qp);
+  void visit_waiting();
+  /// Looks at all that may have changed around the queue pair; true when it has work left.
+  bool visit(QueuePair& qp);
+  /// Goes on with its deferred work; true when some is left. Under its send lock.
+  bool advance(QueuePair& qp);
+  /// False when no queue pair can reach the peer any more.
+  bool is_used(const Peer& peer) const;
+  void release_kept();
+  /// How long to sleep at most; negative: until something happens.
+  std::chrono::nanoseconds pause();
   void bury(QueuePair& qp);
   /// One step of the adversarial engine on one queue pair; true when something is left to do.
   bool disturb(QueuePair& qp);
@@ -87,14 +106,21 @@ class Agent {
   std::mutex mutex_;
   std::vector<QueuePair*> queue_pairs_;
   std::vector<std::shared_ptr<Peer>> peers_;
+  /// Those with deferred work. A queue pair is in here or among the announced, or in neither.
+  std::vector<QueuePair*> waiting_;
+  struct Kept {
+    Operation until;
+    std::shared_ptr<void> object;
+  };
+  std::vector<Kept> kept_;
 
   std::atomic<bool> stop_{false};
   std::atomic<bool> asleep_{false};
-  std::atomic<std::uint64_t> work_{0};
-  std::uint64_t work_seen_ = 0;
-  bool something_waits_ = false;
-  std::uint32_t idle_rounds_ = 0;
-  /// Somebody rang since the last visit, so regions of peers may have ended.
+  /// A stack of queue pairs that have announced work.
+  std::atomic<QueuePair*> announced_{nullptr};
+  /// When something began to wait that waits still.
+  std::chrono::steady_clock::time_point waits_since_{};
+  /// Somebody rang or died since the last visit, so anything may have changed.
   bool rung_ = false;
   /// Released in a forked child, where there is no thread that could be joined.
   std::unique_ptr<std::thread> thread_;

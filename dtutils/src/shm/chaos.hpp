@@ -5,11 +5,30 @@
 #include <cstdint>
 #include <deque>
 #include <random>
+#include <vector>
 
 #include "dtutils/adversary.hpp"
 #include "shm/completion.hpp"
 
 namespace dtutils::shm {
+
+/// A completion of executed work that the engine still holds back.
+struct HeldCompletion {
+  Completion completion;
+  /// Signaled or failed; others are forgotten when their turn comes.
+  bool wanted;
+  /// False while the answer of a READ or atomic is on its way.
+  bool landed;
+};
+
+/// A READ or atomic that has been executed as far as its target, see late_answers.hpp.
+struct LateAnswer {
+  ibv_send_wr request;
+  std::vector<ibv_sge> elements;
+  std::uint64_t position;
+  /// Of an atomic.
+  std::uint64_t old_value;
+};
 
 /// Under the send lock of its queue pair. It may allocate: the adversarial mode is for tests.
 struct Chaos {
@@ -35,8 +54,9 @@ struct Chaos {
   bool rnr_injected = false;
   /// Requests at send queue positions below this were counted by the engine.
   std::uint64_t counted = 0;
-  /// Completions of executed work that the engine still holds back, oldest first.
-  std::deque<Completion> held;
+  /// In the order of the posts, both.
+  std::deque<HeldCompletion> held;
+  std::deque<LateAnswer> late;
 };
 
 }  // namespace dtutils::shm

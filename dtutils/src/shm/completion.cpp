@@ -20,7 +20,7 @@ void fill(CompletionSlot& slot, const Completion& c) noexcept {
 }
 
 /// `full` is the word that publishes the slot.
-Push fill_and_publish(CompletionQueueEntry& queue, CompletionSlot& slot, std::uint64_t full,
+Push fill_and_publish(const CompletionQueueView& queue, CompletionSlot& slot, std::uint64_t full,
                       const Completion& completion) noexcept {
   fill(slot, completion);
   if (queue.channel.fd < 0) {
@@ -69,7 +69,7 @@ void give_back(ControlSegment& segment, std::uint32_t qp_num, std::uint64_t posi
 
 }  // namespace
 
-Push push_completion(ControlSegment& segment, CompletionQueueEntry& queue, SlotOwner owner,
+Push push_completion(ControlSegment& segment, const CompletionQueueView& queue, SlotOwner owner,
                      const Completion& completion, std::atomic<std::uint64_t>* record) noexcept {
   if (queue.overrun.load(std::memory_order_relaxed) != 0) return Push::kOverrun;
   std::uint64_t position = queue.tail_hint.load(std::memory_order_relaxed);
@@ -102,14 +102,14 @@ Push push_completion(ControlSegment& segment, CompletionQueueEntry& queue, SlotO
   return fill_and_publish(queue, *slot, slot_word(lap, SlotState::kFull, owner.bits()), completion);
 }
 
-Push publish(CompletionQueueEntry& queue, CompletionSlot& slot,
+Push publish(const CompletionQueueView& queue, CompletionSlot& slot,
              const Completion& completion) noexcept {
   // Relaxed: nobody else changes the word of a claimed slot.
   const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
   return fill_and_publish(queue, slot, with_state(word, SlotState::kFull), completion);
 }
 
-int poll_completions(ControlSegment& segment, CompletionQueueEntry& queue, int count,
+int poll_completions(ControlSegment& segment, const CompletionQueueView& queue, int count,
                      ibv_wc* into) noexcept {
   std::uint64_t position = queue.head_hint.load(std::memory_order_relaxed);
   const std::uint64_t start = position;
@@ -141,7 +141,7 @@ int poll_completions(ControlSegment& segment, CompletionQueueEntry& queue, int c
   return taken;
 }
 
-int void_completions(ControlSegment& segment, CompletionQueueEntry& queue,
+int void_completions(ControlSegment& segment, const CompletionQueueView& queue,
                      SlotOwner owner) noexcept {
   int voided = 0;
   for_each_slot(segment, queue, owner, SlotState::kFull,

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "shm/layout.hpp"
+#include "shm/queue_view.hpp"
 
 namespace dtutils::shm {
 
@@ -37,21 +38,21 @@ enum class Push : std::uint8_t {
 
 /// Any process that has the segment mapped, any thread; never waits. `record`, if given, holds the
 /// claimed position plus one before the completion can be seen (for recovery after a death).
-Push push_completion(ControlSegment& segment, CompletionQueueEntry& queue, SlotOwner owner,
+Push push_completion(ControlSegment& segment, const CompletionQueueView& queue, SlotOwner owner,
                      const Completion& completion, std::atomic<std::uint64_t>* record) noexcept;
 
 /// The second half of a push: fills a slot that was claimed, by the caller or by a sender that
 /// died, and publishes it. Never kOverrun.
-Push publish(CompletionQueueEntry& queue, CompletionSlot& slot,
+Push publish(const CompletionQueueView& queue, CompletionSlot& slot,
              const Completion& completion) noexcept;
 
 /// Owner process, any thread; never waits. Negative after an overrun, once the queue is empty.
-int poll_completions(ControlSegment& segment, CompletionQueueEntry& queue, int count,
+int poll_completions(ControlSegment& segment, const CompletionQueueView& queue, int count,
                      ibv_wc* into) noexcept;
 
 /// Calls `visit(slot, word)` for every slot that `owner` has in this state. Owner process.
 template <class Visit>
-void for_each_slot(ControlSegment& segment, CompletionQueueEntry& queue, SlotOwner owner,
+void for_each_slot(ControlSegment& segment, const CompletionQueueView& queue, SlotOwner owner,
                    SlotState state, Visit visit) noexcept {
   for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
     auto& slot = *segment.slot<CompletionSlot>(queue.ring, i);
@@ -61,7 +62,7 @@ void for_each_slot(ControlSegment& segment, CompletionQueueEntry& queue, SlotOwn
 }
 
 /// Turns the unpolled completions of `owner` into void ones; their number. Owner process.
-int void_completions(ControlSegment& segment, CompletionQueueEntry& queue,
+int void_completions(ControlSegment& segment, const CompletionQueueView& queue,
                      SlotOwner owner) noexcept;
 
 }  // namespace dtutils::shm

@@ -2,12 +2,9 @@
 // The device's copy engine: ascending stores, the widest that this CPU has.
 #include "shm/copy.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-
 #include "dtutils/device_memory.hpp"
 #include "dtutils/limits.hpp"
+#include "shm/shuffle.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -131,35 +128,11 @@ __attribute__((no_sanitize("thread"))) void place_bytes(void* target, const void
 
 void place_bytes_shuffled(void* target, const void* source, std::size_t length,
                           std::uint64_t random) noexcept {
-  // Groups of lines are shuffled with a fixed-size table, so that nothing is allocated.
-  constexpr std::size_t kGroup = 64;
   auto* to = static_cast<std::byte*>(target);
   auto* from = static_cast<const std::byte*>(source);
-  while (length != 0) {
-    std::array<std::size_t, kGroup + 1> cuts;
-    std::array<std::uint8_t, kGroup> order;
-    std::size_t lines = 0;
-    std::size_t at = 0;
-    while (at < length && lines < kGroup) {
-      cuts[lines] = at;
-      order[lines] = static_cast<std::uint8_t>(lines);
-      ++lines;
-      at = std::min(length,
-                    at + kCacheLine - (reinterpret_cast<std::uintptr_t>(to + at) % kCacheLine));
-    }
-    cuts[lines] = at;
-    for (std::size_t i = lines; i > 1; --i) {
-      random = random * 6364136223846793005u + 1442695040888963407u;
-      std::swap(order[i - 1], order[(random >> 33) % i]);
-    }
-    for (std::size_t i = 0; i < lines; ++i) {
-      const std::size_t begin = cuts[order[i]];
-      place_bytes(to + begin, from + begin, cuts[order[i] + 1] - begin);
-    }
-    to += at;
-    from += at;
-    length -= at;
-  }
+  for_each_piece_shuffled(
+      reinterpret_cast<std::uintptr_t>(target), length, kCacheLine, random,
+      [&](std::size_t begin, std::size_t part) { place_bytes(to + begin, from + begin, part); });
 }
 
 }  // namespace dtutils::shm

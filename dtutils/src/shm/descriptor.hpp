@@ -36,14 +36,18 @@ class Descriptor {
   int fd_;
 };
 
-/// Owns a shared mapping of a whole memory file; null when it was refused (see errno). Setup only.
+/// Owns a shared mapping of a whole memory file of a peer; null when it was refused (see errno).
+/// Setup only.
 class Mapping {
  public:
   Mapping() noexcept = default;
   Mapping(const Descriptor& file, std::size_t size) noexcept : size_(size) {
     void* base =
         mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.get(), 0);
-    if (base != MAP_FAILED) base_ = static_cast<std::byte*>(base);
+    if (base == MAP_FAILED) return;
+    base_ = static_cast<std::byte*>(base);
+    // Written into a core, its holes would be filled, for its owner too.
+    madvise(base_, size_, MADV_DONTDUMP);
   }
   Mapping(Mapping&& from) noexcept : base_(std::exchange(from.base_, nullptr)), size_(from.size_) {}
   Mapping& operator=(Mapping&& from) noexcept {
@@ -55,6 +59,7 @@ class Mapping {
     if (base_ != nullptr) munmap(base_, size_);
   }
   std::byte* base() const noexcept { return base_; }
+  std::size_t size() const noexcept { return size_; }
   explicit operator bool() const noexcept { return base_ != nullptr; }
 
  private:
@@ -80,6 +85,10 @@ class Pipe {
   int read_fd() const noexcept { return read_.get(); }
   int write_fd() const noexcept { return write_.get(); }
   const PipeName& name() const noexcept { return name_; }
+  void close() noexcept {
+    read_ = Descriptor();
+    write_ = Descriptor();
+  }
 
  private:
   Descriptor read_;

@@ -127,6 +127,7 @@ void ShmDevice::unlock_after_fork() {
 
 void ShmDevice::abandon_in_child() noexcept {
   agent_.abandon_in_child();
+  own_.abandon_in_child();
   for (CompletionQueue* queue : completion_queues_) queue->forked.store(true);
   for (SharedReceiveQueue* queue : shared_receive_queues_) queue->forked.store(true);
 }

@@ -46,14 +46,23 @@ class ShmDevice final : public Device {
  private:
   /// True in a child of the process that opened the device.
   bool in_child() const noexcept;
-  /// Waits until no sender, of a peer or of our own, is inside an operation that saw what the
-  /// caller just closed.
-  void wait_for_senders() noexcept;
-  static void wait_for_peer(QueuePair& qp) noexcept;
+  // These wait until no sender is inside an operation that saw what the caller just closed; for
+  // peers no longer than kStoppedPatience.
+  void wait_for_own_senders() noexcept;
+  /// `region` is kept from who still runs then.
+  void wait_for_peers(const std::shared_ptr<void>& region) noexcept;
+  /// Leaves it in `qp.outlives` when it still runs.
+  void wait_for_peer(QueuePair& qp) noexcept;
   void reset(QueuePair& qp);
-  void connect(QueuePair& qp, const ibv_qp_attr& attributes);
-  static void get_ready_to_send(QueuePair& qp, const ibv_qp_attr& attributes);
-  static void disconnect(QueuePair& qp);
+  void connect(QueuePair& qp, const ibv_qp_attr& attributes, int mask);
+  void get_ready_to_send(QueuePair& qp, const ibv_qp_attr& attributes, int mask);
+  /// Makes the attributes in `mask` hold. Under the send lock.
+  static void take_over(QueuePair& qp, const ibv_qp_attr& attributes, int mask);
+  void disconnect(QueuePair& qp);
+  /// One user less; the last one ends it. Under the mutex.
+  static void let_go(ibv_comp_channel* channel) noexcept;
+  void let_go(ibv_cq* cq) noexcept;
+  void let_go(ibv_srq* srq) noexcept;
   void forget_completions(QueuePair& qp) noexcept;
 
   const pid_t pid_;

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
+#include <optional>
 
 #include "dtutils/error.hpp"
 #include "dtutils/shared_segment.hpp"
 #include "shm/device.hpp"
+#include "shm/protection.hpp"
 #include "shm/send_lock.hpp"
 
 namespace dtutils::shm {
@@ -27,17 +27,22 @@ struct Region {
   const IndexLease index;
 };
 
-/// True when every page of the range is mapped in this process.
-bool is_mapped(void* address, std::size_t length) {
-  constexpr std::size_t kStride = kPage * 4096;
-  std::array<unsigned char, 4096> residency;
-  auto begin = reinterpret_cast<std::uintptr_t>(address) & ~(kPage - 1);
-  const auto end = reinterpret_cast<std::uintptr_t>(address) + length;
-  for (; begin < end; begin += kStride) {
-    const std::size_t part = std::min<std::size_t>(kStride, end - begin);
-    if (mincore(reinterpret_cast<void*>(begin), part, residency.data()) != 0) return false;
+/// Refuses memory that a request of this process, or of a peer, could not access.
+void check_protection(void* address, std::size_t length, int access) {
+  const std::optional<int> granted = protection_of(address, length);
+  if (!granted) {
+    refuse(address, length, "a part of the range is not mapped in this process",
+           "check the length; register memory that has been allocated", EFAULT);
   }
-  return true;
+  if ((*granted & PROT_READ) == 0) {
+    refuse(address, length, "a part of the range may not be read (mprotect, PROT_NONE)",
+           "register memory that this process can read", EFAULT);
+  }
+  if ((access & IBV_ACCESS_LOCAL_WRITE) != 0 && (*granted & PROT_WRITE) == 0) {
+    refuse(address, length, "a part of the range is mapped read-only",
+           "leave out IBV_ACCESS_LOCAL_WRITE and the rights that need it, or map it writable",
+           EFAULT);
+  }
 }
 
 }  // namespace
@@ -65,10 +70,7 @@ ibv_mr* ShmDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int acc
            "allocate it with RDMAAllocator or SharedSegment, or leave out IBV_ACCESS_REMOTE_ATOMIC",
            EOPNOTSUPP);
   }
-  if (!location && !is_mapped(address, length)) {
-    refuse(address, length, "a part of the range is not mapped in this process",
-           "check the length; register memory that has been allocated", EFAULT);
-  }
+  if (!location) check_protection(address, length, access);
   auto region = std::make_unique<Region>(own_);
   const std::uint32_t index = region->index.get();
   RegionEntry& entry = own_.shared().regions[index];
@@ -94,34 +96,55 @@ ibv_mr* ShmDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int acc
                    .handle = index,
                    .lkey = key | kLocalKeyBit,
                    .rkey = key};
+  own_.add_region(key, {begin, length, entry.access, entry.pd});
   // Release: pairs with the loads in execute.cpp and RegionCache::find_slowly.
   entry.key.store(key, std::memory_order_release);
   return &region.release()->verbs;
 }
 
 void ShmDevice::dereg_mr(ibv_mr* mr) noexcept {
+  const std::shared_ptr<Region> region(reinterpret_cast<Region*>(mr));
   if (!in_child()) {
     RegionEntry& entry = own_.shared().regions[mr->handle];
     // seq_cst: pairs with the loads in execute.cpp; see send_lock.hpp.
     entry.key.store(0, std::memory_order_seq_cst);
-    wait_for_senders();
-    // Relaxed: written by peers that we just waited for.
-    if (entry.in_use.exchange(0, std::memory_order_relaxed) != 0) agent_.ring_all();
+    // seq_cst: a peer sets it and then looks at the key, see RegionCache::find_slowly.
+    const bool in_use = entry.in_use.load(std::memory_order_seq_cst) != 0;
+    wait_for_own_senders();
+    if (in_use) wait_for_peers(region);
+    own_.remove_region(mr->rkey);
+    if (!in_use) return;
+    entry.in_use.store(0, std::memory_order_relaxed);
+    agent_.ring_all();
   }
-  delete reinterpret_cast<Region*>(mr);
 }
 
-void ShmDevice::wait_for_senders() noexcept {
-  agent_.for_each([](QueuePair& qp) {
-    wait_until_passed(qp.entry->send_lock, [] { return false; });
-    wait_for_peer(qp);
+void ShmDevice::wait_for_own_senders() noexcept {
+  agent_.for_each([](QueuePair& qp) { wait_until_passed(qp.entry->send_lock); });
+}
+
+void ShmDevice::wait_for_peers(const std::shared_ptr<void>& region) noexcept {
+  std::vector<Operation> running;
+  agent_.for_each([&](QueuePair& qp) {
+    if (qp.remote == nullptr) return;
+    Operation operation(qp.peer, qp.remote->send_lock);
+    if (operation.runs()) running.push_back(std::move(operation));
   });
+  const auto end = std::chrono::steady_clock::now() + kStoppedPatience;
+  for (const Operation& operation : running) {
+    if (!agent_.is_known_to_stand_still(operation) && operation.wait(end)) continue;
+    agent_.keep(region, operation);
+    agent_.give_up(operation);
+  }
 }
 
 void ShmDevice::wait_for_peer(QueuePair& qp) noexcept {
   if (qp.remote == nullptr) return;
-  // Our agent may be waiting for a lock that we hold, so we look ourselves.
-  wait_until_passed(qp.remote->send_lock, [&] { return qp.peer->look_whether_dead(); });
+  const Operation operation(qp.peer, qp.remote->send_lock);
+  if (!operation.runs()) return;
+  const auto end = std::chrono::steady_clock::now() + kStoppedPatience;
+  if (!agent_.is_known_to_stand_still(operation) && operation.wait(end)) return;
+  qp.outlives = operation;
 }
 
 }  // namespace dtutils::shm

@@ -29,6 +29,10 @@ int milliseconds_until(Clock::time_point end) {
   return static_cast<int>(std::clamp<long>(left, 0, std::numeric_limits<int>::max()));
 }
 
+PipeName pipe_of(ibv_comp_channel* channel) noexcept {
+  return channel == nullptr ? PipeName{-1, 0} : reinterpret_cast<Channel*>(channel)->pipe.name();
+}
+
 }  // namespace
 
 ibv_comp_channel* ShmDevice::create_comp_channel() {
@@ -39,7 +43,27 @@ ibv_comp_channel* ShmDevice::create_comp_channel() {
 }
 
 void ShmDevice::destroy_comp_channel(ibv_comp_channel* channel) noexcept {
-  delete reinterpret_cast<Channel*>(channel);
+  const std::scoped_lock lock(mutex_);
+  let_go(channel);
+}
+
+void ShmDevice::let_go(ibv_comp_channel* raw) noexcept {
+  auto* channel = reinterpret_cast<Channel*>(raw);
+  if (channel != nullptr && --channel->users == 0) delete channel;
+}
+
+void ShmDevice::let_go(ibv_cq* raw) noexcept {
+  auto* queue = reinterpret_cast<CompletionQueue*>(raw);
+  if (--queue->users != 0) return;
+  ibv_comp_channel* channel = raw->channel;
+  agent_.keep_from_stopped(std::shared_ptr<CompletionQueue>(queue));
+  let_go(channel);
+}
+
+void ShmDevice::let_go(ibv_srq* raw) noexcept {
+  auto* queue = reinterpret_cast<SharedReceiveQueue*>(raw);
+  if (--queue->users != 0) return;
+  agent_.keep_from_stopped(std::shared_ptr<SharedReceiveQueue>(queue));
 }
 
 ibv_cq* ShmDevice::wait_event(ibv_comp_channel* channel, milliseconds timeout) {
@@ -69,10 +93,10 @@ CompletionQueue::CompletionQueue(OwnSegment& own, std::uint32_t depth, ibv_comp_
     : segment(&own.shared()),
       index(own.take_completion_queue()),
       ring(own, depth, sizeof(CompletionSlot)),
-      entry(&segment->completion_queues[index.get()]) {
-  entry->ring = ring.place();
-  entry->channel = {-1, 0};
-  if (channel != nullptr) entry->channel = reinterpret_cast<Channel*>(channel)->pipe.name();
+      entry(&segment->completion_queues[index.get()]),
+      view(*entry, index.get(), ring.place(), pipe_of(channel)) {
+  entry->ring = view.ring;
+  entry->channel = view.channel;
   entry->overrun.store(0);
   entry->tail_hint.store(0);
   entry->head_hint.store(0);
@@ -90,35 +114,34 @@ ibv_cq* ShmDevice::create_cq(int depth, ibv_comp_channel* channel) {
   auto queue = std::make_unique<CompletionQueue>(own_, static_cast<std::uint32_t>(depth), channel);
   queue->verbs.context = &context_;
   const std::scoped_lock lock(mutex_);
+  if (channel != nullptr) ++reinterpret_cast<Channel*>(channel)->users;
   completion_queues_.push_back(queue.get());
   return &queue.release()->verbs;
 }
 
 void ShmDevice::destroy_cq(ibv_cq* raw) noexcept {
-  auto* queue = reinterpret_cast<CompletionQueue*>(raw);
-  {
-    const std::scoped_lock lock(mutex_);
-    std::erase(completion_queues_, queue);
-  }
-  delete queue;
+  const std::scoped_lock lock(mutex_);
+  std::erase(completion_queues_, reinterpret_cast<CompletionQueue*>(raw));
+  let_go(raw);
 }
 
-void set_up(ReceiveQueueEntry& entry, const RingLease& ring, std::uint32_t max_sge,
-            std::uint32_t pd) noexcept {
+ReceiveQueueView set_up(ReceiveQueueEntry& entry, const RingLease& ring, std::uint32_t max_sge,
+                        std::uint32_t pd, bool shared) noexcept {
   entry.ring = ring.place();
   entry.max_sge = max_sge;
   entry.pd = pd;
+  entry.shared = shared ? 1 : 0;
   entry.tail_hint.store(0);
   entry.head_hint.store(0);
+  return {entry, ring.place(), max_sge, pd, shared};
 }
 
 SharedReceiveQueue::SharedReceiveQueue(OwnSegment& own, std::uint32_t pd, std::uint32_t depth,
                                        std::uint32_t max_sge)
     : segment(&own.shared()),
       index(own.take_shared_receive_queue()),
-      ring(own, depth, receive_slot_size(max_sge)),
-      entry(&segment->receive_queues[kMaxQueuePairs + index.get()]) {
-  set_up(*entry, ring, max_sge, pd);
+      ring(own, kSharedSlots * depth, receive_slot_size(max_sge)),
+      view(set_up(segment->receive_queues[kMaxQueuePairs + index.get()], ring, max_sge, pd, true)) {
   verbs.handle = kMaxQueuePairs + index.get();
 }
 
@@ -136,19 +159,17 @@ ibv_srq* ShmDevice::create_srq(ibv_pd* pd, ibv_srq_init_attr& attributes) {
                                                     std::max(asked.max_sge, 1u));
   queue->verbs.context = &context_;
   queue->verbs.pd = pd;
-  attributes.attr.max_wr = static_cast<std::uint32_t>(queue->ring.place().capacity());
+  attributes.attr.max_wr =
+      static_cast<std::uint32_t>(queue->ring.place().capacity() / kSharedSlots);
   const std::scoped_lock lock(mutex_);
   shared_receive_queues_.push_back(queue.get());
   return &queue.release()->verbs;
 }
 
 void ShmDevice::destroy_srq(ibv_srq* raw) noexcept {
-  auto* queue = reinterpret_cast<SharedReceiveQueue*>(raw);
-  {
-    const std::scoped_lock lock(mutex_);
-    std::erase(shared_receive_queues_, queue);
-  }
-  delete queue;
+  const std::scoped_lock lock(mutex_);
+  std::erase(shared_receive_queues_, reinterpret_cast<SharedReceiveQueue*>(raw));
+  let_go(raw);
 }
 
 }  // namespace dtutils::shm

@@ -24,6 +24,12 @@ inline bool within(std::uint64_t address, std::uint64_t length, std::uint64_t be
   return address >= begin && length <= size && address - begin <= size - length;
 }
 
+/// READs and atomics: the answer of the peer goes into the elements of the request.
+constexpr bool brings_data(ibv_wr_opcode opcode) noexcept {
+  return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+         opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 /// Bytes of the request.
 std::uint64_t total_length(const ibv_send_wr& request) noexcept;
 
@@ -48,6 +54,12 @@ int to_remote(QueuePair& qp, const Translation& region, std::uint64_t address, c
               std::size_t length) noexcept;
 /// The RDMA write in `request`, of `length` bytes in total.
 int write_memory(QueuePair& qp, const ibv_send_wr& request, std::uint64_t length) noexcept;
+
+/// The two halves of a READ or atomic. First all is checked, and an atomic changes its target,
+/// which held `old_value`; then the answer lands in the elements of the request. Also
+/// kNotConnected, in the first half.
+int begin_answer(QueuePair& qp, const ibv_send_wr& request, std::uint64_t& old_value) noexcept;
+int finish_answer(QueuePair& qp, const ibv_send_wr& request, std::uint64_t old_value) noexcept;
 
 /// SEND and WRITE WITH IMMEDIATE: both use up a receive of the peer. Also kReceiverNotReady.
 int send_message(QueuePair& qp, const ibv_send_wr& request) noexcept;

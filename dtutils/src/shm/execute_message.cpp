@@ -54,7 +54,7 @@ int send_message(QueuePair& qp, const ibv_send_wr& request) noexcept {
   if (qp.chaos != nullptr && qp.rnr_retry != 0 && qp.chaos->inject_rnr()) return kReceiverNotReady;
   const bool write = request.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
   const std::uint64_t length = total_length(request);
-  ReceiveQueueEntry& queue = qp.remote_segment->receive_queues[qp.remote->receive_queue];
+  const ReceiveQueueView& queue = *qp.remote_receives;
   if (write && length != 0 &&
       remote_region(qp, request.wr.rdma.remote_addr, length, request.wr.rdma.rkey,
                     IBV_ACCESS_REMOTE_WRITE) == nullptr) {
@@ -82,11 +82,11 @@ int send_message(QueuePair& qp, const ibv_send_wr& request) noexcept {
   if (status != IBV_WC_SUCCESS && completion.status == IBV_WC_SUCCESS) {
     completion.status = IBV_WC_WR_FLUSH_ERR;
   }
-  CompletionQueueEntry& cq = qp.remote_segment->completion_queues[qp.remote->receive_cq];
+  const CompletionQueueView& cq = *qp.remote_completions;
   const Push pushed = push_completion(*qp.remote_segment, cq, {completion.qp_num, true}, completion,
                                       &qp.remote->in_flight_completion);
   finish_receive(*qp.remote);
-  if (pushed != Push::kDone) qp.peer->ring(cq.channel, qp.remote->receive_cq);
+  if (pushed != Push::kDone) qp.peer->ring(cq.channel, cq.index);
   return pushed == Push::kOverrun ? static_cast<int>(IBV_WC_REM_OP_ERR) : status;
 }
 

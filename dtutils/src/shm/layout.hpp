@@ -12,12 +12,16 @@
 
 namespace dtutils::shm {
 
-// One segment per opened device, in a memory file that peers map whole. Sparse: a page costs memory
-// when it is first used. "Owner" is the process that created the segment; "peer" is a process with
-// a queue pair connected to one of the owner's.
+// One segment per opened device, in a memory file that peers map as far as they use it, see
+// segment_map.hpp. "Owner" is the process that created the segment; "peer" is a process with a
+// queue pair connected to one of the owner's. Peers of another layout are refused: every structure
+// below stands in layout_digest.cpp, too.
+//
+// Whoever has the segment mapped can write anything into it at any time. So what is read here may
+// be wrong, but it must not lead the reader outside of its memory: an index is masked or checked,
+// and where a ring or a region lies is read once, checked, and kept in memory of the reader's own
+// (queue_view.hpp, region_cache.cpp).
 inline constexpr std::uint64_t kMagic = 0x616d616972614321;
-/// Raise it with every change below: peers of another version are refused.
-inline constexpr std::uint32_t kLayoutVersion = 2;
 
 inline constexpr std::uint32_t kIndexBits = 14;
 inline constexpr std::uint32_t kMaxQueuePairs = 1u << kIndexBits;
@@ -29,10 +33,21 @@ inline constexpr std::uint32_t kMaxRegions = 1u << 16;
 inline constexpr std::size_t kArenaSize = std::size_t{1} << 30;
 
 inline constexpr std::uint32_t kMaxDepth = 1u << 15;
+/// A completion queue holds the completions of two full queues.
+inline constexpr std::uint32_t kMaxRingShift = 16;
+static_assert(2 * kMaxDepth == 1u << kMaxRingShift);
 inline constexpr std::uint32_t kMaxScatterGather = 16;
 inline constexpr std::uint32_t kMaxInline = 1024;
+/// Bytes of one request (InfiniBand Architecture 9.3.3).
+inline constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 31;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// A load from memory that others may write at any time: what was checked is what is used.
+template <class Field>
+Field read_once(const Field& field) noexcept {
+  return *const_cast<const volatile Field*>(&field);
+}
 
 /// The write end of a pipe of the owner, which peers open through /proc.
 struct PipeName {
@@ -45,9 +60,12 @@ struct PipeName {
 
 struct alignas(kCacheLine) Header {
   std::uint64_t magic;
-  std::uint32_t version;
-  std::uint32_t pid;
+  /// See layout_digest.hpp.
+  std::uint64_t layout;
   std::uint64_t nonce;
+  std::uint32_t pid;
+  /// A thread that lives as long as the device: the first one of a process may end before.
+  std::uint32_t thread;
   /// Wakes the owner's agent thread.
   PipeName doorbell;
   /// Has no reader once the owner ended, closed the device or went on to another program (exec).
@@ -70,15 +88,15 @@ struct alignas(kCacheLine) RegionEntry {
   std::uint64_t inode;
   std::uint64_t segment_size;
   std::uint64_t segment_offset;
-  /// Set by a peer that mapped the region: somebody must be told when it ends.
+  /// Set by a peer that is about to map the region: it must be waited for and told when it ends.
   std::atomic<std::uint32_t> in_use;
 };
 
 /// A queue pair. Line 0 is written by the owner in set-up (and `gate`, `state` by whoever breaks
 /// the pair); line 1 belongs to the owner's senders; line 2 to the connected peer's sender.
 struct alignas(kCacheLine) QueuePairEntry {
-  /// Nonzero while the peer may act on this pair: equals gate_value(peer's nonce, peer's number,
-  /// own number).
+  /// Nonzero while the peer may act on this pair: gate_value(peer's nonce, peer's number, own
+  /// number, own rq_psn), from the peer's first request on with its incarnation (claimed_gate).
   std::atomic<std::uint64_t> gate;
   std::atomic<std::uint32_t> qp_num;
   /// An ibv_qp_state.
@@ -89,7 +107,7 @@ struct alignas(kCacheLine) QueuePairEntry {
   std::uint32_t receive_queue;
   std::uint32_t receive_cq;
   /// Time between two tries when no receive is posted here, in microseconds.
-  std::uint32_t rnr_timer_us;
+  std::atomic<std::uint32_t> rnr_timer_us;
 
   /// Odd while a thread of the owner posts or executes on this pair, see send_lock.hpp.
   alignas(kCacheLine) std::atomic<std::uint32_t> send_lock;
@@ -105,11 +123,27 @@ struct alignas(kCacheLine) QueuePairEntry {
 };
 
 /// The key under which `sender`, of the device with this nonce, may act on `receiver`; never 0.
-/// Queue pair numbers repeat from process to process, nonces do not.
+/// Queue pair numbers repeat from process to process, nonces do not. The packet sequence number of
+/// the first request belongs to it, since both sides have to name the same.
 constexpr std::uint64_t gate_value(std::uint64_t nonce, std::uint32_t sender,
-                                   std::uint32_t receiver) noexcept {
-  return (std::uint64_t{1} << 63) |
-         (nonce ^ ((static_cast<std::uint64_t>(sender) << 24) | receiver));
+                                   std::uint32_t receiver, std::uint32_t psn) noexcept {
+  const std::uint64_t pair = (static_cast<std::uint64_t>(sender) << 24) | receiver;
+  const std::uint64_t mixed = nonce ^ pair ^ (psn * std::uint64_t{0x9e3779b97f4a7c15} >> 16);
+  return (std::uint64_t{1} << 63) | (mixed & ((std::uint64_t{1} << 48) - 1));
+}
+
+/// What a sender makes of the gate by its first request. A side that is reset and connected anew
+/// lost count of the packets; so it opens a gate that the peer claimed no more, or it comes with an
+/// incarnation that did not claim the peer's gate, and neither can go on.
+constexpr std::uint64_t claimed_gate(std::uint64_t gate, std::uint32_t incarnation) noexcept {
+  return gate | (std::uint64_t{incarnation} << 48);
+}
+constexpr std::uint64_t unclaimed_gate(std::uint64_t gate) noexcept {
+  return gate & ~(std::uint64_t{0x7fff} << 48);
+}
+/// 15 bits, never 0.
+constexpr std::uint32_t next_incarnation(std::uint32_t incarnation) noexcept {
+  return incarnation % 0x7fff + 1;
 }
 
 /// Any queue of slots in the arena.
@@ -151,6 +185,8 @@ struct alignas(kCacheLine) ReceiveQueueEntry {
   RingPlace ring;
   std::uint32_t max_sge;
   std::uint32_t pd;
+  /// Several senders take from it: slots that they hold are skipped, see slot_word.hpp.
+  std::uint32_t shared;
   alignas(kCacheLine) std::atomic<std::uint64_t> tail_hint;
   alignas(kCacheLine) std::atomic<std::uint64_t> head_hint;
 };

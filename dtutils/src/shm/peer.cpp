@@ -17,6 +17,8 @@
 #include <string>
 
 #include "dtutils/error.hpp"
+#include "shm/handover.hpp"
+#include "shm/layout_digest.hpp"
 #include "shm/segment.hpp"
 
 namespace dtutils::shm {
@@ -37,11 +39,17 @@ std::string name_of(const Address& address) {
       throw Error(name_of(address), "this process has too many open files to reach it",
                   "raise `ulimit -n`", code);
     default:
-      throw Error(name_of(address), "its control segment cannot be opened through /proc/<pid>/fd",
+      throw Error(name_of(address),
+                  "its pipes cannot be opened through /proc/<pid>/task/<thread>/fd",
                   "run both processes as the same user and not as setuid programs; in containers "
                   "share the PID namespace (docker: --pid) and allow ptrace (--cap-add SYS_PTRACE)",
                   code);
   }
+}
+
+[[noreturn]] void refuse_stranger(const Address& address) {
+  throw Error(name_of(address), "the address does not name a live shm device",
+              "the process that sent it has ended or closed its device; exchange endpoints anew");
 }
 
 Descriptor watch_process(const Address& address) {
@@ -71,40 +79,47 @@ int move_all(Move move, std::byte* here, std::uint64_t there, std::size_t length
 
 Peer::Peer(const Address& address, OwnSegment& own) : address_(address) {
   if (address == own.address()) {
-    segment_ = &own.shared();
+    self_ = &own;
+    map_ = &own.map();
+    doorbell_ = own.doorbell().name();
     return;
   }
   process_ = watch_process(address);
-  map_segment();
-  life_ = open_pipe(segment_->header.life, O_WRONLY);
-  if (!life_) refuse_open(address_, errno == ENXIO ? ENOENT : errno);
+  own_map_.emplace([this] { return open_segment(); });
+  map_ = &*own_map_;
+  look_at_header();
   std::uint64_t magic = 0;
-  can_copy_ = read_remote(&magic, segment_->header.owner_address, sizeof magic) == 0;
+  can_copy_ = read_remote(&magic, read_once(shared().header.owner_address), sizeof magic) == 0;
 }
 
-void Peer::map_segment() {
-  const Descriptor file = open_descriptor(address_.fd, O_RDWR);
-  if (!file) refuse_open(address_, errno);
+Descriptor Peer::open_segment() const {
+  Descriptor file = knock(address_);
   struct stat status {};
-  const bool fits = fstat(file.get(), &status) == 0 &&
-                    static_cast<std::size_t>(status.st_size) == sizeof(ControlSegment);
-  if (fits) mapping_ = Mapping(file, sizeof(ControlSegment));
-  if (fits && !mapping_) {
-    throw Error(name_of(address_), "its control segment cannot be mapped", "raise `ulimit -v`",
-                errno);
+  const int seals = fcntl(file.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(file.get(), &status) != 0 ||
+      static_cast<std::size_t>(status.st_size) != sizeof(ControlSegment)) {
+    refuse_stranger(address_);
   }
-  // The pid may have passed to another program since the address was sent, so look before trust.
-  segment_ = reinterpret_cast<ControlSegment*>(mapping_.base());
-  if (!fits || segment_->header.magic != kMagic || segment_->header.nonce != address_.nonce) {
-    throw Error(name_of(address_), "the address does not name a live shm device",
-                "the process that sent it has ended or closed its device; exchange endpoints anew");
-  }
-  if (segment_->header.version != kLayoutVersion) {
+  return file;
+}
+
+void Peer::look_at_header() {
+  const Header& header = shared().header;
+  if (read_once(header.magic) != kMagic) refuse_stranger(address_);
+  if (read_once(header.layout) != layout_digest()) {
     throw Error(name_of(address_),
-                fmt::format("it was built with layout {}, this process with {}",
-                            segment_->header.version, kLayoutVersion),
-                "use the same version of Cariama on both sides");
+                "it was built with another layout of the control segment than this process",
+                "use the same version of Cariama, built by the same compiler, on both sides");
   }
+  if (read_once(header.nonce) != address_.nonce) refuse_stranger(address_);
+  thread_ = read_once(header.thread);
+  const auto copy = [](const PipeName& pipe) {
+    return PipeName{read_once(pipe.fd), read_once(pipe.inode)};
+  };
+  life_ = open_pipe(copy(header.life), O_WRONLY);
+  if (!life_) refuse_open(address_, errno == ENXIO ? ENOENT : errno);
+  doorbell_ = copy(header.doorbell);
+  prepare_to_ring(doorbell_);
 }
 
 bool Peer::look_whether_dead() noexcept {
@@ -115,12 +130,15 @@ bool Peer::look_whether_dead() noexcept {
 }
 
 void Peer::kill_process() noexcept {
-  if (!is_self()) syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
+  // Another device of this process is a peer, too.
+  if (address_.pid == static_cast<std::uint32_t>(getpid())) return;
+  syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
 }
 
 Descriptor Peer::open_descriptor(int fd, int flags) const noexcept {
   char path[64];
-  *fmt::format_to_n(path, sizeof path - 1, "/proc/{}/fd/{}", address_.pid, fd).out = '\0';
+  *fmt::format_to_n(path, sizeof path - 1, "/proc/{}/task/{}/fd/{}", address_.pid, thread_, fd)
+       .out = '\0';
   return Descriptor(open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
 
@@ -138,7 +156,7 @@ Descriptor Peer::open_pipe(const PipeName& pipe, int flags) const noexcept {
 
 int Peer::write_remote(std::uint64_t to, const void* from, std::size_t length) noexcept {
   if (look_whether_dead()) return ESRCH;
-  const auto pid = static_cast<pid_t>(address_.pid);
+  const auto pid = static_cast<pid_t>(thread_);
   const auto move = [&](const iovec* local, const iovec* remote) {
     return process_vm_writev(pid, local, 1, remote, 1, 0);
   };
@@ -147,7 +165,7 @@ int Peer::write_remote(std::uint64_t to, const void* from, std::size_t length) n
 
 int Peer::read_remote(void* to, std::uint64_t from, std::size_t length) noexcept {
   if (look_whether_dead()) return ESRCH;
-  const auto pid = static_cast<pid_t>(address_.pid);
+  const auto pid = static_cast<pid_t>(thread_);
   const auto move = [&](const iovec* local, const iovec* remote) {
     return process_vm_readv(pid, local, 1, remote, 1, 0);
   };

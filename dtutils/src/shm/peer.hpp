@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "shm/address.hpp"
 #include "shm/descriptor.hpp"
 #include "shm/layout.hpp"
 #include "shm/region_cache.hpp"
+#include "shm/segment_map.hpp"
 
 namespace dtutils::shm {
 
@@ -20,9 +22,9 @@ class OwnSegment;
 /// One per peer device, shared by the queue pairs connected to it.
 ///
 /// A process id and a descriptor number come to mean something else when their process ends or
-/// executes another program, so nothing is believed by its number alone: the control segment shows
-/// the nonce of the address, pipes and memory files their inode numbers, and signals and
-/// process_vm_* follow a look at the pidfd that was opened before the nonce was read.
+/// executes another program, so nothing is believed by its number alone: who has the control
+/// segment knew the nonce of the address, pipes and memory files their inode numbers, and signals
+/// and process_vm_* follow a look at the pidfd that was opened before the nonce was read.
 class Peer {
  public:
   /// Maps the control segment that `address` names and begins to watch the process. `own` serves
@@ -33,8 +35,11 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   const Address& address() const noexcept { return address_; }
-  ControlSegment& shared() const noexcept { return *segment_; }
-  bool is_self() const noexcept { return !process_; }
+  ControlSegment& shared() const noexcept { return map_->shared(); }
+  SegmentMap& map() const noexcept { return *map_; }
+  bool is_self() const noexcept { return self_ != nullptr; }
+  /// This process's segment, when the peer is this device itself; else nullptr.
+  OwnSegment* self() const noexcept { return self_; }
 
   /// True when the device was found gone: its process ended, closed it, or executed another
   /// program. None of the peer's threads touches shared memory any more. Any thread.
@@ -57,14 +62,19 @@ class Peer {
   int write_remote(std::uint64_t to, const void* from, std::size_t length) noexcept;
   int read_remote(void* to, std::uint64_t from, std::size_t length) noexcept;
 
-  /// Opens a pipe of the peer (a completion channel or its agent's doorbell), so that `ring` cannot
-  /// fail for want of a descriptor. Throws Error. Setup only.
+  /// Opens a completion channel of the peer, so that `ring` cannot fail for want of a descriptor.
+  /// Throws Error. Setup only.
   void prepare_to_ring(const PipeName& pipe);
   /// Writes to such a pipe. A system call; for rare events only. Any thread.
   void ring(const PipeName& pipe, std::uint32_t message) noexcept;
+  /// Wakes the peer's agent in the same way.
+  void ring_agent() noexcept { ring(doorbell_, 0); }
 
   /// Opens what the peer has at `fd`. Empty, and errno, when that fails. Setup only.
   Descriptor open_descriptor(int fd, int flags) const noexcept;
+
+  /// The agent's note that all queue pairs know of the death.
+  bool buried = false;
 
  private:
   struct OpenPipe {
@@ -72,14 +82,20 @@ class Peer {
     Descriptor descriptor;
   };
 
-  void map_segment();
+  Descriptor open_segment() const;
+  void look_at_header();
   Descriptor open_pipe(const PipeName& pipe, int flags) const noexcept;
 
   const Address address_;
   /// A pidfd; empty: this process.
   Descriptor process_;
-  Mapping mapping_;
-  ControlSegment* segment_ = nullptr;
+  OwnSegment* self_ = nullptr;
+  /// Empty: this device itself.
+  std::optional<SegmentMap> own_map_;
+  SegmentMap* map_ = nullptr;
+  PipeName doorbell_{-1, 0};
+  /// A thread of the peer that lives as long as its device.
+  std::uint32_t thread_ = 0;
   Descriptor life_;
   bool can_copy_ = true;
   std::atomic<bool> dead_{false};

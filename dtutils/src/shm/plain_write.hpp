@@ -38,7 +38,7 @@ struct PlainWrite {
 inline bool execute_plain_write(QueuePair& qp, const PlainWrite& write) noexcept {
   const WriteWindow& window = qp.window;
   const Translation* remote = window.remote;
-  if (remote == nullptr || write.rkey != window.rkey ||
+  if (remote == nullptr || write.rkey != window.rkey || write.length > kMaxMessage ||
       !within(write.remote_address, write.length, remote->begin, remote->length)) {
     return false;
   }

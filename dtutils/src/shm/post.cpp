@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "shm/agent.hpp"
+#include "shm/execute.hpp"
 #include "shm/plain_write.hpp"
 #include "shm/receive.hpp"
 #include "shm/send_lock.hpp"
@@ -15,19 +16,23 @@ namespace dtutils::shm {
 namespace {
 
 bool is_valid(const QueuePair& qp, const ibv_send_wr& request) noexcept {
-  if (request.num_sge < 0 || static_cast<std::uint32_t>(request.num_sge) > qp.max_sge) return false;
-  if ((request.send_flags & IBV_SEND_INLINE) != 0) {
-    std::uint64_t length = 0;
-    for (int i = 0; i < request.num_sge; ++i) length += request.sg_list[i].length;
-    if (length > qp.max_inline || request.opcode == IBV_WR_RDMA_READ) return false;
+  if (request.num_sge < 0 || static_cast<std::uint32_t>(request.num_sge) > qp.max_sge ||
+      request.opcode > IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    return false;
   }
-  return request.opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD;
+  const std::uint64_t length = total_length(request);
+  if (length > kMaxMessage) return false;
+  if (!brings_data(request.opcode)) {
+    return (request.send_flags & IBV_SEND_INLINE) == 0 || length <= qp.max_inline;
+  }
+  // Inline is for bytes that leave, and the buffer of the answer has to be looked at.
+  return (request.send_flags & IBV_SEND_INLINE) == 0 && qp.reads_allowed;
 }
 
 void defer(QueuePair& qp, const ibv_send_wr& request) noexcept {
   qp.window = {};
   qp.deferred.push(request, qp.posted++);
-  qp.agent.has_work();
+  qp.agent.has_work(qp);
 }
 
 /// Executes the request at once if it is the usual one; false: it is a case for post_one.
@@ -103,7 +108,7 @@ int post_send(ibv_qp* raw, ibv_send_wr* request, ibv_send_wr** bad) noexcept {
 
 int post_receives(QueuePair& qp, ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {
   ControlSegment& segment = qp.own.shared();
-  ReceiveQueueEntry& queue = segment.receive_queues[qp.entry->receive_queue];
+  const ReceiveQueueView& queue = *qp.receive_queue;
   for (; request != nullptr; request = request->next) {
     *bad = request;
     if (request->num_sge < 0 || static_cast<std::uint32_t>(request->num_sge) > queue.max_sge) {
@@ -134,11 +139,10 @@ int post_srq_recv(ibv_srq* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcep
   if (queue.forked.load(std::memory_order_relaxed)) return EOWNERDEAD;
   for (; request != nullptr; request = request->next) {
     *bad = request;
-    if (request->num_sge < 0 ||
-        static_cast<std::uint32_t>(request->num_sge) > queue.entry->max_sge) {
+    if (request->num_sge < 0 || static_cast<std::uint32_t>(request->num_sge) > queue.view.max_sge) {
       return EINVAL;
     }
-    if (!push_receive(*queue.segment, *queue.entry, *request)) return ENOMEM;
+    if (!push_receive(*queue.segment, queue.view, *request)) return ENOMEM;
   }
   return 0;
 }
@@ -146,15 +150,22 @@ int post_srq_recv(ibv_srq* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcep
 int poll_cq(ibv_cq* raw, int count, ibv_wc* into) noexcept {
   auto& queue = *reinterpret_cast<CompletionQueue*>(raw);
   if (queue.forked.load(std::memory_order_relaxed)) return -1;
-  return poll_completions(*queue.segment, *queue.entry, count, into);
+  return poll_completions(*queue.segment, queue.view, count, into);
 }
 
 int req_notify_cq(ibv_cq* raw, int solicited_only) noexcept {
   auto& queue = *reinterpret_cast<CompletionQueue*>(raw);
   if (queue.forked.load(std::memory_order_relaxed)) return EOWNERDEAD;
-  if (queue.entry->channel.fd < 0) return EINVAL;
+  std::atomic<std::uint32_t>& armed = queue.view.armed;
+  if (queue.view.channel.fd < 0) return EINVAL;
   // seq_cst: before the caller's next poll; pairs with push_completion.
-  queue.entry->armed.store(solicited_only != 0 ? 2 : 1, std::memory_order_seq_cst);
+  if (solicited_only == 0) {
+    armed.store(1, std::memory_order_seq_cst);
+  } else {
+    // Whoever waits for the next completion goes on doing so.
+    std::uint32_t nothing = 0;
+    armed.compare_exchange_strong(nothing, 2, std::memory_order_seq_cst);
+  }
   return 0;
 }
 

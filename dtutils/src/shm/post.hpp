@@ -8,13 +8,19 @@
 
 #include "shm/descriptor.hpp"
 #include "shm/layout.hpp"
+#include "shm/queue_view.hpp"
 #include "shm/segment.hpp"
 
 namespace dtutils::shm {
 
+// A channel or queue that is destroyed while others use it (ibv_destroy_cq(3) answers EBUSY) goes
+// with the last of them, so that nothing of theirs ends up in what takes its place. `users` counts
+// them, and the program until it destroys the object; under the device's mutex.
+
 /// A completion channel of this process: a pipe, whose read end is the channel's fd.
 struct Channel {
   ibv_comp_channel verbs{};
+  std::uint32_t users = 1;
   Pipe pipe{"no pipe for a completion channel"};
 };
 
@@ -27,6 +33,8 @@ struct CompletionQueue {
   const IndexLease index;
   const RingLease ring;
   CompletionQueueEntry* const entry;
+  const CompletionQueueView view;
+  std::uint32_t users = 1;
   /// Set in a forked child: the queue belongs to the parent.
   std::atomic<bool> forked{false};
 };
@@ -39,17 +47,18 @@ struct SharedReceiveQueue {
   ControlSegment* const segment;
   const IndexLease index;
   const RingLease ring;
-  ReceiveQueueEntry* const entry;
+  const ReceiveQueueView view;
+  std::uint32_t users = 1;
   /// Set in a forked child: the queue belongs to the parent.
   std::atomic<bool> forked{false};
 };
 
+/// Slots of a shared receive queue for each receive that may be outstanding, see slot_word.hpp.
+inline constexpr std::uint32_t kSharedSlots = 2;
+
 /// Prepares an entry for receives of at most `max_sge` (at least 1) elements.
-void set_up(ReceiveQueueEntry& entry, const RingLease& ring, std::uint32_t max_sge,
-            std::uint32_t pd) noexcept;
-constexpr std::uint32_t receive_slot_size(std::uint32_t max_sge) noexcept {
-  return static_cast<std::uint32_t>(sizeof(ReceiveSlot) + max_sge * sizeof(ReceiveSlot::Element));
-}
+ReceiveQueueView set_up(ReceiveQueueEntry& entry, const RingLease& ring, std::uint32_t max_sge,
+                        std::uint32_t pd, bool shared) noexcept;
 
 /// Fills in `ops` so that the inline functions of <infiniband/verbs.h> arrive here.
 void set_operations(ibv_context& context) noexcept;

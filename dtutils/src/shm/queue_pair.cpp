@@ -9,6 +9,8 @@
 #include "dtutils/limits.hpp"
 #include "shm/agent.hpp"
 #include "shm/chaos.hpp"
+#include "shm/execute.hpp"
+#include "shm/late_answers.hpp"
 #include "shm/post.hpp"
 #include "shm/receive.hpp"
 
@@ -54,15 +56,34 @@ bool may_wait(QueuePair& qp, int outcome) noexcept {
     qp.give_up_at = end_of_patience(qp, outcome);
   }
   // A peer that was connected and is not any more will not come back: no need to wait.
-  const bool gone = qp.peer->dead() ||
+  const bool gone = qp.peer->dead() || qp.gate_claimed ||
                     qp.remote->state.load(std::memory_order_acquire) == IBV_QPS_ERR ||
                     qp.remote->qp_num.load(std::memory_order_relaxed) != qp.remote_number;
   return !(outcome == kNotConnected && gone) && Clock::now() < qp.give_up_at;
 }
 
+bool is_signaled(const QueuePair& qp, const ibv_send_wr& request) noexcept {
+  return qp.signal_all || (request.send_flags & IBV_SEND_SIGNALED) != 0;
+}
+
+Completion completion_of(const QueuePair& qp, const ibv_send_wr& request, std::uint64_t position,
+                         ibv_wc_status status) noexcept {
+  Completion completion;
+  completion.wr_id = request.wr_id;
+  completion.status = status;
+  completion.opcode = completion_opcode(request.opcode);
+  if (brings_data(request.opcode)) {
+    completion.length = static_cast<std::uint32_t>(total_length(request));
+  }
+  completion.qp_num = qp.verbs.qp_num;
+  completion.vendor_error = qp.vendor_error;
+  completion.sq_position = position + 1;
+  return completion;
+}
+
 /// Completes one receive as flushed, in the slot that was claimed for it, if one was.
 void flush_receive(QueuePair& qp, std::uint64_t wr_id, CompletionSlot* claimed) noexcept {
-  CompletionQueueEntry& cq = qp.own.shared().completion_queues[qp.entry->receive_cq];
+  const CompletionQueueView& cq = *qp.receive_cq;
   Completion completion;
   completion.wr_id = wr_id;
   completion.status = IBV_WC_WR_FLUSH_ERR;
@@ -73,7 +94,7 @@ void flush_receive(QueuePair& qp, std::uint64_t wr_id, CompletionSlot* claimed) 
       claimed != nullptr
           ? publish(cq, *claimed, completion)
           : push_completion(qp.own.shared(), cq, {qp.verbs.qp_num, false}, completion, nullptr);
-  if (pushed != Push::kDone) qp.agent.ring_own(cq.channel, qp.entry->receive_cq);
+  if (pushed != Push::kDone) qp.agent.ring_own(cq.channel, cq.index);
 }
 
 }  // namespace
@@ -126,10 +147,10 @@ void DeferredQueue::push(const ibv_send_wr& request, std::uint64_t position) noe
 }
 
 void deliver(QueuePair& qp, const Completion& completion) noexcept {
-  CompletionQueueEntry& cq = *qp.send_cq;
+  const CompletionQueueView& cq = *qp.send_cq;
   const Push pushed =
       push_completion(qp.own.shared(), cq, {qp.verbs.qp_num, false}, completion, nullptr);
-  if (pushed != Push::kDone) qp.agent.ring_own(cq.channel, qp.agent.index_of(cq));
+  if (pushed != Push::kDone) qp.agent.ring_own(cq.channel, cq.index);
   if (pushed == Push::kOverrun && qp.send_state.load() == SendState::kReady) {
     break_pair(qp, IBV_WC_WR_FLUSH_ERR);
   }
@@ -137,25 +158,24 @@ void deliver(QueuePair& qp, const Completion& completion) noexcept {
 
 void complete(QueuePair& qp, const ibv_send_wr& request, std::uint64_t position,
               ibv_wc_status status) noexcept {
-  const bool signaled = qp.signal_all || (request.send_flags & IBV_SEND_SIGNALED) != 0;
-  if (status == IBV_WC_SUCCESS && !signaled) return;
-  Completion completion;
-  completion.wr_id = request.wr_id;
-  completion.status = status;
-  completion.opcode = completion_opcode(request.opcode);
-  completion.qp_num = qp.verbs.qp_num;
-  completion.vendor_error = qp.vendor_error;
-  completion.sq_position = position + 1;
+  const bool wanted = is_signaled(qp, request) || status != IBV_WC_SUCCESS;
+  if (!wanted && qp.chaos == nullptr) return;
+  const Completion completion = completion_of(qp, request, position, status);
   if (qp.chaos != nullptr) {
-    qp.chaos->held.push_back(completion);
+    qp.chaos->held.push_back({completion, wanted, true});
   } else {
     deliver(qp, completion);
   }
   if (status == IBV_WC_SUCCESS || qp.send_state.load() != SendState::kReady) return;
+  fail_pair(qp, status);
+}
+
+void fail_pair(QueuePair& qp, ibv_wc_status status) noexcept {
+  if (qp.chaos != nullptr) settle_answers(qp);
   if (breaks_responder(status)) {
     qp.remote->gate.store(0, std::memory_order_seq_cst);
     qp.remote->state.store(IBV_QPS_ERR, std::memory_order_release);
-    qp.peer->ring(qp.remote_segment->header.doorbell, 0);
+    qp.peer->ring_agent();
   }
   break_pair(qp, IBV_WC_WR_FLUSH_ERR);
 }
@@ -166,6 +186,7 @@ void break_pair(QueuePair& qp, ibv_wc_status first) noexcept {
   qp.send_state.store(SendState::kBroken);
   qp.entry->gate.store(0, std::memory_order_seq_cst);
   qp.entry->state.store(IBV_QPS_ERR, std::memory_order_seq_cst);
+  if (qp.chaos != nullptr) settle_answers(qp);
   run_deferred(qp);
   if (qp.verbs.srq == nullptr) flush_receives(qp);
 }
@@ -178,7 +199,18 @@ void run_deferred(QueuePair& qp) noexcept {
     if (qp.send_state.load() != SendState::kReady) {
       outcome = std::exchange(qp.next_failure, IBV_WC_WR_FLUSH_ERR);
     } else {
-      outcome = execute(qp, request);
+      if (qp.chaos != nullptr && waits_for_answers(qp, request)) {
+        land_all(qp);
+        continue;
+      }
+      outcome = qp.chaos != nullptr ? execute_late(qp, request, position) : execute(qp, request);
+      if (outcome == kAnswerIsLate) {
+        qp.chaos->held.push_back({completion_of(qp, request, position, IBV_WC_SUCCESS),
+                                  is_signaled(qp, request), false});
+        qp.waits_for = 0;
+        qp.deferred.pop();
+        return;
+      }
       if (outcome < 0 && may_wait(qp, outcome)) return;
       if (outcome == kReceiverNotReady) outcome = IBV_WC_RNR_RETRY_EXC_ERR;
       if (outcome == kNotConnected) {
@@ -198,30 +230,27 @@ void run_deferred(QueuePair& qp) noexcept {
 void recover_from_death(QueuePair& qp) noexcept {
   if (std::exchange(qp.recovered, true)) return;
   ControlSegment& segment = qp.own.shared();
-  CompletionQueueEntry& completions = segment.completion_queues[qp.entry->receive_cq];
+  const CompletionQueueView& completions = *qp.receive_cq;
   LostReceive lost;
-  if (recover_receive(segment, segment.receive_queues[qp.entry->receive_queue], completions,
-                      *qp.entry, lost)) {
+  if (recover_receive(segment, *qp.receive_queue, completions, *qp.entry, lost)) {
     flush_receive(qp, lost.wr_id, lost.claimed);
   }
   // It may have disarmed the queue and died before it woke the sleeper.
-  qp.agent.ring_own(completions.channel, qp.entry->receive_cq);
+  qp.agent.ring_own(completions.channel, completions.index);
 }
 
 void flush_receives(QueuePair& qp) noexcept {
   ControlSegment& segment = qp.own.shared();
-  ReceiveQueueEntry& queue = segment.receive_queues[qp.entry->receive_queue];
   Receive receive;
-  while (withdraw_receive(segment, queue, qp.verbs.qp_num, receive)) {
+  while (withdraw_receive(segment, *qp.receive_queue, qp.verbs.qp_num, receive)) {
     flush_receive(qp, receive.wr_id, nullptr);
   }
 }
 
 void discard_receives(QueuePair& qp) noexcept {
   ControlSegment& segment = qp.own.shared();
-  ReceiveQueueEntry& queue = segment.receive_queues[qp.entry->receive_queue];
   Receive receive;
-  while (withdraw_receive(segment, queue, qp.verbs.qp_num, receive)) {
+  while (withdraw_receive(segment, *qp.receive_queue, qp.verbs.qp_num, receive)) {
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "shm/completion.hpp"
+#include "shm/operation.hpp"
 #include "shm/peer.hpp"
 #include "shm/segment.hpp"
 #include "shm/stride.hpp"
@@ -52,6 +53,11 @@ enum VendorError : std::uint32_t {
   kPeerClosed = 0x104,
   /// The adversarial mode broke the queue pair.
   kInjected = 0x105,
+  /// What the peer's control segment says of the region cannot be: somebody wrote over it.
+  kDamaged = 0x106,
+  /// The peer's process is stopped in the middle of an operation, and memory that it was using had
+  /// to be taken back.
+  kPeerStopped = 0x107,
 };
 
 /// Work that could not be executed inside the post: copies of the requests, with their inline
@@ -93,10 +99,11 @@ struct QueuePair {
     return posted - entry->sq_retired.load(std::memory_order_relaxed) < send_depth;
   }
 
-  /// Lets go of regions that the peer deregistered. Under the send lock.
+  /// Lets go of regions that the agent has set aside. The agent, under the send lock.
   void forget_dead_regions() noexcept {
-    if (region != nullptr && !region->is_live()) region = nullptr;
-    if (window.remote != nullptr && !window.remote->is_live()) window = {};
+    const bool all = peer != nullptr && peer->regions().all_set_aside();
+    if (region != nullptr && (all || !region->is_live())) region = nullptr;
+    if (window.remote != nullptr && (all || !window.remote->is_live())) window = {};
   }
 
   /// First member, so that the device finds itself again from the ibv_qp that it handed out.
@@ -107,14 +114,26 @@ struct QueuePair {
   /// Empty with a shared receive queue.
   std::optional<RingLease> receives;
   QueuePairEntry* const entry;
-  CompletionQueueEntry* send_cq = nullptr;
+  const CompletionQueueView* send_cq = nullptr;
+  const CompletionQueueView* receive_cq = nullptr;
+  /// Empty with a shared receive queue.
+  std::optional<ReceiveQueueView> own_receives;
+  const ReceiveQueueView* receive_queue = nullptr;
 
   // Set by the connection.
   std::shared_ptr<Peer> peer;
   ControlSegment* remote_segment = nullptr;
   QueuePairEntry* remote = nullptr;
+  std::optional<ReceiveQueueView> remote_receives;
+  std::optional<CompletionQueueView> remote_completions;
   std::uint32_t remote_number = 0;
+  /// The peer's gate once this side claimed it, see claimed_gate() in layout.hpp.
   std::uint64_t remote_gate = 0;
+  bool gate_claimed = false;
+  /// Times that this side became ready to send.
+  std::uint32_t incarnation = 0;
+  /// What modify_qp was given since the last reset.
+  ibv_qp_attr given{};
 
   const std::uint32_t send_depth;
   const std::uint32_t max_sge;
@@ -124,7 +143,16 @@ struct QueuePair {
   const std::uint32_t small_limit;
   std::uint32_t pd = 0;
   std::uint8_t rnr_retry = 7;
+  /// The pair may start READs and atomics (max_rd_atomic is not 0).
+  bool reads_allowed = true;
   std::chrono::microseconds connect_timeout{0};
+
+  /// Of the peer that this pair was connected to, which had not ended when the pair was closed.
+  Operation outlives;
+
+  /// In the agent's hands, as one with deferred work.
+  std::atomic<bool> announced{false};
+  QueuePair* next_announced = nullptr;
 
   // Under the send lock (send_state may be read without).
   std::atomic<SendState> send_state{SendState::kNotReady};
@@ -161,6 +189,9 @@ void complete(QueuePair& qp, const ibv_send_wr& request, std::uint64_t position,
 /// Puts a completion into the send completion queue; an overrun breaks the pair. Under the send
 /// lock.
 void deliver(QueuePair& qp, const Completion& completion) noexcept;
+/// A request failed with `status`: breaks the pair, and the peer's if that found the error. Under
+/// the send lock.
+void fail_pair(QueuePair& qp, ibv_wc_status status) noexcept;
 /// Takes the pair to the error state and flushes what it holds; the first request that fails from
 /// now on gets `first`. Under the send lock.
 void break_pair(QueuePair& qp, ibv_wc_status first) noexcept;

@@ -2,22 +2,17 @@
 // Lock-free posting and taking of receives; see slot_word.hpp for the protocol.
 #include "shm/receive.hpp"
 
-#include "dtutils/limits.hpp"
-#include "dtutils/wait.hpp"
 #include "shm/completion.hpp"
 
 namespace dtutils::shm {
 namespace {
-
-/// Looks that push_receive takes at a slot which is being copied out.
-constexpr std::uint32_t kPatience = kSpinPolls + kYieldPolls / 8;
 
 SlotOwner sender_of(const QueuePairEntry& receiver) noexcept {
   return {receiver.qp_num.load(std::memory_order_relaxed), true};
 }
 
 /// Wins the oldest full slot for `owner`, or nullptr; `word` becomes its word.
-ReceiveSlot* win_slot(ControlSegment& segment, ReceiveQueueEntry& queue, SlotOwner owner,
+ReceiveSlot* win_slot(ControlSegment& segment, const ReceiveQueueView& queue, SlotOwner owner,
                       std::uint64_t& word) noexcept {
   std::uint64_t position = queue.head_hint.load(std::memory_order_relaxed);
   for (;;) {
@@ -42,10 +37,10 @@ ReceiveSlot* win_slot(ControlSegment& segment, ReceiveQueueEntry& queue, SlotOwn
   }
 }
 
-void copy_out(ReceiveSlot& slot, Receive& into) noexcept {
+void copy_out(const ReceiveQueueView& queue, ReceiveSlot& slot, Receive& into) noexcept {
   into.wr_id = slot.wr_id.load(std::memory_order_relaxed);
   into.sge_count = static_cast<std::uint32_t>(slot.sge_count.load(std::memory_order_relaxed));
-  if (into.sge_count > kMaxScatterGather) into.sge_count = kMaxScatterGather;
+  if (into.sge_count > queue.max_sge) into.sge_count = queue.max_sge;
   for (std::uint32_t i = 0; i < into.sge_count; ++i) {
     const std::uint64_t length_lkey =
         slot.elements()[i].length_lkey.load(std::memory_order_relaxed);
@@ -57,13 +52,12 @@ void copy_out(ReceiveSlot& slot, Receive& into) noexcept {
 
 }  // namespace
 
-bool push_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
+bool push_receive(ControlSegment& segment, const ReceiveQueueView& queue,
                   const ibv_recv_wr& request) noexcept {
   std::uint64_t position = queue.tail_hint.load(std::memory_order_relaxed);
   ReceiveSlot* slot;
   std::uint64_t lap;
-  Backoff backoff;
-  std::uint32_t looks = 0;
+  std::uint64_t skipped = 0;
   for (;;) {
     slot = segment.slot<ReceiveSlot>(queue.ring, position);
     lap = position >> queue.ring.shift;
@@ -77,9 +71,13 @@ bool push_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
       }
     } else if (const std::int64_t ahead = laps_ahead(word, lap); ahead >= 0) {
       position = step_past(position, ahead, queue.ring.shift);
-    } else {
-      if (slot_state(word) != SlotState::kTaken || ++looks > kPatience) return false;
-      backoff.pause();
+    } else if (slot_state(word) != SlotState::kTaken || !queue.shared ||
+               skipped == queue.ring.capacity()) {
+      return false;
+    } else if (slot->word.compare_exchange_strong(word, in_lap(word, lap),
+                                                  std::memory_order_relaxed)) {
+      ++position;
+      ++skipped;
     }
   }
   queue.tail_hint.store(position + 1, std::memory_order_relaxed);
@@ -97,34 +95,34 @@ bool push_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
   return true;
 }
 
-bool take_receive(ControlSegment& segment, ReceiveQueueEntry& queue, QueuePairEntry& receiver,
+bool take_receive(ControlSegment& segment, const ReceiveQueueView& queue, QueuePairEntry& receiver,
                   Receive& into) noexcept {
   std::uint64_t word;
   ReceiveSlot* slot = win_slot(segment, queue, sender_of(receiver), word);
   if (slot == nullptr) return false;
-  copy_out(*slot, into);
+  copy_out(queue, *slot, into);
   receiver.in_flight_wr_id.store(into.wr_id, std::memory_order_relaxed);
   receiver.in_flight_completion.store(0, std::memory_order_relaxed);
   // Release, both: in this order also for recover_receive; and our reads come before the owner's
   // next use of the slot.
   receiver.in_flight.store(1, std::memory_order_release);
-  slot->word.store(freed(word), std::memory_order_release);
+  slot->word.fetch_add(freeing(word), std::memory_order_release);
   return true;
 }
 
-bool withdraw_receive(ControlSegment& segment, ReceiveQueueEntry& queue, std::uint32_t qp_num,
+bool withdraw_receive(ControlSegment& segment, const ReceiveQueueView& queue, std::uint32_t qp_num,
                       Receive& into) noexcept {
   std::uint64_t word;
   ReceiveSlot* slot = win_slot(segment, queue, {qp_num, false}, word);
   if (slot == nullptr) return false;
-  copy_out(*slot, into);
+  copy_out(queue, *slot, into);
   // Release: our reads come before the next use of the slot.
-  slot->word.store(freed(word), std::memory_order_release);
+  slot->word.fetch_add(freeing(word), std::memory_order_release);
   return true;
 }
 
-bool recover_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
-                     CompletionQueueEntry& completions, QueuePairEntry& receiver,
+bool recover_receive(ControlSegment& segment, const ReceiveQueueView& queue,
+                     const CompletionQueueView& completions, QueuePairEntry& receiver,
                      LostReceive& lost) noexcept {
   const SlotOwner owner = sender_of(receiver);
   for_each_slot(segment, completions, owner, SlotState::kClaimed,
@@ -146,7 +144,7 @@ bool recover_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
       is_lost = true;
       lost.wr_id = slot->wr_id.load(std::memory_order_relaxed);
     }
-    slot->word.store(freed(word), std::memory_order_release);
+    slot->word.fetch_add(freeing(word), std::memory_order_release);
   }
   finish_receive(receiver);
   return is_lost;

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "shm/layout.hpp"
+#include "shm/queue_view.hpp"
 
 namespace dtutils::shm {
 
@@ -29,18 +30,18 @@ struct Receive {
 //
 // recover_receive() reads off which. It runs when the sender cannot run any more.
 
-/// Owner process, any thread. False when the queue is full. It waits a short while for a sender
-/// that is copying the oldest slot out: with a shared queue, others may have completed already.
-bool push_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
+/// Owner process, any thread. False when the queue is full: never while fewer receives than its
+/// depth are posted or in the hands of senders, however long these keep them.
+bool push_receive(ControlSegment& segment, const ReceiveQueueView& queue,
                   const ibv_recv_wr& request) noexcept;
 
 /// Takes the oldest receive for `receiver`, whose entry remembers it until `finish_receive`; false
 /// when none is posted. The sender connected to `receiver`, under its send lock.
-bool take_receive(ControlSegment& segment, ReceiveQueueEntry& queue, QueuePairEntry& receiver,
+bool take_receive(ControlSegment& segment, const ReceiveQueueView& queue, QueuePairEntry& receiver,
                   Receive& into) noexcept;
 
 /// Takes the oldest receive back. Owner process, any thread.
-bool withdraw_receive(ControlSegment& segment, ReceiveQueueEntry& queue, std::uint32_t qp_num,
+bool withdraw_receive(ControlSegment& segment, const ReceiveQueueView& queue, std::uint32_t qp_num,
                       Receive& into) noexcept;
 
 /// Marks the taken receive as completed.
@@ -59,8 +60,8 @@ struct LostReceive {
 /// The sender of `receiver` died: frees what it held in the receive queue. True when a receive was
 /// in its hands and not completed. May be repeated; then false. Owner process, under the send lock
 /// of `receiver`.
-bool recover_receive(ControlSegment& segment, ReceiveQueueEntry& queue,
-                     CompletionQueueEntry& completions, QueuePairEntry& receiver,
+bool recover_receive(ControlSegment& segment, const ReceiveQueueView& queue,
+                     const CompletionQueueView& completions, QueuePairEntry& receiver,
                      LostReceive& lost) noexcept;
 
 }  // namespace dtutils::shm

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "dtutils/error.hpp"
+#include "shm/layout_digest.hpp"
 
 namespace dtutils::shm {
 
@@ -46,21 +47,38 @@ std::uint64_t make_nonce(const void* unique) {
 
 }  // namespace
 
-OwnSegment::OwnSegment() : file_(make_file()), mapping_(file_, sizeof(ControlSegment)) {
-  if (!mapping_) {
-    throw Error("shm", "the control segment (1.1 GB of address space, used sparsely) was refused",
-                "raise `ulimit -v`", errno);
-  }
-  segment_ = reinterpret_cast<ControlSegment*>(mapping_.base());
-  address_ = {static_cast<std::uint32_t>(getpid()), file_.get(), make_nonce(this)};
-  Header& header = segment_->header;
+OwnSegment::OwnSegment()
+    : nonce_(make_nonce(this)),
+      file_(make_file()),
+      map_([this] { return file_.open(); }),
+      door_(nonce_, file_),
+      address_{static_cast<std::uint32_t>(getpid()), door_.number(), nonce_} {
+  Header& header = shared().header;
   header.magic = kMagic;
-  header.version = kLayoutVersion;
-  header.pid = address_.pid;
+  header.layout = layout_digest();
   header.nonce = address_.nonce;
+  header.pid = address_.pid;
+  header.thread = static_cast<std::uint32_t>(door_.thread());
   header.doorbell = doorbell_.name();
   header.life = life_.name();
-  header.owner_address = reinterpret_cast<std::uint64_t>(segment_);
+  header.owner_address = reinterpret_cast<std::uint64_t>(&shared());
+}
+
+void OwnSegment::add_region(std::uint32_t rkey, const OwnRegion& region) {
+  const std::scoped_lock lock(mutex_);
+  known_regions_.emplace(rkey, region);
+}
+
+void OwnSegment::remove_region(std::uint32_t rkey) noexcept {
+  const std::scoped_lock lock(mutex_);
+  known_regions_.erase(rkey);
+}
+
+std::optional<OwnRegion> OwnSegment::region(std::uint32_t rkey) {
+  const std::scoped_lock lock(mutex_);
+  const auto known = known_regions_.find(rkey);
+  if (known == known_regions_.end()) return std::nullopt;
+  return known->second;
 }
 
 IndexLease::IndexLease(OwnSegment& own, IndexPool& pool)
@@ -86,10 +104,18 @@ RingLease::RingLease(OwnSegment& own, std::uint32_t slots, std::uint32_t slot_si
     }
     place_.offset = *offset;
   }
+  try {
+    own.map().map_arena(place_.offset, bytes());
+  } catch (...) {
+    give_back();
+    throw;
+  }
   std::memset(own.shared().arena + place_.offset, 0, bytes());
 }
 
-RingLease::~RingLease() {
+RingLease::~RingLease() { give_back(); }
+
+void RingLease::give_back() noexcept {
   const std::scoped_lock lock(own_.mutex_);
   own_.arena_.give(place_.offset, bytes());
 }

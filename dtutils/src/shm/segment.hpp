@@ -2,13 +2,17 @@
 // The owner's side of a control segment: its memory file, its indices, and space for rings.
 #pragma once
 
+#include <map>
 #include <mutex>
+#include <optional>
 
 #include "shm/address.hpp"
 #include "shm/arena.hpp"
 #include "shm/descriptor.hpp"
+#include "shm/handover.hpp"
 #include "shm/index_pool.hpp"
 #include "shm/layout.hpp"
+#include "shm/segment_map.hpp"
 
 namespace dtutils::shm {
 
@@ -41,9 +45,18 @@ class RingLease {
 
  private:
   std::uint64_t bytes() const noexcept;
+  void give_back() noexcept;
 
   OwnSegment& own_;
   RingPlace place_{};
+};
+
+/// A region of this process as it was registered, whatever the control segment says by now.
+struct OwnRegion {
+  std::uint64_t address;
+  std::uint64_t length;
+  std::uint32_t access;
+  std::uint32_t pd;
 };
 
 /// Owns the memory file, its pipes and the mapping. Setup only, any thread.
@@ -53,7 +66,8 @@ class OwnSegment {
   OwnSegment(const OwnSegment&) = delete;
   OwnSegment& operator=(const OwnSegment&) = delete;
 
-  ControlSegment& shared() const noexcept { return *segment_; }
+  ControlSegment& shared() const noexcept { return map_.shared(); }
+  SegmentMap& map() noexcept { return map_; }
   const Address& address() const noexcept { return address_; }
   const Pipe& doorbell() const noexcept { return doorbell_; }
 
@@ -62,9 +76,20 @@ class OwnSegment {
   IndexLease take_completion_queue() { return {*this, completion_queues_}; }
   IndexLease take_shared_receive_queue() { return {*this, shared_receive_queues_}; }
 
+  /// For queue pairs connected to others of this device.
+  void add_region(std::uint32_t rkey, const OwnRegion& region);
+  void remove_region(std::uint32_t rkey) noexcept;
+  std::optional<OwnRegion> region(std::uint32_t rkey);
+
   // Around fork(2), see device.cpp.
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }
+  /// In a forked child: peers must not take it for the owner once that has gone.
+  void abandon_in_child() noexcept {
+    life_.close();
+    door_.abandon_in_child();
+    file_.close();
+  }
 
  private:
   friend class IndexLease;
@@ -72,10 +97,11 @@ class OwnSegment {
 
   Pipe doorbell_{"no pipe for the doorbell"};
   Pipe life_{"no pipe for the sign of life"};
-  Descriptor file_;
-  Mapping mapping_;
-  Address address_{};
-  ControlSegment* segment_ = nullptr;
+  const std::uint64_t nonce_;
+  ParkedFile file_;
+  SegmentMap map_;
+  Door door_;
+  const Address address_;
 
   std::mutex mutex_;
   Arena arena_{kArenaSize};
@@ -83,6 +109,7 @@ class OwnSegment {
   IndexPool queue_pairs_{kMaxQueuePairs, "queue pairs"};
   IndexPool completion_queues_{kMaxCompletionQueues, "completion queues"};
   IndexPool shared_receive_queues_{kMaxSharedReceiveQueues, "shared receive queues"};
+  std::map<std::uint32_t, OwnRegion> known_regions_;
 };
 
 }  // namespace dtutils::shm

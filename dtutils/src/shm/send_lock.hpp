@@ -12,8 +12,8 @@ namespace dtutils::shm {
 /// A queue pair executes its work in order, so posting threads take turns, as they do at the
 /// doorbell of a network adapter. The word lives in the control segment: odd while held, and it
 /// counts. A peer that wants to take back memory or a queue first closes it (region key or gate
-/// becomes 0), then calls `wait_until_passed`: afterwards no operation that saw it open is running.
-/// This is a Dekker pattern: (lock; read key) against (clear key; read lock); all four are
+/// becomes 0), then waits until the lock has passed: afterwards no operation that saw it open is
+/// running. This is a Dekker pattern: (lock; read key) against (clear key; read lock); all four are
 /// seq_cst so that at least one side sees the other.
 class SendLock {
   static constexpr std::uint32_t kFirstPauses = 32;
@@ -68,12 +68,12 @@ class SendLock {
   std::uint32_t held_;
 };
 
-/// Returns when whoever held the lock at the time of the call has released it, or `gave_up()`.
-template <class GaveUp>
-void wait_until_passed(const std::atomic<std::uint32_t>& word, GaveUp gave_up) noexcept {
+/// Returns when whoever held the lock at the time of the call has released it. For threads of this
+/// process; a peer's may be stopped, see operation.hpp.
+inline void wait_until_passed(const std::atomic<std::uint32_t>& word) noexcept {
   const std::uint32_t seen = word.load(std::memory_order_seq_cst);
   Backoff backoff;
-  while ((seen & 1) != 0 && word.load(std::memory_order_acquire) == seen && !gave_up()) {
+  while ((seen & 1) != 0 && word.load(std::memory_order_acquire) == seen) {
     backoff.pause();
   }
 }

@@ -22,10 +22,18 @@ namespace dtutils::shm {
 /// who keeps within the depths meets a full ring (tests/dtutils/model/shm_rings.pml).
 ///
 /// Positions are claimed strictly in order: a searcher passes only slots whose word says that
-/// their position is gone, so it stops at the first free one, whatever the hint was. A word of a
-/// later lap says more: its slot was given back once since, so every position before that is gone
-/// too, and the searcher leaps (`step_past`); it looks at most twice round the ring.
-/// A ring is full when the slot of the next position still is in the lap before.
+/// their position is gone, so it stops at the first free one, whatever the hint was. A word that
+/// is several laps ahead says more: others have come past two laps before it, so the searcher leaps
+/// (`step_past`); it looks at most three times round the ring.
+/// A ring is full when the slot of the next position still is in the lap before. The exception is a
+/// slot that one of several senders has taken, since that one may be off its core for long, or
+/// stopped: the poster raises the slot's lap, so that this position counts as gone (skipped), and
+/// goes on to the next. The taker frees whatever lap it finds there, by one addition.
+/// With twice as many slots as receives may be outstanding, such a ring is never full: let p be the
+/// next position, and f = p - capacity be posted and not taken. Nothing behind f was taken, since
+/// takers go in order, so each position from f to p is posted or was skipped. A skipped one has a
+/// slot that was taken from a position before f, so its receive was outstanding when f was posted.
+/// Both sorts together are then fewer than twice the depth.
 /// An exchange never meets a word again that it has seen before (the lap only grows), so one that
 /// succeeds proves that nothing happened to the slot since its word was read.
 enum class SlotState : std::uint64_t { kEmpty, kClaimed, kFull, kTaken, kVoid };
@@ -55,9 +63,15 @@ constexpr SlotState slot_state(std::uint64_t word) noexcept {
 constexpr std::uint64_t with_state(std::uint64_t word, SlotState state) noexcept {
   return (word & ~std::uint64_t{7}) | static_cast<std::uint64_t>(state);
 }
-/// The empty word of the lap after that of `word`.
-constexpr std::uint64_t freed(std::uint64_t word) noexcept {
-  return slot_word((word >> kLapShift) + 1, SlotState::kEmpty);
+/// The same word in lap `lap`: the positions between are skipped.
+constexpr std::uint64_t in_lap(std::uint64_t word, std::uint64_t lap) noexcept {
+  return (lap << kLapShift) | (word & ((std::uint64_t{1} << kLapShift) - 1));
+}
+/// What to add to a taken slot's word, in whatever lap it is by now, to make it the empty one of
+/// the next lap.
+constexpr std::uint64_t freeing(std::uint64_t word) noexcept {
+  constexpr std::uint64_t kOneLap = std::uint64_t{1} << kLapShift;
+  return kOneLap - (word & (kOneLap - 1));
 }
 constexpr std::uint64_t slot_owner(std::uint64_t word) noexcept {
   return (word >> kOwnerShift) & ((std::uint64_t{1} << kOwnerBits) - 1);
@@ -69,7 +83,7 @@ constexpr std::int64_t laps_ahead(std::uint64_t word, std::uint64_t lap) noexcep
 /// From a position whose slot is `ahead` (not negative) laps on to the first one that may be left.
 constexpr std::uint64_t step_past(std::uint64_t position, std::int64_t ahead,
                                   unsigned capacity_shift) noexcept {
-  const auto laps = static_cast<std::uint64_t>(ahead > 1 ? ahead - 1 : 0);
+  const auto laps = static_cast<std::uint64_t>(ahead > 2 ? ahead - 2 : 0);
   return position + 1 + (laps << capacity_shift);
 }
 

@@ -32,7 +32,9 @@ TEST_CASE("compare_and_swap_swaps_only_what_it_expects") {
   target = 0x1122334455667788;
   must(pair.a.qp.post_compare_and_swap(pair.a.local(0, 8), pair.b.remote(kWord, 8),
                                        0x1122334455667788, 42, 1, kSignaled));
-  CHECK(success(pair.a.sends, 1).opcode == IBV_WC_COMP_SWAP);
+  const ibv_wc swapped = success(pair.a.sends, 1);
+  CHECK(swapped.opcode == IBV_WC_COMP_SWAP);
+  CHECK(swapped.byte_len == 8);
   CHECK(pair.a.at<std::uint64_t>(0) == 0x1122334455667788);
   CHECK(target == 42);
 
@@ -51,7 +53,9 @@ TEST_CASE("fetch_and_add_adds_and_wraps_round") {
   std::uint64_t& target = pair.b.at<std::uint64_t>(kWord);
   target = ~std::uint64_t{0} - 1;
   must(pair.a.qp.post_fetch_and_add(pair.a.local(0, 8), pair.b.remote(kWord, 8), 5, 1, kSignaled));
-  CHECK(success(pair.a.sends, 1).opcode == IBV_WC_FETCH_ADD);
+  const ibv_wc added = success(pair.a.sends, 1);
+  CHECK(added.opcode == IBV_WC_FETCH_ADD);
+  CHECK(added.byte_len == 8);
   CHECK(pair.a.at<std::uint64_t>(0) == ~std::uint64_t{0} - 1);
   CHECK(target == 3);
   must(pair.a.qp.post_fetch_and_add(pair.a.local(0, 8), pair.b.remote(kWord, 8), 0, 2, kSignaled));
@@ -179,4 +183,18 @@ TEST_CASE("misaligned_atomic_is_refused_and_changes_nothing") {
     CHECK(answer == Post::kInvalid);
   }
   CHECK(all_bytes(pair.b.bytes(), 0));
+}
+
+TEST_CASE("atomic_whose_answer_finds_no_room_is_the_fault_of_the_requester") {
+  Pair pair;
+  if (skipped_without_atomics(*pair.device)) return;
+  const Post answer =
+      pair.a.qp.post_fetch_and_add(pair.a.local(0, 4), pair.b.remote(kWord, 8), 1, 1, kSignaled);
+  // Soft-RoCE refuses the post itself.
+  if (answer == Post::kOk) {
+    CHECK(failure(pair.a.sends, 1).status == IBV_WC_LOC_LEN_ERR);
+  } else {
+    CHECK(answer == Post::kInvalid);
+  }
+  CHECK(pair.b.at<std::uint64_t>(kWord) == 0);
 }

@@ -111,6 +111,17 @@ TEST_CASE("solicited_waiter_sleeps_through_ordinary_completions") {
   success(pair.b.receives, 1);
 }
 
+TEST_CASE("waiter_for_the_next_completion_is_woken_by_it_though_another_waits_for_solicited_ones") {
+  Pair pair;
+  const bool solicited_first = GENERATE(false, true);
+  must(pair.b.qp.post_receive(pair.b.local(0, 8), 1));
+  REQUIRE(pair.b.receives.arm(solicited_first));
+  REQUIRE(pair.b.receives.arm(!solicited_first));
+  send(pair);
+  CHECK(pair.b.receive_channel.wait(kPatience) == pair.b.receives.raw());
+  success(pair.b.receives, 1);
+}
+
 TEST_CASE("solicited_write_with_immediate_wakes_the_waiter") {
   Pair pair;
   must(pair.b.qp.post_receive(LocalBuffer{}, 1));

@@ -82,6 +82,26 @@ TEST_CASE("more_inline_bytes_than_granted_are_refused") {
   success(pair.a.sends, 2);
 }
 
+TEST_CASE("reads_and_atomics_are_never_inline") {
+  Pair pair;
+  if (!checks_requests(*pair.device)) {
+    WARN("SKIPPED: this device leaves it to the program not to ask for an inline read");
+    return;
+  }
+  pair.b.at<std::uint64_t>(0) = 5;
+  std::uint64_t unregistered = 3;
+  const LocalBuffer into{&unregistered, 8, 0};
+  const unsigned flags = kSignaled | kInlined;
+  CHECK(pair.a.qp.post_read(into, pair.b.remote(0, 8), 1, flags) == Post::kInvalid);
+  CHECK(pair.a.qp.post_fetch_and_add(into, pair.b.remote(0, 8), 1, 2, flags) == Post::kInvalid);
+  CHECK(pair.a.qp.post_compare_and_swap(into, pair.b.remote(0, 8), 5, 6, 3, flags) ==
+        Post::kInvalid);
+  must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(64, 8), 4, kSignaled));
+  success(pair.a.sends, 4);
+  CHECK(unregistered == 3);
+  CHECK(pair.b.at<std::uint64_t>(0) == 5);
+}
+
 TEST_CASE("granted_inline_bytes_are_those_that_the_device_states") {
   SideOptions options;
   options.queue_pair.max_inline = 100'000;

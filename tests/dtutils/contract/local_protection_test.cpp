@@ -110,3 +110,23 @@ TEST_CASE("receive_buffer_with_a_wrong_key_fails_on_both_sides") {
   CHECK(sent.status == IBV_WC_REM_OP_ERR);
   CHECK(all_bytes(pair.b.bytes(), 0));
 }
+
+TEST_CASE("receive_buffer_out_of_bounds_fails_on_both_sides_and_nothing_is_written_beyond") {
+  for (const bool behind : {true, false}) {
+    CAPTURE(behind);
+    Pair pair;
+    fill(pair.a.bytes().first(64), 1);
+    // The bytes around it are mapped as well, but were not registered for this.
+    const MemoryRegion middle(pair.b.pd, pair.b.segment.data() + 4096, 4096);
+    LocalBuffer buffer = middle.local(0, 64);
+    buffer.address = static_cast<std::byte*>(buffer.address) + (behind ? 4096 - 32 : -32);
+    must(pair.b.qp.post_receive(buffer, 1));
+    must(pair.a.qp.post_send(pair.a.local(0, 64), 2, kSignaled));
+    check_local_protection_error(failure(pair.b.receives, 1));
+    const ibv_wc sent = failure(pair.a.sends, 2);
+    INFO(describe(sent));
+    CHECK(sent.status == IBV_WC_REM_OP_ERR);
+    CHECK(all_bytes(pair.b.bytes().first(4096), 0));
+    CHECK(all_bytes(pair.b.bytes().subspan(8192), 0));
+  }
+}

@@ -45,8 +45,8 @@ Post attempt(Side& side, Operation operation, const RemoteMemoryLocator& target,
 using Target = std::function<RemoteMemoryLocator(Side&)>;
 
 /// Each operation, on a connection of its own, must fail with REM_ACCESS_ERR (or `also`), leave the
-/// target's and the initiator's memory as it is, break the queue pair, and leave another queue pair
-/// between the same sides at work.
+/// target's and the initiator's memory as it is, break the queue pairs of both, and leave another
+/// queue pair between the same sides at work.
 void expect_refused(std::initializer_list<Operation> operations, const Target& target,
                     const SideOptions& options_b = {}, ibv_wc_status also = IBV_WC_REM_ACCESS_ERR) {
   for (const Operation operation : operations) {
@@ -66,6 +66,7 @@ void expect_refused(std::initializer_list<Operation> operations, const Target& t
     CHECK(all_bytes(pair.a.bytes().subspan(8), 0));
     CHECK(pair.a.at<std::uint64_t>(0) == 0);
     CHECK(eventually([&] { return pair.a.qp.state() == IBV_QPS_ERR; }));
+    REQUIRE(eventually([&] { return pair.b.qp.state() == IBV_QPS_ERR; }));
 
     must(its_peer.post_receive(LocalBuffer{}, 901));
     must(bystander.qp.post_send(LocalBuffer{}, 2, kSignaled));
@@ -166,6 +167,27 @@ TEST_CASE("access_that_the_queue_pair_does_not_allow_is_refused") {
   options.queue_pair.access = IBV_ACCESS_LOCAL_WRITE;
   expect_refused(
       kAll, [](Side& b) { return b.remote(512, 8); }, options, IBV_WC_REM_INV_REQ_ERR);
+}
+
+TEST_CASE("write_is_refused_once_the_queue_pair_does_not_allow_it_any_more") {
+  for (const unsigned flags : {0u | kInlined, 0u | kUnsignaled, kInlined | kSignaled}) {
+    CAPTURE(flags);
+    Pair pair;
+    // Twice: a device may remember what it has found in order.
+    for (std::uint64_t id = 1; id <= 2; ++id) {
+      must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), id, flags | kSignaled));
+      success(pair.a.sends, id);
+    }
+    ibv_qp_attr attributes{};
+    attributes.qp_access_flags = IBV_ACCESS_REMOTE_READ;
+    pair.device->modify_qp(pair.b.qp.raw(), attributes, IBV_QP_ACCESS_FLAGS);
+    pair.a.at<std::uint64_t>(0) = 5;
+    must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 3, flags));
+    const ibv_wc refused = failure(pair.a.sends, 3);
+    INFO(describe(refused));
+    CHECK((refused.status == IBV_WC_REM_ACCESS_ERR || refused.status == IBV_WC_REM_INV_REQ_ERR));
+    CHECK(all_bytes(pair.b.bytes(), 0));
+  }
 }
 
 TEST_CASE("region_of_another_protection_domain_is_refused") {

@@ -20,6 +20,7 @@ TEST_CASE("read_brings_exactly_the_asked_bytes") {
                                ++id, kSignaled));
       const ibv_wc read = success(pair.a.sends, id);
       CHECK(read.opcode == IBV_WC_RDMA_READ);
+      CHECK(read.byte_len == size);
       const auto here = pair.a.bytes();
       CHECK(all_bytes(here.first(2 * offset + 5), 0));
       CHECK(holds(here.subspan(2 * offset + 5, size), static_cast<std::uint32_t>(size)));

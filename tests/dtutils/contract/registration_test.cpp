@@ -47,6 +47,35 @@ TEST_CASE("region_that_is_not_mapped_is_refused") {
   expect_registration_refused(pair.b.pd, nullptr, 8, kAccessReadWrite);
 }
 
+TEST_CASE("memory_is_registered_for_no_more_than_its_mapping_allows") {
+  Pair pair;
+  const auto map = [](int protection) {
+    void* memory = ::mmap(nullptr, 8192, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    return memory;
+  };
+  void* read_only = map(PROT_READ);
+  void* inaccessible = map(PROT_NONE);
+  void* half = map(PROT_READ | PROT_WRITE);
+  REQUIRE(::mprotect(static_cast<std::byte*>(half) + 4096, 4096, PROT_READ) == 0);
+  expect_registration_refused(pair.a.pd, read_only, 8192, IBV_ACCESS_LOCAL_WRITE);
+  expect_registration_refused(pair.a.pd, inaccessible, 8192, IBV_ACCESS_LOCAL_WRITE);
+  // Kernels before 6.2 pin what is registered for reading whatever its mapping allows.
+  if (pair.device->info().kind == DeviceKind::kShm) {
+    expect_registration_refused(pair.a.pd, inaccessible, 8192, 0);
+  }
+  expect_registration_refused(pair.a.pd, half, 8192, IBV_ACCESS_LOCAL_WRITE);
+  {
+    const MemoryRegion writable(pair.a.pd, half, 4096, IBV_ACCESS_LOCAL_WRITE);
+    const MemoryRegion source(pair.a.pd, read_only, 8192, 0);
+    pair.b.at<std::uint64_t>(0) = 5;
+    must(pair.a.qp.post_write(source.local(4096, 8), pair.b.remote(0, 8), 1, kSignaled));
+    success(pair.a.sends, 1);
+    CHECK(pair.b.at<std::uint64_t>(0) == 0);
+  }
+  for (void* memory : {read_only, inaccessible, half}) ::munmap(memory, 8192);
+}
+
 TEST_CASE("remote_write_and_atomics_without_local_write_are_refused") {
   Pair pair;
   expect_registration_refused(pair.b.pd, pair.b.segment.data(), 4096, IBV_ACCESS_REMOTE_WRITE);

@@ -157,3 +157,58 @@ TEST_CASE("chain_of_requests_is_posted_by_one_call") {
     CHECK(pair.b.at<std::uint64_t>(8 * i) == i + 1);
   }
 }
+
+TEST_CASE("chain_is_executed_up_to_the_first_refused_request_which_is_named") {
+  Pair pair;
+  constexpr std::size_t kTooMany = 256;
+  std::vector<ibv_sge> elements(kTooMany, {pair.a.remote(0, 8).address, 8, pair.a.region.lkey()});
+  std::array<ibv_send_wr, 3> requests{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    requests[i].wr_id = i;
+    requests[i].next = i < 2 ? &requests[i + 1] : nullptr;
+    requests[i].sg_list = elements.data();
+    requests[i].num_sge = i == 1 ? kTooMany : 1;
+    requests[i].opcode = IBV_WR_RDMA_WRITE;
+    requests[i].send_flags = IBV_SEND_SIGNALED;
+    requests[i].wr.rdma.remote_addr = pair.b.remote(64 * i, 8).address;
+    requests[i].wr.rdma.rkey = pair.b.region.rkey();
+  }
+  pair.a.at<std::uint64_t>(0) = 77;
+  ibv_send_wr* bad = nullptr;
+  CHECK(pair.a.qp.post(requests[0], &bad) == Post::kInvalid);
+  CHECK(bad == &requests[1]);
+  success(pair.a.sends, 0);
+  CHECK(stays_empty(pair.a.sends));
+  CHECK(pair.b.at<std::uint64_t>(0) == 77);
+  CHECK(pair.b.at<std::uint64_t>(128) == 0);
+}
+
+TEST_CASE("keys_and_addresses_of_elements_without_bytes_do_not_count") {
+  Pair pair;
+  std::array<ibv_sge, 2> elements{
+      {{0x10, 0, 0xbad}, {pair.a.remote(0, 8).address, 8, pair.a.region.lkey()}}};
+  ibv_send_wr request{};
+  request.sg_list = elements.data();
+  request.num_sge = 2;
+  request.opcode = IBV_WR_RDMA_WRITE;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.rdma.remote_addr = pair.b.remote(0, 8).address;
+  request.wr.rdma.rkey = pair.b.region.rkey();
+  pair.a.at<std::uint64_t>(0) = 6;
+  must(pair.a.qp.post(request, nullptr));
+  success(pair.a.sends, 0);
+  CHECK(pair.b.at<std::uint64_t>(0) == 6);
+}
+
+TEST_CASE("operations_that_the_device_does_not_offer_are_refused") {
+  Pair pair;
+  if (!checks_requests(*pair.device)) {
+    WARN("SKIPPED: this device leaves it to the program what it asks for");
+    return;
+  }
+  ibv_send_wr request{};
+  request.opcode = IBV_WR_LOCAL_INV;
+  ibv_send_wr* bad = nullptr;
+  CHECK(pair.a.qp.post(request, &bad) == Post::kInvalid);
+  CHECK(bad == &request);
+}

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Shared receive queues: several queue pairs draw buffers from one.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <set>
 #include <vector>
 
 #include "support/catch.hpp"
 #include "support/require.hpp"
 #include "support/side.hpp"
+#include "support/threads.hpp"
 
 using namespace dtutils;
 using namespace support;
@@ -105,6 +108,39 @@ TEST_CASE("shared_receive_queue_refuses_more_than_its_depth_and_recovers") {
   success(sender.sends, 1);
   success(star.receiver.receives, 0);
   CHECK(star.receiver.shared_receives->post_receive(star.receiver.local(0, 64), posted));
+}
+
+TEST_CASE("shared_receive_queue_takes_each_receive_that_completed_back_while_many_send") {
+  Star star;
+  std::atomic<bool> stop{false};
+  Threads threads;
+  for (const auto& sender : star.senders) {
+    threads.start([&stop, &side = *sender] {
+      for (std::uint64_t i = 0; !stop; ++i) {
+        must(side.qp.post_send(side.local(0, 8), i, kSignaled));
+        ibv_wc sent[1];
+        while (side.sends.poll(sent) == 0 && !stop) std::this_thread::yield();
+      }
+    });
+  }
+  std::uint64_t posted = 0;
+  while (posted < kSharedDepth && star.post_receive(posted)) ++posted;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  std::uint64_t received = 0;
+  std::uint64_t refused = 0;
+  while (std::chrono::steady_clock::now() < end) {
+    ibv_wc completions[4];
+    const int count = star.receiver.receives.poll(completions);
+    for (int i = 0; i < count; ++i) {
+      ++received;
+      if (!star.post_receive(completions[i].wr_id)) ++refused;
+    }
+  }
+  stop = true;
+  threads.join();
+  CHECK(posted == kSharedDepth);
+  CHECK(received > 0);
+  CHECK(refused == 0);
 }
 
 TEST_CASE("sends_to_an_empty_shared_receive_queue_wait") {

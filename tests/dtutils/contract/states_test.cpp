@@ -99,6 +99,14 @@ TEST_CASE("receives_posted_before_the_connection_are_used_after_it") {
   CHECK(b.at<std::uint64_t>(64) == 31);
 }
 
+TEST_CASE("receives_are_refused_before_the_queue_pair_is_initialized") {
+  const auto device = open_device_under_test();
+  Side side(*device);
+  CHECK(side.qp.post_receive(side.local(0, 8), 1) != Post::kOk);
+  to_init(*device, side.qp.raw(), kAccessAll);
+  must(side.qp.post_receive(side.local(0, 8), 1));
+}
+
 TEST_CASE("disconnect_flushes_what_is_posted") {
   Pair pair;
   for (std::uint64_t i = 0; i < 5; ++i) must(pair.a.qp.post_receive(pair.a.local(0, 64), i));
@@ -215,6 +223,37 @@ TEST_CASE("queue_pair_works_again_after_reset") {
     success(pair.a.sends, 4);
     CHECK(pair.b.at<std::uint64_t>(0) == static_cast<std::uint64_t>(round));
   }
+}
+
+TEST_CASE("send_queue_has_all_its_room_again_after_reset") {
+  Pair pair;
+  // Without a signal among them, so that no completion gives a place back.
+  for (std::uint64_t i = 0; i < pair.a.qp.send_depth(); ++i) {
+    must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), i, kUnsignaled));
+  }
+  to_reset(*pair.device, pair.a.qp.raw());
+  to_reset(*pair.device, pair.b.qp.raw());
+  connect(pair.a.qp, pair.b.qp);
+  const std::uint64_t last = pair.a.qp.send_depth() - 1;
+  for (std::uint64_t i = 0; i <= last; ++i) {
+    must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), i,
+                              i == last ? kSignaled : kUnsignaled));
+  }
+  success(pair.a.sends, last);
+}
+
+TEST_CASE("pair_does_not_go_on_with_a_peer_that_was_reset_and_connected_anew") {
+  Pair pair;
+  pair.a.at<std::uint64_t>(0) = 1;
+  must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 1, kSignaled));
+  success(pair.a.sends, 1);
+  to_reset(*pair.device, pair.b.qp.raw());
+  pair.b.qp.connect(pair.a.qp.endpoint());
+  // The peer counts packets from the start again, this side does not.
+  pair.a.at<std::uint64_t>(0) = 2;
+  must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 2, kSignaled));
+  CHECK(failure(pair.a.sends, 2).status == IBV_WC_RETRY_EXC_ERR);
+  CHECK(pair.b.at<std::uint64_t>(0) == 1);
 }
 
 TEST_CASE("peer_of_another_kind_of_device_is_refused") {

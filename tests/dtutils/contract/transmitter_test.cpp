@@ -161,16 +161,32 @@ TEST_CASE("peer_decrements_a_synchronizer_in_registered_memory") {
 }
 
 TEST_CASE("blocking_operations_bring_their_result") {
-  Scene scene(4);
-  scene.target.at<std::uint64_t>(0) = 40;
-  const RemoteMemoryLocator word = scene.target.remote(0, 8);
-  for (std::uint64_t i = 0; i < 500; ++i) {
-    REQUIRE(scene.transmitter.blocking_fetch_and_add(word, 2) == 40 + 2 * i);
+  for (const std::uint32_t threads : {1u, 4u}) {
+    Scene scene(threads);
+    scene.target.at<std::uint64_t>(0) = 40;
+    const RemoteMemoryLocator word = scene.target.remote(0, 8);
+    for (std::uint64_t i = 0; i < 300; ++i) {
+      REQUIRE(scene.transmitter.blocking_fetch_and_add(word, 2) == 40 + 2 * i);
+      // Others are on their way, some of which are not signaled.
+      REQUIRE(scene.transmitter.write(scene.source.local(0, 8), scene.target.remote(16, 8)));
+    }
+    CHECK(scene.transmitter.blocking_compare_and_swap(word, 1, 2) == 640u);
+    CHECK(scene.transmitter.blocking_compare_and_swap(word, 640, 2) == 640u);
+    REQUIRE(scene.transmitter.blocking_read(scene.source.local(8, 8), word));
+    CHECK(scene.source.at<std::uint64_t>(8) == 2);
   }
-  CHECK(scene.transmitter.blocking_compare_and_swap(word, 1, 2) == 1040u);
-  CHECK(scene.transmitter.blocking_compare_and_swap(word, 1040, 2) == 1040u);
-  REQUIRE(scene.transmitter.blocking_read(scene.source.local(8, 8), word));
-  CHECK(scene.source.at<std::uint64_t>(8) == 2);
+}
+
+TEST_CASE("blocking_atomics_end_without_a_value_when_their_access_is_refused") {
+  for (const std::uint32_t threads : {1u, 4u}) {
+    Scene scene(threads);
+    RemoteMemoryLocator wrong = scene.target.remote(0, 8);
+    wrong.rkey ^= 0x5555;
+    CHECK_FALSE(scene.transmitter.blocking_fetch_and_add(wrong, 1).has_value());
+    CHECK_FALSE(
+        scene.transmitter.blocking_compare_and_swap(scene.target.remote(0, 8), 0, 1).has_value());
+    CHECK(scene.ends());
+  }
 }
 
 TEST_CASE("refused_access_breaks_the_transmitter_and_names_the_cause") {

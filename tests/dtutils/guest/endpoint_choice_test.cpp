@@ -132,7 +132,7 @@ TEST_CASE("gids_of_two_kinds_are_refused_when_they_meet") {
   Side a(*link_local);
   Side b(*ipv4);
   for (const auto& [own, peer] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
-    CHECK_THAT(error_text([&] { own->qp.connect(peer->qp.endpoint()); }),
+    CHECK_THAT(error_text([own = own, peer = peer] { own->qp.connect(peer->qp.endpoint()); }),
                contains("cannot go from state INIT to RTR") &&
                    contains("whether both sides use GIDs of the same type"));
   }

@@ -4,6 +4,7 @@
 /* spin-check: cc="-DSAFETY -DMEMLIM=6000" run="-m100000" expect=pass */
 /* spin-check: spin="-DLATE_CLOSE" cc="-DSAFETY" run="-m100000" expect=fail error="assertion" */
 /* spin-check: spin="-DEARLY_LOOK" cc="-DSAFETY" run="-m100000" expect=fail error="assertion" */
+/* spin-check: spin="-DLATE_NOTE" cc="-DSAFETY" run="-m100000" expect=fail error="assertion" */
 /* spin-check: spin="-DNO_WAIT" cc="-DSAFETY" run="-m100000" expect=fail error="assertion" */
 
 #define SENDERS 2    /* threads of one process that post on one queue pair */
@@ -14,6 +15,7 @@
 /* The memory that all see. */
 byte send_lock;      /* SendLock: odd while held */
 bit key = 1;         /* RegionEntry::key: is the region registered? */
+bit in_use;          /* RegionEntry::in_use */
 bit taken_back;      /* dereg_mr has returned: the program uses the memory for something else */
 bit killed, dead;    /* the senders' process; dead: the kernel says so */
 
@@ -45,9 +47,16 @@ active [SENDERS] proctype Sender() {
        :: DRAINED(_pid) && send_lock % 2 == 0 -> send_lock++
        fi
      };
+     /* RegionCache::find_slowly, at the first use: an exchange. */
+#ifndef LATE_NOTE
+     atomic { if :: killed -> goto gone :: DRAINED(_pid) -> in_use = 1 fi };
+#endif
 #ifndef EARLY_LOOK
      /* Translation::is_live: a seq_cst load after the lock. */
      STEP(registered = key);
+#endif
+#ifdef LATE_NOTE
+     atomic { if :: killed -> goto gone :: DRAINED(_pid) -> in_use = 1 fi };
 #endif
      if
      :: registered ->
@@ -89,17 +98,20 @@ active proctype Kernel() {
 
 active proctype Owner() {
   byte seen;
+  bit used;
 #ifdef LATE_CLOSE
   /* A plain store that is still in the buffer when the lock is read. */
+  used = in_use;
   seen = send_lock;
   key = 0;
 #else
   key = 0;           /* seq_cst: an exchange */
-  seen = send_lock;  /* seq_cst: a load after it */
+  used = in_use;     /* seq_cst: a load after it */
+  seen = send_lock;  /* seq_cst: another */
 #endif
 #ifndef NO_WAIT
-  /* wait_until_passed */
-  (seen % 2 == 0 || send_lock != seen || dead);
+  /* A region that no peer has used, nor is about to, is not waited for. */
+  (!used || seen % 2 == 0 || send_lock != seen || dead);
 #endif
   taken_back = 1
 }

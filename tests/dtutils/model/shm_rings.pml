@@ -8,7 +8,8 @@
 /* spin-check: spin="-DSECOND_SLOT" cc="-DSAFETY" run="-m100000" expect=fail error="assertion" */
 
 #define SENDERS 2
-#define SLOTS 2     /* of either ring; so many receives may be outstanding */
+#define SLOTS 2     /* of the completion ring; so many receives may be outstanding */
+#define POSTS 4     /* slots of the receive ring, which both senders share */
 #ifndef RECEIVES
 #define RECEIVES 6  /* posted in all, so that both rings go round three times */
 #endif
@@ -22,7 +23,9 @@
 #define NOBODY 7
 
 typedef Slot { byte lap; byte owner; byte state; byte receive };
-Slot posted[SLOTS];       /* the receive ring, one queue shared by both senders */
+Slot posted[POSTS];       /* the receive ring, one queue shared by both senders */
+#define IS_FULL(slot) (posted[(slot) % POSTS].state == FULL && (slot) < POSTS -> 1 : 0)
+#define WAITING (IS_FULL(0) + IS_FULL(1) + IS_FULL(2) + IS_FULL(3))
 Slot completed[SLOTS];    /* the completion ring */
 byte head_hint, tail_hint, completion_hint;
 
@@ -35,6 +38,7 @@ byte posts, polled;
 bit seen[RECEIVES];       /* a completion of it was polled */
 
 #define LAP(position) ((position) / SLOTS)
+#define POST_LAP(position) ((position) / POSTS)
 
 /* May the process die between this step and the next? */
 inline may_die() {
@@ -45,9 +49,9 @@ inline may_die() {
 }
 
 /* step_past(): the slot of `position` is in its lap or ahead of it. */
-inline pass(position, its_lap) {
+inline pass(position, its_lap, slots) {
   position = position + 1 +
-    (its_lap > LAP(position) + 1 -> (its_lap - LAP(position) - 1) * SLOTS : 0)
+    (its_lap > position / slots + 2 -> (its_lap - position / slots - 2) * slots : 0)
 }
 
 /* The loop of push_completion: ends with the slot of `position` claimed by `who`. */
@@ -64,7 +68,7 @@ inline claim(position, who) {
        completed[position % SLOTS].lap > LAP(position) ||
        (completed[position % SLOTS].lap == LAP(position) &&
         completed[position % SLOTS].state != EMPTY) ->
-       pass(position, completed[position % SLOTS].lap)
+       pass(position, completed[position % SLOTS].lap, SLOTS)
      }
   :: atomic {
        completed[position % SLOTS].lap < LAP(position) ->
@@ -81,39 +85,39 @@ inline claim(position, who) {
 active [SENDERS] proctype Sender() {
   byte position, receive;
   do
-  :: (posts == RECEIVES && posted[0].state != FULL && posted[1].state != FULL) -> break
-  :: (posted[0].state == FULL || posted[1].state == FULL) ->
+  :: (posts == RECEIVES && WAITING == 0) -> break
+  :: (WAITING > 0) ->
      position = head_hint;
      do
      :: atomic {
-          posted[position % SLOTS].lap == LAP(position) &&
-          posted[position % SLOTS].state == FULL ->
-          posted[position % SLOTS].state = TAKEN;
-          posted[position % SLOTS].owner = _pid;
+          posted[position % POSTS].lap == POST_LAP(position) &&
+          posted[position % POSTS].state == FULL ->
+          posted[position % POSTS].state = TAKEN;
+          posted[position % POSTS].owner = _pid;
           break
         }
      :: atomic {
-          posted[position % SLOTS].lap > LAP(position) ||
-          (posted[position % SLOTS].lap == LAP(position) &&
-           posted[position % SLOTS].state == TAKEN) ->
-          pass(position, posted[position % SLOTS].lap)
+          posted[position % POSTS].lap > POST_LAP(position) ||
+          (posted[position % POSTS].lap == POST_LAP(position) &&
+           posted[position % POSTS].state == TAKEN) ->
+          pass(position, posted[position % POSTS].lap, POSTS)
         }
      :: atomic {
-          posted[position % SLOTS].lap < LAP(position) ||
-          (posted[position % SLOTS].lap == LAP(position) &&
-           posted[position % SLOTS].state < FULL) ->
+          posted[position % POSTS].lap < POST_LAP(position) ||
+          (posted[position % POSTS].lap == POST_LAP(position) &&
+           posted[position % POSTS].state < FULL) ->
           goto none
         }
      od;
      may_die();
      head_hint = position + 1;
-     receive = posted[position % SLOTS].receive;
+     receive = posted[position % POSTS].receive;
      may_die();
 #ifdef FREES_FIRST
      d_step {
-       posted[position % SLOTS].lap++;
-       posted[position % SLOTS].state = EMPTY;
-       posted[position % SLOTS].owner = NOBODY
+       posted[position % POSTS].lap++;
+       posted[position % POSTS].state = EMPTY;
+       posted[position % POSTS].owner = NOBODY
      };
      may_die();
 #endif
@@ -124,9 +128,9 @@ active [SENDERS] proctype Sender() {
      may_die();
 #ifndef FREES_FIRST
      d_step {
-       posted[position % SLOTS].lap++;
-       posted[position % SLOTS].state = EMPTY;
-       posted[position % SLOTS].owner = NOBODY
+       posted[position % POSTS].lap++;
+       posted[position % POSTS].state = EMPTY;
+       posted[position % POSTS].owner = NOBODY
      };
      may_die();
 #endif
@@ -195,7 +199,7 @@ end:
        position = 0
      };
      do
-     :: position < SLOTS ->
+     :: position < POSTS ->
         atomic {
           if
           :: posted[position].state == TAKEN && posted[position].owner == who ->
@@ -238,20 +242,32 @@ end:
   od
 }
 
-#define WAITING ((posted[0].state == FULL -> 1 : 0) + (posted[1].state == FULL -> 1 : 0))
-
 /* The program: posts while the completion queue has room for it, and polls. */
 active proctype Owner() {
   byte head;
   do
   :: atomic {
        posts < RECEIVES && posts - polled < SLOTS &&
-       posted[tail_hint % SLOTS].lap == LAP(tail_hint) &&
-       posted[tail_hint % SLOTS].state == EMPTY ->
-       posted[tail_hint % SLOTS].state = CLAIMED
+       posted[tail_hint % POSTS].lap == POST_LAP(tail_hint) &&
+       posted[tail_hint % POSTS].state == EMPTY ->
+       posted[tail_hint % POSTS].state = CLAIMED
      };
-     posted[tail_hint % SLOTS].receive = posts;
-     d_step { posted[tail_hint % SLOTS].state = FULL; tail_hint++; posts++ }
+     posted[tail_hint % POSTS].receive = posts;
+     d_step { posted[tail_hint % POSTS].state = FULL; tail_hint++; posts++ }
+  /* The slot is in the hands of a sender, which may be slow or stopped: skip this position. */
+  :: atomic {
+       posts < RECEIVES && posts - polled < SLOTS &&
+       posted[tail_hint % POSTS].lap < POST_LAP(tail_hint) &&
+       posted[tail_hint % POSTS].state == TAKEN ->
+       posted[tail_hint % POSTS].lap = POST_LAP(tail_hint);
+       tail_hint++
+     }
+  /* Room for one more, and yet the oldest slot is not free. */
+  :: atomic {
+       posts < RECEIVES && posts - polled < SLOTS &&
+       posted[tail_hint % POSTS].lap < POST_LAP(tail_hint) &&
+       posted[tail_hint % POSTS].state != TAKEN -> assert(false)
+     }
   :: d_step {
        completed[head % SLOTS].lap == LAP(head) &&
        (completed[head % SLOTS].state == FULL || completed[head % SLOTS].state == VOID) ->
@@ -267,7 +283,10 @@ active proctype Owner() {
        completed[head % SLOTS].owner = NOBODY;
        head++
      }
-  :: d_step { completed[head % SLOTS].lap > LAP(head) -> pass(head, completed[head % SLOTS].lap) }
+  :: d_step {
+       completed[head % SLOTS].lap > LAP(head) ->
+       pass(head, completed[head % SLOTS].lap, SLOTS)
+     }
   :: (polled == posts && posts == RECEIVES) -> break
   /* With nobody left to send, what was not taken stays posted. */
   :: (dead[0] && dead[1] && polled + WAITING == posts &&

@@ -232,3 +232,29 @@ TEST_CASE("threads_never_share_a_piece_of_a_general_allocator") {
   CHECK(allocator.invariant());
   CHECK(source.in_use() == 0);
 }
+
+TEST_CASE("allocate_finds_a_chunk_that_another_thread_is_just_looking_at_in_quarantine") {
+  constexpr int kRounds = 20'000;
+  support::FakeDevice device;
+  dtutils::ProtectionDomain pd(device);
+  RDMAAllocator allocator(
+      pd, {},
+      {.superpage = 2 * kChunk, .limit = 2 * kChunk, .page_kinds = {dtutils::PageKind::kSmall}});
+  // Two chunks, and two threads that hold one at a time: there always is one.
+  support::Threads threads;
+  for (int thread = 0; thread < 2; ++thread) {
+    threads.start([&] {
+      std::atomic<std::uint64_t> retired{0};
+      for (std::uint64_t ticket = 0; ticket < kRounds; ++ticket) {
+        {
+          RDMAMemory memory = allocator.allocate();
+          require(memory.retire_at({&retired, ticket}), "room for one tag");
+        }
+        retired.store(ticket + 1, std::memory_order_release);
+      }
+      allocator.collect();
+    });
+  }
+  threads.join();
+  CHECK(allocator.in_use() == 0);
+}

@@ -33,9 +33,6 @@ constexpr std::uint64_t kFlushed = std::uint64_t{1} << 63;
 class SharedReceives {
  public:
   SharedReceives() {
-    receives_.ring = receive_ring_.place();
-    completions_.ring = completion_ring_.place();
-    completions_.channel = {-1, 0};
     for (std::uint32_t i = 0; i < kSenders; ++i) sender(i).qp_num.store((1u << kIndexBits) | i);
   }
 
@@ -102,10 +99,11 @@ class SharedReceives {
  private:
   OwnSegment own_;
   ControlSegment& segment_ = own_.shared();
-  RingLease receive_ring_{own_, kSlots, sizeof(ReceiveSlot)};
+  RingLease receive_ring_{own_, kSlots, receive_slot_size(1)};
   RingLease completion_ring_{own_, kSlots, sizeof(CompletionSlot)};
-  ReceiveQueueEntry& receives_ = segment_.receive_queues[0];
-  CompletionQueueEntry& completions_ = segment_.completion_queues[0];
+  ReceiveQueueView receives_{segment_.receive_queues[0], receive_ring_.place(), 1, 0, false};
+  CompletionQueueView completions_{
+      segment_.completion_queues[0], 0, completion_ring_.place(), {-1, 0}};
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, int> outstanding_;
 };

@@ -56,8 +56,8 @@ bool try_take(std::atomic<int>& credits) {
   return false;
 }
 
-void push_all(OwnSegment& own, std::atomic<int>& credits, std::uint64_t producer) {
-  CompletionQueueEntry& queue = own.shared().completion_queues[0];
+void push_all(OwnSegment& own, const CompletionQueueView& queue, std::atomic<int>& credits,
+              std::uint64_t producer) {
   for (std::uint64_t i = 0; i < kEach; ++i) {
     await([&] { return try_take(credits); });
     Completion completion;
@@ -69,8 +69,8 @@ void push_all(OwnSegment& own, std::atomic<int>& credits, std::uint64_t producer
   }
 }
 
-void poll_all(OwnSegment& own, std::atomic<int>& credits, Arrivals& arrivals, bool alone) {
-  CompletionQueueEntry& queue = own.shared().completion_queues[0];
+void poll_all(OwnSegment& own, const CompletionQueueView& queue, std::atomic<int>& credits,
+              Arrivals& arrivals, bool alone) {
   std::vector<std::uint64_t> next(kProducers);
   ibv_wc polled[4];
   while (!arrivals.complete()) {
@@ -98,15 +98,14 @@ TEST_CASE("shm_completion_ring_loses_nothing_among_threads") {
   CAPTURE(consumers, slots);
   OwnSegment own;
   const RingLease ring(own, slots, sizeof(CompletionSlot));
-  own.shared().completion_queues[0].ring = ring.place();
-  own.shared().completion_queues[0].channel = {-1, 0};
+  const CompletionQueueView queue(own.shared().completion_queues[0], 0, ring.place(), {-1, 0});
   std::atomic<int> credits{static_cast<int>(slots)};
   Arrivals arrivals;
   support::Threads threads;
   for (std::uint64_t i = 0; i < kProducers; ++i)
-    threads.start([&, i] { push_all(own, credits, i); });
+    threads.start([&, i] { push_all(own, queue, credits, i); });
   for (int i = 0; i < consumers; ++i) {
-    threads.start([&] { poll_all(own, credits, arrivals, consumers == 1); });
+    threads.start([&] { poll_all(own, queue, credits, arrivals, consumers == 1); });
   }
   threads.join();
   CHECK(arrivals.complete());
@@ -117,9 +116,8 @@ TEST_CASE("shm_receive_ring_loses_nothing_among_threads") {
   CAPTURE(slots);
   OwnSegment own;
   ControlSegment& segment = own.shared();
-  ReceiveQueueEntry& queue = segment.receive_queues[0];
-  const RingLease ring(own, slots, sizeof(ReceiveSlot) + sizeof(ReceiveSlot::Element));
-  queue.ring = ring.place();
+  const RingLease ring(own, slots, receive_slot_size(1));
+  const ReceiveQueueView queue(segment.receive_queues[0], ring.place(), 1, 0, false);
   Arrivals arrivals;
   support::Threads threads;
   for (std::uint64_t producer = 0; producer < kProducers; ++producer) {

@@ -44,8 +44,9 @@ TEST_CASE("shm_slot_words_hold_their_parts_at_the_limits") {
   CHECK(laps_ahead(word, last_lap) == 0);
   CHECK(laps_ahead(word, last_lap - 2) == 2);
   CHECK(laps_ahead(word, last_lap + 1) == -1);
-  CHECK(laps_ahead(freed(word), last_lap + 1) == 0);
-  CHECK(freed(word) == slot_word(0, SlotState::kEmpty));
+  CHECK(word + freeing(word) == slot_word(0, SlotState::kEmpty));
+  CHECK(in_lap(word, 7) == slot_word(7, SlotState::kVoid, owner.bits()));
+  CHECK(in_lap(word, 7) + freeing(word) == slot_word(8, SlotState::kEmpty));
   CHECK(slot_state(with_state(word, SlotState::kFull)) == SlotState::kFull);
   CHECK(slot_owner(with_state(word, SlotState::kFull)) == owner.bits());
 }
@@ -54,6 +55,7 @@ TEST_CASE("shm_searchers_leap_to_the_first_position_that_may_be_left") {
   constexpr unsigned kShift = 3;
   CHECK(step_past(5, 0, kShift) == 6);
   CHECK(step_past(5, 1, kShift) == 6);
-  CHECK(step_past(5, 2, kShift) == 5 + 8 + 1);
-  CHECK(step_past(5, 100, kShift) == 5 + 99 * 8 + 1);
+  CHECK(step_past(5, 2, kShift) == 6);
+  CHECK(step_past(5, 3, kShift) == 5 + 8 + 1);
+  CHECK(step_past(5, 100, kShift) == 5 + 98 * 8 + 1);
 }

@@ -21,8 +21,6 @@ constexpr std::uint64_t kOfTheDead = 999'999'999;
 /// A ring in a segment of its own, which begins at lap `first_lap`.
 struct Ring {
   Ring(std::uint32_t slots, std::uint64_t first_lap) : lease(own, slots, sizeof(CompletionSlot)) {
-    queue.ring = lease.place();
-    queue.channel = {-1, 0};
     first = first_lap << queue.ring.shift;
     for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
       slot(i).word.store(slot_word(first_lap, SlotState::kEmpty));
@@ -37,7 +35,7 @@ struct Ring {
 
   OwnSegment own;
   RingLease lease;
-  CompletionQueueEntry& queue = own.shared().completion_queues[0];
+  CompletionQueueView queue{own.shared().completion_queues[0], 0, lease.place(), {-1, 0}};
   std::uint64_t first = 0;
 };
 

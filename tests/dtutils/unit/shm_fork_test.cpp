@@ -110,3 +110,25 @@ TEST_CASE("shm_fork_finds_the_device_whole_while_other_threads_change_it") {
   busy.join();
   CHECK(all_refused);
 }
+
+TEST_CASE("shm_child_of_fork_opens_a_device_of_its_own_whatever_threads_of_the_parent_do") {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  WARN("SKIPPED: the sanitizer allows no threads in the child of a process with threads");
+  return;
+#endif
+  std::atomic<bool> stop{false};
+  const SharedSegment segment(4096, PageKind::kSmall, -1);
+  std::thread busy([&] {
+    while (!stop.load()) SharedSegment::find(segment.data(), 8);
+  });
+  bool all_worked = true;
+  for (int i = 0; i < 20 && all_worked; ++i) {
+    all_worked = in_child([] {
+      Pair pair;
+      return pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 1, 0) == Post::kOk;
+    });
+  }
+  stop.store(true);
+  busy.join();
+  CHECK(all_worked);
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A peer of the shm device that goes while it is in the middle of something.
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,10 +42,9 @@ void stop_inside_a_send(Wire& wire) {
   qp.entry->send_lock.fetch_add(1);
   shm::ControlSegment& segment = *qp.remote_segment;
   shm::Receive receive;
-  require(
-      take_receive(segment, segment.receive_queues[qp.remote->receive_queue], *qp.remote, receive),
-      "there is no receive to take");
-  shm::CompletionQueueEntry& completions = segment.completion_queues[qp.remote->receive_cq];
+  require(take_receive(segment, *qp.remote_receives, *qp.remote, receive),
+          "there is no receive to take");
+  const shm::CompletionQueueView& completions = *qp.remote_completions;
   const shm::SlotOwner owner{qp.remote_number, true};
   segment.slot<shm::CompletionSlot>(completions.ring, completions.tail_hint.load())
       ->word.store(slot_word(0, shm::SlotState::kClaimed, owner.bits()));
@@ -110,6 +110,11 @@ TEST_CASE("shm_region_is_released_although_its_user_is_killed_in_the_middle") {
   RemotePeer peer(stop_inside_a_send);
   Survivor survivor(peer);
   auto region = std::make_unique<MemoryRegion>(survivor.side.pd, survivor.side.bytes().data(), 64);
+  // As the peer does before it looks at the region.
+  shm::from_verbs(survivor.side.qp.raw())
+      .own.shared()
+      .regions[shm::region_index(region->remote().rkey)]
+      .in_use.store(1);
   CHECK(ends_soon_after_a_kill(peer, [&] { region.reset(); }));
 }
 
@@ -156,10 +161,17 @@ TEST_CASE("shm_first_post_after_a_death_names_it_and_the_rest_is_flushed") {
 }
 
 TEST_CASE("shm_peer_that_executes_another_program_is_as_good_as_dead") {
-  RemotePeer peer([](Wire& wire) {
+  // A child of it that lives on has copies of its descriptors.
+  const bool has_child = GENERATE(false, true);
+  CAPTURE(has_child);
+  RemotePeer peer([has_child](Wire& wire) {
     const auto device = open_shm_device({});
     Side side(*device);
     connect(wire, side);
+    if (has_child && ::fork() == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      for (;;) ::pause();
+    }
     ::execl("/bin/sleep", "sleep", "60", nullptr);
     fail("there is no /bin/sleep");
   });
@@ -192,7 +204,7 @@ TEST_CASE("shm_sleeper_wakes_when_the_peer_dies_between_disarming_its_queue_and_
     connect(wire, side);
     const shm::QueuePair& qp = shm::from_verbs(side.qp.raw());
     wire.meet();
-    qp.remote_segment->completion_queues[qp.remote->receive_cq].armed.store(0);
+    qp.remote_completions->armed.store(0);
     wire.meet();
     wait_for_the_end(wire);
   });
@@ -204,4 +216,22 @@ TEST_CASE("shm_sleeper_wakes_when_the_peer_dies_between_disarming_its_queue_and_
   peer.wire().meet();
   peer.kill();
   CHECK(side.receive_channel.wait(kSoon) == side.receives.raw());
+}
+
+TEST_CASE("shm_adversary_never_kills_its_own_process") {
+  RemotePeer peer([](Wire& wire) {
+    DeviceOptions options;
+    options.adversary = Adversary{};
+    options.adversary->kill_after = 1;
+    const auto device = open_shm_device(options);
+    const auto other_device = open_shm_device({});
+    Side side(*device);
+    Side other(*other_device);
+    connect(side.qp, other.qp);
+    must(side.qp.post_write(side.local(0, 8), other.remote(0, 8), 1, kSignaled));
+    success(side.sends, 1);
+    wire.meet();
+  });
+  peer.wire().meet();
+  peer.join();
 }

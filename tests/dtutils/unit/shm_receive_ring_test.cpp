@@ -2,6 +2,7 @@
 // The shm device's receive ring against a reference model: posts, takes, deaths, recoveries.
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "dtutils/unit/shm_ring.hpp"
 #include "shm/completion.hpp"
@@ -20,19 +21,16 @@ namespace {
 constexpr std::uint32_t kSenders = 3;
 
 struct Rings {
-  Rings(std::uint32_t slots, std::uint64_t first_lap)
+  Rings(std::uint32_t slots, std::uint64_t first_lap, bool shared = false)
       : receive_lease(own, slots, sizeof(ReceiveSlot) + 2 * sizeof(ReceiveSlot::Element)),
-        completion_lease(own, 64, sizeof(CompletionSlot)) {
-    queue.max_sge = 2;
-    queue.ring = receive_lease.place();
+        completion_lease(own, 64, sizeof(CompletionSlot)),
+        queue(segment.receive_queues[0], receive_lease.place(), 2, 0, shared) {
     first = first_lap << queue.ring.shift;
     for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
       segment.slot<ReceiveSlot>(queue.ring, i)->word.store(slot_word(first_lap, SlotState::kEmpty));
     }
     queue.tail_hint.store(first);
     queue.head_hint.store(first);
-    completions.ring = completion_lease.place();
-    completions.channel = {-1, 0};
     for (std::uint32_t i = 0; i < kSenders; ++i) {
       segment.queue_pairs[i].qp_num.store((1u << kIndexBits) | i);
     }
@@ -45,6 +43,16 @@ struct Rings {
     request.sg_list = elements;
     request.num_sge = static_cast<int>(id % 3);
     return push_receive(segment, queue, request);
+  }
+  /// A sender wins the oldest receive and is stopped then.
+  std::atomic<std::uint64_t>& take_and_stop() {
+    for (std::uint64_t position = first;; ++position) {
+      auto& word = segment.slot<ReceiveSlot>(queue.ring, position)->word;
+      if (word.load() != slot_word(position >> queue.ring.shift, SlotState::kFull)) continue;
+      word.store(slot_word(position >> queue.ring.shift, SlotState::kTaken,
+                           SlotOwner{0xffffff, true}.bits()));
+      return word;
+    }
   }
   /// The id of the receive that was lost, if one was; completes it if a completion was claimed.
   std::optional<std::uint64_t> recover(std::uint32_t sender) {
@@ -62,8 +70,9 @@ struct Rings {
   RingLease receive_lease;
   RingLease completion_lease;
   ControlSegment& segment = own.shared();
-  ReceiveQueueEntry& queue = segment.receive_queues[0];
-  CompletionQueueEntry& completions = segment.completion_queues[0];
+  ReceiveQueueView queue;
+  CompletionQueueView completions{
+      segment.completion_queues[0], 0, completion_lease.place(), {-1, 0}};
   std::uint64_t first = 0;
 };
 
@@ -140,6 +149,45 @@ TEST_CASE("shm_receive_that_a_dead_sender_holds_in_its_slot_is_recovered_once") 
   Receive receive;
   REQUIRE(take_receive(rings.segment, rings.queue, rings.segment.queue_pairs[1], receive));
   CHECK(receive.wr_id == 11);
+}
+
+TEST_CASE("shm_shared_receive_ring_has_room_whatever_senders_hold_for_how_long") {
+  const std::uint64_t seed = support::test_seed();
+  CAPTURE(seed);
+  support::Random random(seed);
+  const std::uint32_t depth = GENERATE(1u, 2u, 4u, 8u);
+  const std::uint64_t first_lap = GENERATE(std::uint64_t{0}, kLaps - 2);
+  CAPTURE(depth, first_lap);
+  Rings rings(2 * depth, first_lap, true);
+  std::deque<std::uint64_t> posted;
+  std::vector<std::atomic<std::uint64_t>*> held;
+  std::uint64_t next_id = 1;
+  for (int steps = 20'000; steps > 0; --steps) {
+    if (random.one_in(8)) age(rings.queue.tail_hint, rings.first, random);
+    if (random.one_in(8)) age(rings.queue.head_hint, rings.first, random);
+    if (random.one_in(2)) {
+      // What is too much may be refused, and must do no harm.
+      const bool room = posted.size() + held.size() < depth;
+      if (rings.post(next_id)) {
+        posted.push_back(next_id++);
+      } else {
+        REQUIRE_FALSE(room);
+      }
+      while (posted.size() + held.size() > depth) {
+        take_and_compare(rings, posted, kSenders);
+      }
+    } else if (!held.empty() && random.one_in(4)) {
+      // A sender that was stopped goes on and gives its slot back.
+      const auto at = held.begin() + static_cast<std::ptrdiff_t>(random.below(held.size()));
+      (*at)->fetch_add(freeing((*at)->load()));
+      held.erase(at);
+    } else if (!posted.empty() && random.one_in(4)) {
+      held.push_back(&rings.take_and_stop());
+      posted.pop_front();
+    } else {
+      take_and_compare(rings, posted, static_cast<std::uint32_t>(random.below(kSenders + 1)));
+    }
+  }
 }
 
 TEST_CASE("shm_receive_that_the_owner_withdraws_is_not_a_dead_senders") {

@@ -92,6 +92,27 @@ TEST_CASE("shm_completion_polled_late_gives_back_nothing_of_the_connection_after
   CHECK(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 0, kSignaled) == Post::kFull);
 }
 
+TEST_CASE("shm_completion_of_a_destroyed_pair_gives_back_nothing_of_the_next_with_its_index") {
+  const auto device = open_shm_device({});
+  Side a(*device);
+  Side b(*device);
+  connect(a.qp, b.qp);
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    must(a.qp.post_write(a.local(0, 8), b.remote(0, 8), i, kUnsignaled));
+  }
+
+  // As if a thread that polled it had been stopped since before this pair was made.
+  shm::QueuePair& qp = shm::from_verbs(a.qp.raw());
+  shm::Completion late;
+  late.qp_num = a.qp.raw()->qp_num ^ (1u << shm::kIndexBits);
+  late.sq_position = qp.posted;
+  REQUIRE(push_completion(qp.own.shared(), *qp.send_cq, {late.qp_num, false}, late, nullptr) ==
+          shm::Push::kDone);
+  ibv_wc polled{};
+  REQUIRE(a.sends.poll({&polled, 1}) == 1);
+  CHECK(qp.posted - qp.entry->sq_retired.load() == 5);
+}
+
 TEST_CASE("shm_pair_meets_another_peer_after_a_reset") {
   Pair pair;
   Side c(*pair.device);

@@ -70,6 +70,21 @@ TEST_CASE("waits_give_up_in_time_when_the_device_does_nothing") {
   CHECK(fixture.transmitter.wait(sent, seconds(20)) == Outcome::kDone);
 }
 
+TEST_CASE("ticket_is_told_from_its_low_48_bits_when_these_begin_anew") {
+  for (const std::uint32_t threads : {1u, 16u}) {
+    TransmitterFixture fixture(threads);
+    // As after so many posts. The first tickets then are the low bits of those behind the border.
+    constexpr std::uint64_t kBorder = std::uint64_t{1} << 48;
+    auto& signaling = const_cast<SelectiveSignaling&>(fixture.transmitter.signaling());
+    signaling.retire(kBorder - 10);
+    const std::uint64_t low_bits = signaling.issued();
+    REQUIRE(fixture.write(kSignaled));
+    fixture.device.execute();
+    REQUIRE(fixture.transmitter.progress());
+    CHECK(signaling.retired() == kBorder + low_bits + 1);
+  }
+}
+
 TEST_CASE("tag_of_another_transmitter_is_refused") {
   TransmitterFixture fixture(1);
   TransmitterFixture other(1);

@@ -52,6 +52,21 @@ TEST_CASE("long_wait_sleeps") {
   CHECK(cpu_time() - cpu_before < slept);
 }
 
+TEST_CASE("very_long_wait_hardly_costs_anything") {
+  Backoff backoff;
+  for (std::uint32_t i = 0; i < dtutils::kSpinPolls + dtutils::kYieldPolls; ++i) backoff.pause();
+  const auto sleep_of_100 = [&] {
+    const auto start = steady_clock::now();
+    for (int i = 0; i < 100; ++i) backoff.pause();
+    return steady_clock::now() - start;
+  };
+  sleep_of_100();
+  sleep_of_100();
+  // The longest sleep, ten times the first one; and it stays that long.
+  CHECK(sleep_of_100() >= 100 * std::chrono::microseconds(500));
+  CHECK(sleep_of_100() < 100 * std::chrono::milliseconds(20));
+}
+
 TEST_CASE("reset_goes_back_to_spinning") {
   Backoff backoff;
   for (std::uint32_t i = 0; i < dtutils::kSpinPolls + dtutils::kYieldPolls + 1; ++i) {
