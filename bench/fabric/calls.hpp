@@ -21,10 +21,16 @@ inline Arrived& arrived() noexcept {
   return here;
 }
 
+constexpr bool accepted(dsfabric::CallStatus status) noexcept {
+  return status == dsfabric::CallStatus::kAccepted;
+}
 inline void require(bool condition, const char* what) {
   if (!condition) [[unlikely]] {
     throw std::runtime_error(what);
   }
+}
+inline void require(dsfabric::CallStatus status, const char* what) {
+  require(accepted(status), what);
 }
 
 template <class Done>
@@ -77,7 +83,7 @@ auto ask(MakeChannel make_channel) {
     dsfabric::ReturnSlot<std::uint64_t> slot(self.fabric());
     const double ns = batch.ns_each([&] {
       for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-        const bool sent = channel.call_return(
+        const auto sent = channel.call_return(
             to, [i] { return i + 1; }, slot);
         require(sent, "the peer is gone");
         require(slot.get() == i + 1, "a wrong result");

@@ -33,7 +33,7 @@ struct alignas(dtutils::kCacheLine) EndNotice {
 };
 static_assert(sizeof(EndNotice) == 256 && offsetof(EndNotice, reason) == 8);
 
-/// A counter that one peer raises and the owner watches.
+/// A word that one peer raises and the owner watches (collective_word.hpp).
 struct alignas(dtutils::kCacheLine) Flag {
   std::uint64_t count;
 };

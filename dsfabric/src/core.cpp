@@ -3,12 +3,14 @@
 #include "core.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "bytes.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/log.hpp"
 #include "limits.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
@@ -28,6 +30,7 @@ dtutils::RDMAAllocatorOptions allocator_options(const Config& config) {
   dtutils::RDMAAllocatorOptions options;
   options.superpage = config.superpage;
   options.limit = config.memory_limit;
+  options.limit_name = "the setting memory_limit (CARIAMA_MEMORY_LIMIT)";
   return options;
 }
 
@@ -55,6 +58,7 @@ Core::Core(const Config& config, std::unique_ptr<Bootstrap> bootstrap)
   make_memory();
   make_connections();
   connect();
+  log_membership();
   failures_ = std::make_unique<Failures>(self_, peers_);
   requests_ = std::make_unique<Requests>(*this);
   team_ = std::make_unique<Team>(*this);
@@ -192,6 +196,26 @@ void Core::connect() {
     }
   }
   bootstrap_->barrier(config_.start_timeout);
+}
+
+void Core::log_membership() const {
+  using dtutils::LogLevel;
+  if (!logs(LogLevel::kInfo)) return;
+  const std::string who = fmt::format("process {}", self_.value);
+  const std::string cores = placement_.cores.empty()
+                                ? "not pinned"
+                                : fmt::format("on cores {}", fmt::join(placement_.cores, ","));
+  log(LogLevel::kInfo, who,
+      fmt::format("joined a job of {} processes on {} machines by {}; {} workers {}, {} service "
+                  "threads, {} queue pairs to each process",
+                  processes(), machines_, bootstrap_->name(), peers_[self_.value].info.threads,
+                  cores, config_.service_threads, config_.queue_pairs));
+  for (const Peer& peer : peers_) {
+    log(LogLevel::kDebug, who,
+        fmt::format("connected to process {}, pid {} at {}, machine {}, {} workers",
+                    peer.info.id.value, peer.info.pid, peer.info.host, peer.info.machine.value,
+                    peer.info.threads));
+  }
 }
 
 void Core::start(Fabric& fabric) {

@@ -24,6 +24,7 @@
 #include "pending_table.hpp"
 #include "placement.hpp"
 #include "receiver.hpp"
+#include "termination.hpp"
 #include "thread_starts.hpp"
 
 namespace dsfabric {
@@ -102,6 +103,7 @@ class Core {
   Requests& requests() noexcept { return *requests_; }
   Attachments& attachments() noexcept { return attachments_; }
   ThreadStarts& thread_starts() noexcept { return thread_starts_; }
+  Termination& termination() noexcept { return termination_; }
   Fabric& fabric() noexcept { return *fabric_; }
   Bootstrap& bootstrap() noexcept { return *bootstrap_; }
   /// Held while the bootstrap is used: it is for one thread.
@@ -125,6 +127,7 @@ class Core {
   /// Of this process' end, as it stands in the private half's place of `kept_at`.
   bool write_notice(Lane& lane, ProcessId to, ProcessId kept_at) noexcept;
   void connect();
+  void log_membership() const;
 
   /// What a look for a message found; kElsewhere: another thread is at it.
   enum class Look { kNothing, kTaken, kElsewhere };
@@ -173,6 +176,7 @@ class Core {
   bool aborted_ = false;
   Attachments attachments_;
   ThreadStarts thread_starts_;
+  Termination termination_{*this};
   // Last, so that their threads end first.
   std::unique_ptr<ServiceThreads> service_threads_;
   std::unique_ptr<Watch> watch_;

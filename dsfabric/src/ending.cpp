@@ -143,6 +143,7 @@ Core::~Core() {
     }
   }
   thread_starts_.clear();
+  termination_.clear();
   attachments_.clear();
   // Memory carries tags that point into the transmitters, so the allocators go before them.
   requests_.reset();

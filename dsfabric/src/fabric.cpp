@@ -2,14 +2,20 @@
 // Fabric: the user's face of Core, and the life of the workers.
 #include "dsfabric/fabric.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <mutex>
 #include <thread>
 
+#include "calls/call_tables.hpp"
 #include "core.hpp"
+#include "dsfabric/handler_scope.hpp"
 #include "dsfabric/send_channel.hpp"
+#include "dsfabric/termination.hpp"
 #include "dsfabric/thread.hpp"
+#include "dtutils/error.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
 #include "team.hpp"
@@ -90,10 +96,12 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
         dtutils::pin_thread(cores[index]);
       }
       core_->thread_starts().run(self);
-      team.quiet_barrier(core_->lanes().worker(index));
-      core_->lanes().worker(index).working = true;
+      Lane& lane = core_->lanes().worker(index);
+      team.quiet_barrier(lane, Collective::kRunBegins);
+      lane.working = true;
       work(self);
-      team.quiet_barrier(core_->lanes().worker(index));
+      core_->termination().drain(self, lane);
+      team.quiet_barrier(lane, Collective::kRunEnds);
     } catch (const std::exception& error) {
       keep_first(std::current_exception());
       team.abort(std::string("a worker threw: ") + error.what());
@@ -115,6 +123,21 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
   if (team.aborted()) {
     throw PeerFailed(process(), "run()", team.abort_reason());
   }
+  if (const std::uint64_t lost = core_->termination().lost(); lost != 0) {
+    throw dtutils::Error(
+        "run()",
+        fmt::format("{} calls of the job were not executed within {} ms after its workers had "
+                    "ended",
+                    lost, config().leave_timeout.count()),
+        "look for fibers that wait for ever and for threads that go on calling, or raise the "
+        "setting leave_timeout");
+  }
+}
+
+void wait_for_termination(Thread& self) {
+  Fabric& fabric = self.fabric();
+  detail::require_program(fabric, "wait_for_termination()");
+  fabric.core().termination().wait(self, fabric.core().lanes().mine());
 }
 
 Thread* Fabric::current_thread() noexcept {
@@ -196,6 +219,7 @@ void Fabric::report_exception(const CallContext& call, std::exception_ptr thrown
   core_->exceptions().report(call, std::move(thrown));
 }
 
+const FunctionTable& Fabric::functions() const noexcept { return core_->call_tables().mine(); }
 std::uint64_t Fabric::calls_sent() const noexcept { return core_->lanes().sum(&Lane::calls_sent); }
 std::uint64_t Fabric::calls_run() const noexcept { return core_->lanes().sum(&Lane::calls_run); }
 
@@ -208,6 +232,8 @@ std::shared_ptr<void> Fabric::attachment(
     const void* key, const std::function<std::shared_ptr<void>(Fabric&)>& make) {
   return core_->attachments().find_or_make(key, [&] { return make(*this); });
 }
+
+void Fabric::add_call_ledger(CallLedger& ledger) { core_->termination().add(ledger); }
 
 void Fabric::at_thread_start(std::function<void(Thread&)> start) {
   core_->thread_starts().add(std::move(start));

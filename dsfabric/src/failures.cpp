@@ -2,7 +2,10 @@
 // Failures: the two steps.
 #include "failures.hpp"
 
+#include <fmt/format.h>
+
 #include "dtutils/error.hpp"
+#include "dtutils/log.hpp"
 #include "dtutils/wait.hpp"
 
 namespace dsfabric {
@@ -34,6 +37,10 @@ void Failures::declare(ProcessId process, std::string_view reason) noexcept {
     peer.state.store(PeerState::kFailed, std::memory_order_seq_cst);
     count_.fetch_add(1, std::memory_order_release);
   }
+  if (logs(dtutils::LogLevel::kWarn)) {
+    log(dtutils::LogLevel::kWarn, fmt::format("process {}", self_.value),
+        fmt::format("process {} failed: {}", process.value, reason));
+  }
   wake_.wake();
 }
 
@@ -46,6 +53,10 @@ void Failures::mark_left(ProcessId process) noexcept {
       return;
     }
     left_.push_back(process);
+  }
+  if (logs(dtutils::LogLevel::kDebug)) {
+    log(dtutils::LogLevel::kDebug, fmt::format("process {}", self_.value),
+        fmt::format("process {} left the job", process.value));
   }
   wake_.wake();
 }

@@ -1,15 +1,45 @@
 // SPDX-License-Identifier: MIT
-// HandlerScope: the mark is the one that dispatchers set.
+// HandlerScope: the mark is the one that dispatchers set; and what may not be done under it.
 #include "dsfabric/handler_scope.hpp"
+
+#include <fmt/format.h>
 
 #include <utility>
 
 #include "core.hpp"
 #include "dsfabric/fabric.hpp"
+#include "dtutils/error.hpp"
+#include "dtutils/wait_hook.hpp"
 
 namespace dsfabric {
 
 HandlerScope::HandlerScope(Fabric& fabric)
     : mark_(fabric.core().lanes().mine().dispatching), before_(std::exchange(mark_, true)) {}
 
+namespace detail {
+namespace {
+
+bool in_handler(Fabric& fabric) noexcept {
+  const Lane* const lane = fabric.core().lanes().known();
+  return lane != nullptr && lane->dispatching;
+}
+
+}  // namespace
+
+void require_may_wait(Fabric& fabric, std::string_view what) {
+  if (!in_handler(fabric) || dtutils::wait_is_put_aside()) return;
+  // While it runs, its thread runs no other and sends nothing that is held, so the wait could last
+  // for ever. Short: a caller of call_return gets as much as a CallFailure holds.
+  throw dtutils::Error(std::string(what), "a handler that is no fiber would wait here",
+                       "use riutils::in_fiber(f), or go on in another call");
+}
+
+void require_program(Fabric& fabric, std::string_view what) {
+  if (!in_handler(fabric)) return;
+  throw dtutils::Error(std::string(what),
+                       "it is for the work of run(), not for handlers and fibers",
+                       "let the handler tell the worker, which then calls it");
+}
+
+}  // namespace detail
 }  // namespace dsfabric

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "collective_word.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/linear_circular_allocator.hpp"
 #include "dtutils/retire_tags.hpp"
@@ -41,6 +42,9 @@ class Lane {
     bool awaited = false;
   };
   std::vector<Settled> settled;
+  /// What the worker has come to last. It writes it before Team::arrived_, and the last one to come
+  /// reads those of all.
+  CollectiveCall collective;
   /// Messages for this worker that somebody else took in, or that came inside a dispatcher.
   Inbox inbox;
   /// Calls that went out from here as messages, each before it is sent; calls that came as messages

@@ -2,6 +2,7 @@
 // The constants of the layer that are no settings, with the relations among them.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -11,7 +12,7 @@
 namespace dsfabric {
 
 /// Raise it with every change of a wire format: processes of another version are refused.
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 /// Queue pairs between two processes, where nobody says how many.
 inline constexpr std::uint32_t kMostQueuePairs = 4;
@@ -25,6 +26,8 @@ inline constexpr std::size_t kGatherBytes = 64;
 inline constexpr unsigned kBarrierRounds = 16;
 /// Looks at a flag between two calls of progress() in a collective.
 inline constexpr unsigned kFlagLooks = 8;
+/// How long a word of a collective may be half written.
+inline constexpr std::chrono::milliseconds kWordPatience{500};
 
 /// Synchronizers that may be tied to the life of peers at once, in one process.
 inline constexpr std::uint32_t kPendingSlots = 4096;

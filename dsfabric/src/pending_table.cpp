@@ -11,8 +11,9 @@ namespace dsfabric {
 std::uint32_t PendingTable::claim(ProcessId peer, dtutils::Synchronizer& synchronizer) noexcept {
   const std::uint64_t word =
       reinterpret_cast<std::uint64_t>(&synchronizer) | std::uint64_t{peer.value} << kPeerShift;
-  // Relaxed: only spreads the claims.
-  const std::uint32_t start = next_.fetch_add(1, std::memory_order_relaxed);
+  // Relaxed, and no single step: it only says where a free slot is likely.
+  const std::uint32_t start = next_.load(std::memory_order_relaxed);
+  next_.store(start + 1, std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < kPendingSlots; ++i) {
     const std::uint32_t index = (start + i) & (kPendingSlots - 1);
     std::uint64_t expected = kFree;
@@ -29,12 +30,12 @@ std::uint32_t PendingTable::claim(ProcessId peer, dtutils::Synchronizer& synchro
 void PendingTable::release(std::uint32_t slot) noexcept {
   std::atomic<std::uint64_t>& word = slots_[slot].word;
   std::uint64_t seen = word.load(std::memory_order_acquire);
-  if (seen > kFailed && word.compare_exchange_strong(seen, kFree, std::memory_order_acq_rel)) {
+  if (seen > kEnded && word.compare_exchange_strong(seen, kFree, std::memory_order_acq_rel)) {
     return;
   }
   dtutils::Backoff backoff;
-  // Acquire: pairs with fail_all, which is done with the Synchronizer then.
-  while (word.load(std::memory_order_acquire) == kFailing) {
+  // Acquire: pairs with fail_all and complete, which are done with the Synchronizer then.
+  while (word.load(std::memory_order_acquire) == kEnding) {
     backoff.pause();
   }
   word.store(kFree, std::memory_order_release);
@@ -44,12 +45,12 @@ void PendingTable::fail_all(ProcessId peer) noexcept {
   for (std::uint32_t i = 0; i < kPendingSlots; ++i) {
     std::atomic<std::uint64_t>& word = slots_[i].word;
     std::uint64_t seen = word.load(std::memory_order_seq_cst);
-    if (seen <= kFailed || seen >> kPeerShift != peer.value ||
-        !word.compare_exchange_strong(seen, kFailing, std::memory_order_acq_rel)) {
+    if (seen <= kEnded || seen >> kPeerShift != peer.value ||
+        !word.compare_exchange_strong(seen, kEnding, std::memory_order_acq_rel)) {
       continue;
     }
-    fail(*reinterpret_cast<dtutils::Synchronizer*>(seen & ((std::uint64_t{1} << kPeerShift) - 1)));
-    word.store(kFailed, std::memory_order_release);
+    fail(synchronizer_of(seen));
+    word.store(kEnded, std::memory_order_release);
   }
 }
 

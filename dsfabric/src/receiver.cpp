@@ -48,14 +48,14 @@ Receiver::Receiver(dtutils::ProtectionDomain& pd, dtutils::RDMAAllocator& alloca
   }
 }
 
-void Receiver::post(ReceiveBuffer& buffer) noexcept {
+bool Receiver::try_post(ReceiveBuffer& buffer) noexcept {
   const bool posted =
       queue_.post_receive({buffer.data, static_cast<std::uint32_t>(size_), buffer.lkey},
                           reinterpret_cast<std::uint64_t>(&buffer));
   if (!posted) [[unlikely]] {
-    // Never with a whole device: no more are posted than the queue has entries.
     give_back(buffer);
   }
+  return posted;
 }
 
 void Receiver::give_back(ReceiveBuffer& buffer) noexcept {
@@ -83,11 +83,10 @@ ReceiveBuffer* Receiver::take_spare() noexcept {
 void Receiver::refill_slowly() noexcept {
   while (missing_.load(std::memory_order_relaxed) != 0) {
     ReceiveBuffer* const spare = take_spare();
-    if (spare == nullptr) {
+    if (spare == nullptr || !try_post(*spare)) {
       return;
     }
     missing_.fetch_sub(1, std::memory_order_relaxed);
-    post(*spare);
   }
 }
 

@@ -51,14 +51,19 @@ class Receiver {
       missing_.fetch_add(1, std::memory_order_relaxed);
     }
   }
-  /// Posts what is missing, if buffers came back meanwhile.
+  /// Posts what is missing, if buffers came back or the queue has room again.
   void refill() noexcept {
     if (missing_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       refill_slowly();
     }
   }
-  /// The message of a buffer that was not replaced has been handled.
-  void post(ReceiveBuffer& buffer) noexcept;
+  /// The message of a buffer that was not replaced has been handled. When the queue does not take
+  /// the buffer, it becomes a spare, and the receive counts as missing.
+  void post(ReceiveBuffer& buffer) noexcept {
+    if (!try_post(buffer)) [[unlikely]] {
+      missing_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
   /// The message of a buffer that was replaced has been handled.
   void give_back(ReceiveBuffer& buffer) noexcept;
 
@@ -74,6 +79,8 @@ class Receiver {
   std::size_t buffers() const noexcept { return made_; }
 
  private:
+  /// False: the queue is full, and the buffer was given back.
+  bool try_post(ReceiveBuffer& buffer) noexcept;
   ReceiveBuffer* take_spare() noexcept;
   void refill_slowly() noexcept;
   bool grow() noexcept;
@@ -95,7 +102,7 @@ class Receiver {
   /// Spares of the taker, and those that were given back since it last looked.
   ReceiveBuffer* spares_ = nullptr;
   alignas(dtutils::kCacheLine) std::atomic<ReceiveBuffer*> returned_{nullptr};
-  /// Receives that should be posted but for which there was no buffer.
+  /// Receives that should be posted but are not: there was no buffer, or no room in the queue.
   std::atomic<std::uint32_t> missing_{0};
 };
 

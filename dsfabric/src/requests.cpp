@@ -9,6 +9,7 @@
 #include <new>
 
 #include "core.hpp"
+#include "dsfabric/handler_scope.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/send_space.hpp"
 #include "dtutils/error.hpp"
@@ -40,6 +41,7 @@ bool Requests::send(ProcessId to, const ControlRecord& record) {
 }
 
 ControlRecord Requests::ask(ProcessId to, ControlRecord request, std::string_view during) {
+  detail::require_program(core_.fabric(), during);
   Slot* slot = nullptr;
   dtutils::Backoff backoff;
   Lane& lane = core_.lanes().mine();

@@ -2,16 +2,48 @@
 // Team: how workers act together, in their process and across the job.
 #include "team.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include "core.hpp"
+#include "dsfabric/handler_scope.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dtutils/device_memory.hpp"
+#include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "limits.hpp"
 
 namespace dsfabric {
+namespace {
+
+[[noreturn]] void throw_mismatch(const std::string& one, const CollectiveCall& its,
+                                 const std::string& other, const CollectiveCall& others) {
+  throw dtutils::Error(
+      "collective operation",
+      fmt::format("{} is in {}, and {} in {}", one, describe(its), other, describe(others)),
+      "call the same collectives in the same order, with values of one type, on every worker");
+}
+
+CollectiveWord load(const std::uint64_t& flag) noexcept {
+  return CollectiveWord(dtutils::load_device_word(&flag));
+}
+
+/// A device may write a word in parts, first those that tell how far its process is: what does not
+/// fit is looked at again for a while. True when it stays so.
+template <class Wrong>
+bool stays(Wrong wrong) {
+  dtutils::Deadline deadline(kWordPatience);
+  dtutils::Backoff backoff;
+  while (wrong()) {
+    if (deadline.passed()) return true;
+    backoff.pause();
+  }
+  return false;
+}
+
+}  // namespace
 
 Team::Team(Core& core)
     : core_(core), workers_(core.peer(core.self()).info.threads), processes_(core.processes()) {
@@ -41,8 +73,8 @@ void Team::break_for_all(std::exception_ptr cause) noexcept {
   }
 }
 
-template <class Done>
-void Team::wait(Lane& lane, ProcessId on, Done done) {
+template <class Done, class Look>
+void Team::wait(Lane& lane, ProcessId on, Done done, Look look_around) {
   dtutils::Backoff backoff;
   for (;;) {
     for (unsigned look = 0; look < kFlagLooks; ++look) {
@@ -51,6 +83,7 @@ void Team::wait(Lane& lane, ProcessId on, Done done) {
       }
     }
     throw_if_over();
+    look_around();
     if (core_.peer(on).state.load(std::memory_order_acquire) == PeerState::kLeft && !done())
         [[unlikely]] {
       throw PeerFailed(on, "a collective operation", "it has left without taking part");
@@ -59,9 +92,53 @@ void Team::wait(Lane& lane, ProcessId on, Done done) {
   }
 }
 
+void Team::require_one_collective() const {
+  const Lane& first = core_.lanes().worker(0);
+  for (std::uint32_t i = 1; i < workers_; ++i) {
+    const Lane& other = core_.lanes().worker(i);
+    if (other.collective == first.collective) continue;
+    throw_mismatch(fmt::format("thread {}", first.name), first.collective,
+                   fmt::format("thread {}", other.name), other.collective);
+  }
+}
+
+void Team::require_same(ProcessId peer, const std::uint64_t& flag,
+                        const CollectiveCall& mine) const {
+  if (!load(flag).is_for(mine) && stays([&] { return !load(flag).is_for(mine); })) [[unlikely]] {
+    throw_mismatch(fmt::format("process {}", core_.self()), mine, fmt::format("process {}", peer),
+                   load(flag).call());
+  }
+}
+
+void Team::look_for_barrier(ProcessId peer, const CollectiveCall& mine) const {
+  for (unsigned parity = 0; parity < 2; ++parity) {
+    const std::size_t offset = core_.control().layout().barrier_flag(parity, 0);
+    const std::uint64_t& flag = core_.control().at<Flag>(offset)->count;
+    // It is in a barrier that this process has not come to, and was not in this gathering before.
+    const auto elsewhere = [&] {
+      const CollectiveWord theirs = load(flag);
+      return theirs.reached(barriers_ + 1) && !theirs.other_reached(gathers_);
+    };
+    if (elsewhere() && stays(elsewhere)) require_same(peer, flag, mine);
+  }
+}
+
+void Team::look_for_gathering(ProcessId peer, const CollectiveCall& mine) const {
+  for (unsigned parity = 0; parity < 2; ++parity) {
+    const std::size_t offset = core_.control().layout().gather_flag(parity, peer);
+    const std::uint64_t& flag = core_.control().at<Flag>(offset)->count;
+    const auto elsewhere = [&] {
+      const CollectiveWord theirs = load(flag);
+      return theirs.reached(gathers_ + 1) && !theirs.other_reached(barriers_);
+    };
+    if (elsewhere() && stays(elsewhere)) require_same(peer, flag, mine);
+  }
+}
+
 template <class Act>
-void Team::together(Lane& lane, Act act) {
+void Team::together(Lane& lane, const CollectiveCall& call, Act act) {
   throw_if_over();
+  lane.collective = call;
   if (workers_ == 1) {
     arrived_.store(0, std::memory_order_release);
     act();
@@ -73,6 +150,7 @@ void Team::together(Lane& lane, Act act) {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
     arrived_.store(0, std::memory_order_release);
     try {
+      require_one_collective();
       act();
     } catch (...) {
       break_for_all(std::current_exception());
@@ -130,21 +208,23 @@ void Team::settle(Lane& lane) {
   }
 }
 
-void Team::barrier(Lane& lane) {
+void Team::barrier(Lane& lane, Collective kind) {
+  const CollectiveCall call{kind, 0};
+  if (lane.dispatching) detail::require_program(core_.fabric(), describe(call));
   settle(lane);
-  together(lane, [&] { cross_barrier(lane); });
+  together(lane, call, [&] { cross_barrier(lane, call); });
 }
 
-bool Team::quiet_barrier(Lane& lane) {
+bool Team::quiet_barrier(Lane& lane, Collective kind) {
   try {
-    barrier(lane);
+    barrier(lane, kind);
     return true;
   } catch (const PeerFailed&) {
     return false;
   }
 }
 
-void Team::cross_barrier(Lane& lane) {
+void Team::cross_barrier(Lane& lane, const CollectiveCall& call) {
   const ControlLayout& layout = core_.control().layout();
   const std::uint64_t count = ++barriers_;
   unsigned round = 0;
@@ -153,14 +233,20 @@ void Team::cross_barrier(Lane& lane) {
     const ProcessId to{static_cast<std::uint16_t>((core_.self().value + distance) % processes_)};
     const ProcessId from{
         static_cast<std::uint16_t>((core_.self().value + processes_ - distance) % processes_)};
-    core_.control().source<Flag>(offset)->count = count;
+    core_.control().source<Flag>(offset)->count = CollectiveWord(call, count, gathers_).bits();
     write(lane, to, offset, sizeof(Flag::count));
-    const std::uint64_t* flag = &core_.control().at<Flag>(offset)->count;
-    wait(lane, from, [&] { return dtutils::load_device_word(flag) >= count; });
+    const std::uint64_t& flag = core_.control().at<Flag>(offset)->count;
+    wait(
+        lane, from, [&] { return load(flag).reached(count); },
+        [&] { look_for_gathering(from, call); });
+    require_same(from, flag, call);
   }
 }
 
-void Team::gather(Lane& lane, std::span<const std::byte> mine, std::span<std::byte> all) {
+void Team::gather(Lane& lane, Collective kind, std::span<const std::byte> mine,
+                  std::span<std::byte> all) {
+  const CollectiveCall call{kind, static_cast<std::uint32_t>(mine.size())};
+  if (lane.dispatching) detail::require_program(core_.fabric(), describe(call));
   ControlBlock& control = core_.control();
   const ControlLayout& layout = control.layout();
   for (std::size_t begin = 0; begin < mine.size(); begin += kGatherBytes) {
@@ -170,7 +256,7 @@ void Team::gather(Lane& lane, std::span<const std::byte> mine, std::span<std::by
     std::memcpy(control.source<std::byte>(layout.gather_bytes(parity, core_.self())) +
                     lane.number * kGatherBytes,
                 mine.data() + begin, length);
-    together(lane, [&] { exchange_round(lane); });
+    together(lane, call, [&] { exchange_round(lane, call); });
     for (const Peer& peer : core_.peers()) {
       const std::size_t offset = layout.gather_bytes(parity, peer.info.id);
       const std::byte* from = peer.info.id == core_.self() ? control.source<std::byte>(offset)
@@ -183,23 +269,29 @@ void Team::gather(Lane& lane, std::span<const std::byte> mine, std::span<std::by
   }
 }
 
-void Team::exchange_round(Lane& lane) {
+void Team::exchange_round(Lane& lane, const CollectiveCall& call) {
   ControlBlock& control = core_.control();
   const ControlLayout& layout = control.layout();
   const unsigned parity = gathers_ % 2;
   const std::uint64_t count = ++gathers_;
   const std::size_t bytes = layout.gather_bytes(parity, core_.self());
   const std::size_t flag = layout.gather_flag(parity, core_.self());
-  control.source<Flag>(flag)->count = count;
+  control.source<Flag>(flag)->count = CollectiveWord(call, count, barriers_).bits();
   for (std::uint32_t i = 1; i < processes_; ++i) {
     const ProcessId to{static_cast<std::uint16_t>((core_.self().value + i) % processes_)};
     write(lane, to, bytes, workers_ * kGatherBytes);
     write(lane, to, flag, sizeof(Flag::count));
   }
+  // Whose word of the first round of a barrier comes here.
+  const ProcessId before{
+      static_cast<std::uint16_t>((core_.self().value + processes_ - 1) % processes_)};
   for (std::uint32_t i = 1; i < processes_; ++i) {
     const ProcessId from{static_cast<std::uint16_t>((core_.self().value + i) % processes_)};
-    const std::uint64_t* theirs = &control.at<Flag>(layout.gather_flag(parity, from))->count;
-    wait(lane, from, [&] { return dtutils::load_device_word(theirs) >= count; });
+    const std::uint64_t& theirs = control.at<Flag>(layout.gather_flag(parity, from))->count;
+    wait(
+        lane, from, [&] { return load(theirs).reached(count); },
+        [&] { look_for_barrier(before, call); });
+    require_same(from, theirs, call);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "collective_word.hpp"
 #include "dsfabric/ids.hpp"
 #include "dtutils/limits.hpp"
 
@@ -39,11 +40,12 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  void barrier(Lane& lane);
+  void barrier(Lane& lane, Collective kind);
   /// `all` has room for the bytes of every worker of the job, `mine.size()` each.
-  void gather(Lane& lane, std::span<const std::byte> mine, std::span<std::byte> all);
-  /// The barrier around the work of run(): false instead of an exception.
-  bool quiet_barrier(Lane& lane);
+  void gather(Lane& lane, Collective kind, std::span<const std::byte> mine,
+              std::span<std::byte> all);
+  /// The barrier around the work of run(): false instead of PeerFailed.
+  bool quiet_barrier(Lane& lane, Collective kind);
 
   /// From here on the calling thread sees what the workers of this process did before they came to
   /// their last collective. For handlers: a peer that has left a barrier may call us while our own
@@ -58,13 +60,26 @@ class Team {
 
  private:
   template <class Act>
-  void together(Lane& lane, Act act);
+  void together(Lane& lane, const CollectiveCall& call, Act act);
+  /// Throws Error when the workers of this process have come to different collectives.
+  void require_one_collective() const;
   /// Waits until all that this worker has posted is done.
   void settle(Lane& lane);
-  void cross_barrier(Lane& lane);
-  void exchange_round(Lane& lane);
+  void cross_barrier(Lane& lane, const CollectiveCall& call);
+  void exchange_round(Lane& lane, const CollectiveCall& call);
   template <class Done>
-  void wait(Lane& lane, ProcessId on, Done done);
+  void wait(Lane& lane, ProcessId on, Done done) {
+    wait(lane, on, done, [] {});
+  }
+  /// `look` runs now and then, and throws when `done` can never come true.
+  template <class Done, class Look>
+  void wait(Lane& lane, ProcessId on, Done done, Look look);
+  /// The word that is raised at `flag` must be of the same collective.
+  void require_same(ProcessId peer, const std::uint64_t& flag, const CollectiveCall& mine) const;
+  /// Whether the peer is in a barrier (gathering) that comes before the gathering (barrier) in
+  /// which this process waits.
+  void look_for_barrier(ProcessId peer, const CollectiveCall& mine) const;
+  void look_for_gathering(ProcessId peer, const CollectiveCall& mine) const;
   void write(Lane& lane, ProcessId to, std::size_t offset, std::size_t length);
   /// The one post after `before` is nothing that settle() has to wait for.
   void pass_over(Lane& lane, ProcessId to, std::uint64_t before) noexcept;

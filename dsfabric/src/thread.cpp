@@ -47,15 +47,16 @@ void Thread::remove_hook(ProgressHook hook) noexcept { std::erase(lane_.hooks, h
 
 bool Thread::in_dispatcher() const noexcept { return lane_.dispatching; }
 
-void Thread::barrier() { fabric_.core().team().barrier(lane_); }
+void Thread::barrier() { fabric_.core().team().barrier(lane_, Collective::kBarrier); }
 
-void Thread::gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) {
-  fabric_.core().team().gather(lane_, mine, all);
+void Thread::gather_bytes(Collective kind, std::span<const std::byte> mine,
+                          std::span<std::byte> all) {
+  fabric_.core().team().gather(lane_, kind, mine, all);
 }
 
 void Thread::broadcast_bytes(std::span<std::byte> value, ThreadId root) {
   std::vector<std::byte> all(value.size() * fabric_.total_threads());
-  gather_bytes(value, all);
+  gather_bytes(Collective::kBroadcast, value, all);
   const auto from = all.begin() + static_cast<std::ptrdiff_t>(value.size() * fabric_.rank_of(root));
   std::copy(from, from + static_cast<std::ptrdiff_t>(value.size()), value.begin());
 }

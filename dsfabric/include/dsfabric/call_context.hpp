@@ -11,6 +11,7 @@
 namespace dsfabric {
 
 class Fabric;
+class ResultGatherer;
 class Thread;
 struct CallContext;
 
@@ -40,6 +41,8 @@ struct CallContext {
   Thread* worker;
   /// nullptr: messages.
   Onward* onward = nullptr;
+  /// Where results of such calls are gathered; nullptr: each goes home by itself.
+  ResultGatherer* results = nullptr;
 };
 
 /// Runs the records in `bytes`, in their order. False: a record cannot be right, and none after it

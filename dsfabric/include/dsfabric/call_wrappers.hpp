@@ -12,6 +12,7 @@
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/callable.hpp"
+#include "dsfabric/result_gatherer.hpp"
 #include "dsfabric/return_slot.hpp"
 #include "dtutils/rdma_memory.hpp"
 
@@ -19,10 +20,10 @@ namespace dsfabric::detail {
 
 /// Gives the waiting thread of `home` its result, by RDMA writes: inline where the value fits. What
 /// cannot be sent, the caller learns by the failure of this process. Any thread.
-void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, const void* value,
-                 std::uint32_t bytes) noexcept;
+void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, std::uint32_t word_offset,
+                 const void* value, std::uint32_t bytes) noexcept;
 void send_exception(Fabric& fabric, ProcessId home, const ReturnAddress& to,
-                    const char* text) noexcept;
+                    std::uint32_t word_offset, const char* text) noexcept;
 /// Ends the one operation that a Synchronizer of `home` waits for, by an inline RDMA write.
 void send_word(Fabric& fabric, ProcessId home, const dtutils::RemoteMemoryLocator& word,
                bool failed) noexcept;
@@ -48,22 +49,42 @@ decltype(auto) run_callable(F& function, CallContext& call) {
 template <class F>
 using CallResult = decltype(run_callable(std::declval<F&>(), std::declval<CallContext&>()));
 
-/// Runs `work()` and sends its value, or the text of its exception, to `home`.
+/// A result on its way to who asked: with others where the call came with others, else by itself.
+template <class T>
+void return_value(CallContext& call, const ReturnAddress& to, const T& value) noexcept {
+  if constexpr (sizeof(T) <= ResultGatherer::kMostValue) {
+    const auto gathered = [&] {
+      return call.results->add(call.source, Result<T>(to.pending, &value));
+    };
+    if (call.results != nullptr && gathered()) return;
+  }
+  send_return(call.fabric, call.source.process, to, SlotLayout<T>::kWordOffset, &value,
+              sizeof value);
+}
+inline void return_nothing(CallContext& call, const ReturnAddress& to) noexcept {
+  if (call.results != nullptr && call.results->add(call.source, Result<void>{to.pending})) return;
+  send_return(call.fabric, call.source.process, to, 0, nullptr, 0);
+}
+
+/// Runs `work()` and sends its value, or the text of its exception, to the caller.
 template <class Work>
 void run_and_return(CallContext& call, const ReturnAddress& to, Work&& work) {
-  const ProcessId home = call.source.process;
+  using T = std::remove_cvref_t<decltype(work())>;
+  const auto failed = [&](const char* text) {
+    send_exception(call.fabric, call.source.process, to, SlotLayout<T>::kWordOffset, text);
+  };
   try {
-    if constexpr (std::is_void_v<decltype(work())>) {
+    if constexpr (std::is_void_v<T>) {
       work();
-      send_return(call.fabric, home, to, nullptr, 0);
+      return_nothing(call, to);
     } else {
-      const auto value = work();
-      send_return(call.fabric, home, to, &value, sizeof value);
+      const T value = work();
+      return_value(call, to, value);
     }
   } catch (const std::exception& error) {
-    send_exception(call.fabric, home, to, error.what());
+    failed(error.what());
   } catch (...) {
-    send_exception(call.fabric, home, to, "an exception that is no std::exception");
+    failed("an exception that is no std::exception");
   }
 }
 
@@ -151,11 +172,11 @@ struct ReadAside : WrapperName<F, 'a'> {
       auto memory = std::make_unique<dtutils::RDMAMemory>(read_buffer(call.fabric, from));
       const HandOver<F> next(function, memory.get(), bytes, call.source, home);
       if (!send_record(call.fabric, to, function_index<HandOver<F>>(), &next, sizeof next)) {
-        return send_exception(call.fabric, call.source.process, home, "its process is ending");
+        return send_exception(call.fabric, call.source.process, home, 0, "its process is ending");
       }
       memory.release();
     } catch (const std::exception& error) {
-      send_exception(call.fabric, call.source.process, home, error.what());
+      send_exception(call.fabric, call.source.process, home, 0, error.what());
     }
   }
 };

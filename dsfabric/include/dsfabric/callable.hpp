@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <type_traits>
 #include <typeinfo>
@@ -17,15 +18,30 @@ namespace dsfabric {
 /// Bytes of a callable with its captures at most. A larger one belongs into a buffer.
 inline constexpr std::size_t kMaxCallable = 2048;
 
-/// A callable whose bytes can be copied into another process and run there. Lambdas that capture by
-/// value pass; `[&x]` does not, since a reference is an address of this process.
-///
-/// A captured pointer, or `this`, still passes: it is plain bytes, and means nothing elsewhere. Use
-/// GlobalPtr<T> (owner and address), or a handle to "the same object over there" (global_ptr.hpp).
+namespace detail {
+
+/// Pointers to functions and members, and what is one by another name. Where code and data lie
+/// differs from process to process.
 template <class F>
-concept RemoteCallable = std::is_trivially_copyable_v<F> && std::is_standard_layout_v<F> &&
-                             sizeof(F) <= kMaxCallable
-                         && alignof(F) <= 8;
+inline constexpr bool kIsAddress =
+    std::is_pointer_v<F> || std::is_function_v<F> || std::is_member_pointer_v<F>;
+template <class F>
+inline constexpr bool kIsAddress<std::reference_wrapper<F>> = true;
+
+}  // namespace detail
+
+/// A callable whose bytes can be copied into another process and run there. Lambdas that capture by
+/// value pass; `[&x]` does not, since a reference is an address of this process, and neither do
+/// pointers to functions (`&f`, `+[] {}`) and std::ref(f): call f in a lambda, `[] { f(); }`.
+///
+/// A pointer inside a callable still passes, since it is plain bytes: one that a lambda captures,
+/// `this` among them, a member of a struct, an argument or the function of std::bind where the
+/// standard library makes that plain bytes. It means nothing elsewhere. Use GlobalPtr<T> (owner and
+/// address), or a handle to "the same object over there" (global_ptr.hpp).
+template <class F>
+concept RemoteCallable =
+    !detail::kIsAddress<F> && std::is_trivially_copyable_v<F> && std::is_standard_layout_v<F> &&
+    sizeof(F) <= kMaxCallable && alignof(F) <= 8;
 
 /// Gives a callable a name of the user's choice: `static constexpr std::string_view kCallName`
 /// in its type. Programs of different binaries can then call each other by it.
@@ -102,7 +118,10 @@ struct WrapperName<F, kWhat> {
 /// One assertion a reason, so that the compiler's first line says what to change.
 template <class F>
 constexpr void check_callable() {
-  static_assert(std::is_trivially_copyable_v<F>,
+  static_assert(!kIsAddress<F>,
+                "cariama: a pointer to a function (&f, +[] {}, std::ref(f)) is an address of this "
+                "process. Call the function in a lambda: [] { f(); }.");
+  static_assert(kIsAddress<F> || std::is_trivially_copyable_v<F>,
                 "cariama: a remote call may capture only plain data (trivially copyable): no "
                 "std::string, std::vector or smart pointer. Capture the values you need, or pass "
                 "bytes with call_buffer.");

@@ -11,6 +11,7 @@
 
 #include "dsfabric/broadcast.hpp"
 #include "dsfabric/call_context.hpp"
+#include "dsfabric/call_status.hpp"
 #include "dsfabric/call_wrappers.hpp"
 #include "dsfabric/callable.hpp"
 #include "dsfabric/return_slot.hpp"
@@ -22,11 +23,13 @@ template <class C>
 concept CallChannel = requires(C& channel, ThreadId to, std::uint32_t bytes,
                                dtutils::Synchronizer* sent, std::uint32_t function) {
   /// Space for the `bytes` bytes of one call of a function of this program, at a multiple of 8;
-  /// nullptr when the call cannot be made (the peer is gone; the channel is full and its policy is
-  /// to say so). Throws Error as index_at, and when so many bytes can never be sent.
+  /// nullptr when the call cannot be made, and refusal() says why. Throws Error as index_at, and
+  /// when so many bytes can never be sent.
   { channel.reserve(to, function, bytes) } -> std::same_as<std::byte*>;
+  /// Why the last reserve gave no space: kFull or kPeerGone.
+  { channel.refusal() } -> std::same_as<CallStatus>;
   /// Makes the record of the last reserve known to the peer. With `sent`, that Synchronizer is
-  /// decremented when the peer's device has it.
+  /// decremented when the peer's device has it. False: the peer is gone.
   { channel.commit(sent) } -> std::same_as<bool>;
   /// The index that `function` of this program has at the peer. Throws Error when there is no such
   /// thread, or no such function in its program.
@@ -51,10 +54,10 @@ enum class ReadOn : std::uint8_t {
   kServiceThread,
 };
 
-/// Mixed into a channel: `class Channel : public Calls<Channel>`. Every method answers false when
-/// the call was not made; then its Synchronizer or slot has heard of it as failed. The callable is
-/// copied once, into the memory that is sent. `sent` is decremented when the peer has the call,
-/// which says nothing about its execution; a ReturnSlot or ExecutionSlots tells of that.
+/// Mixed into a channel: `class Channel : public Calls<Channel>`. Every method answers kAccepted,
+/// or why the call was not made; then its Synchronizer or slot has heard of it as failed. The
+/// callable is copied once, into the memory that is sent. `sent` is decremented when the peer has
+/// the call, which says nothing about its execution; a ReturnSlot or ExecutionSlots tells of that.
 ///
 /// A callable that throws where nobody waits for its result (call, call_buffer without a slot,
 /// broadcast without slots) is reported there (Fabric::on_exception). Owner thread of the channel
@@ -64,10 +67,10 @@ class Calls {
  public:
   /// Thread `to` runs `function()`, or `function(CallContext&)`.
   template <class F>
-  [[nodiscard]] bool call(ThreadId to, const F& function, dtutils::Synchronizer* sent = nullptr) {
+  CallStatus call(ThreadId to, const F& function, dtutils::Synchronizer* sent = nullptr) {
     if constexpr (ShortcutChannel<Channel, F>) {
       detail::check_callable<F>();
-      if (sent == nullptr && channel().try_call(to, function)) return true;
+      if (sent == nullptr && channel().try_call(to, function)) return CallStatus::kAccepted;
     }
     return call_buffer(to, function, std::span<const std::byte>(), sent);
   }
@@ -75,22 +78,23 @@ class Calls {
   /// Thread `to` runs `function(CallContext&, std::byte* buffer, std::uint32_t bytes)`; the buffer
   /// travels with the call, and lives until the callable returns.
   template <class F>
-  [[nodiscard]] bool call_buffer(ThreadId to, const F& function, std::span<const std::byte> buffer,
-                                 dtutils::Synchronizer* sent = nullptr) {
-    return put(to, function, buffer) ? channel().commit(sent) : refused(sent);
+  CallStatus call_buffer(ThreadId to, const F& function, std::span<const std::byte> buffer,
+                         dtutils::Synchronizer* sent = nullptr) {
+    return put(to, function, buffer) ? commit(sent) : refused(sent);
   }
 
   /// The same; `from` is first written (RDMA write) to the beginning of `into`, memory of `to`'s
   /// process, and `buffer` points there. `from` must stay as it is until `sent` is decremented.
   template <class F>
-  [[nodiscard]] bool call_buffer(ThreadId to, const F& function, dtutils::LocalBuffer from,
-                                 const dtutils::RemoteMemoryLocator& into,
-                                 dtutils::Synchronizer* sent = nullptr) {
+  CallStatus call_buffer(ThreadId to, const F& function, dtutils::LocalBuffer from,
+                         const dtutils::RemoteMemoryLocator& into,
+                         dtutils::Synchronizer* sent = nullptr) {
+    detail::check_callable<F>();
     const detail::AtDestination<F> wrapped(function, into.address, from.length);
     if (!put(to, wrapped, {})) return refused(sent);
     // One queue pair carries both, so the bytes are there before the call. When the write is
     // refused the Transmitter is broken, and the commit says so.
-    return channel().transmitter(to).write(from, into.part(0, from.length)) ? channel().commit(sent)
+    return channel().transmitter(to).write(from, into.part(0, from.length)) ? commit(sent)
                                                                             : abandon(sent);
   }
 
@@ -98,31 +102,36 @@ class Calls {
   /// memory of its own. It must stay as it is until `executed` has been told. To a service thread
   /// it goes as a message, whatever the channel, so it may overtake other calls.
   template <class F>
-  [[nodiscard]] bool call_buffer(ThreadId to, const F& function, const dtutils::RDMAMemory& buffer,
-                                 ReturnSlot<void>& executed, ReadOn where = ReadOn::kDestination) {
+  CallStatus call_buffer(ThreadId to, const F& function, const dtutils::RDMAMemory& buffer,
+                         ReturnSlot<void>& executed, ReadOn where = ReadOn::kDestination) {
     detail::check_callable<F>();
     Fabric& fabric = channel().fabric();
     dtutils::RemoteMemoryLocator from = buffer.remote();
     from.process = fabric.process().value;
     if (where == ReadOn::kDestination || to.is_service()) {
-      return tied(to, executed, detail::ReadBuffer<F>(function, from, executed.address()));
+      return tied(to, executed, [&](const detail::ReturnAddress& home) {
+        return detail::ReadBuffer<F>(function, from, home);
+      });
     }
     using Aside = detail::ReadAside<F>;
     (void)detail::index_at(fabric, to, function_index<Aside>());
     return tied_to(to.process, executed, [&] {
       const Aside wrapped(function, to, from, executed.address());
-      return detail::send_record(fabric, ThreadId::service_of(to.process), function_index<Aside>(),
-                                 &wrapped, sizeof wrapped);
+      const ThreadId service = ThreadId::service_of(to.process);
+      const bool done =
+          detail::send_record(fabric, service, function_index<Aside>(), &wrapped, sizeof wrapped);
+      return done ? CallStatus::kAccepted : CallStatus::kPeerGone;
     });
   }
 
   /// Thread `to` runs `function()` and its value arrives in `slot`, whose get() waits for it. With
   /// a ReturnSlot<void>: only the news that it was executed.
   template <class F>
-  [[nodiscard]] bool call_return(ThreadId to, const F& function,
-                                 ReturnSlot<detail::CallResult<F>>& slot) {
+  CallStatus call_return(ThreadId to, const F& function, ReturnSlot<detail::CallResult<F>>& slot) {
     detail::check_callable<F>();
-    return tied(to, slot, detail::Returning<F>(function, slot.address()));
+    return tied(to, slot, [&](const detail::ReturnAddress& home) {
+      return detail::Returning<F>(function, home);
+    });
   }
 
   /// All workers of the job, this one too, run `function()` or `function(CallContext&)`. The calls
@@ -131,15 +140,15 @@ class Calls {
   /// each worker tells when it has run it. The broadcasts of one thread over one channel run in
   /// their order everywhere, while nobody fails (rings: and while none takes to messages).
   template <class F>
-  [[nodiscard]] bool broadcast(const F& function, ExecutionSlots* executed = nullptr) {
+  CallStatus broadcast(const F& function, ExecutionSlots* executed = nullptr) {
     return broadcast_buffer(function, std::span<const std::byte>(), executed);
   }
 
   /// The same for `function(CallContext&, std::byte* buffer, std::uint32_t bytes)`, with the buffer
   /// in the call.
   template <class F>
-  [[nodiscard]] bool broadcast_buffer(const F& function, std::span<const std::byte> buffer,
-                                      ExecutionSlots* executed = nullptr) {
+  CallStatus broadcast_buffer(const F& function, std::span<const std::byte> buffer,
+                              ExecutionSlots* executed = nullptr) {
     detail::check_callable<F>();
     Fabric& fabric = channel().fabric();
     return start(executed, detail::Broadcast<F>(function, detail::tree_of(fabric, executed)),
@@ -150,9 +159,9 @@ class Calls {
   /// the callable runs there. `from` may be the own `into`. It must stay as it is until `executed`
   /// has been told by all.
   template <class F>
-  [[nodiscard]] bool broadcast_buffer(const F& function, const dtutils::RDMAMemory& from,
-                                      SymmetricBuffer& into, std::uint32_t bytes,
-                                      ExecutionSlots& executed) {
+  CallStatus broadcast_buffer(const F& function, const dtutils::RDMAMemory& from,
+                              SymmetricBuffer& into, std::uint32_t bytes,
+                              ExecutionSlots& executed) {
     detail::check_callable<F>();
     Fabric& fabric = channel().fabric();
     const detail::Tree tree = detail::tree_of(fabric, &executed);
@@ -165,8 +174,8 @@ class Calls {
   /// The same; each worker reads `buffer` from this process into memory of its own. It must stay as
   /// it is until `executed` has been told by all.
   template <class F>
-  [[nodiscard]] bool broadcast_buffer(const F& function, const dtutils::RDMAMemory& buffer,
-                                      ExecutionSlots& executed) {
+  CallStatus broadcast_buffer(const F& function, const dtutils::RDMAMemory& buffer,
+                              ExecutionSlots& executed) {
     detail::check_callable<F>();
     Fabric& fabric = channel().fabric();
     dtutils::RemoteMemoryLocator from = buffer.remote();
@@ -193,48 +202,55 @@ class Calls {
     if (!extra.empty()) std::memcpy(space + sizeof(F), extra.data(), extra.size());
     return true;
   }
-  /// Sends a call whose end `slot` is told of.
-  template <class T, class F>
-  bool tied(ThreadId to, ReturnSlot<T>& slot, const F& wrapped) {
+  /// Sends the call `wrapped(home)`, whose end `slot` is told of.
+  template <class T, class Wrap>
+  CallStatus tied(ThreadId to, ReturnSlot<T>& slot, Wrap&& wrapped) {
+    using Wrapped = decltype(wrapped(slot.address()));
     // An unknown thread is refused here, before the slot is tied to a process that is not there.
-    (void)channel().index_at(to, function_index<F>());
-    return tied_to(to.process, slot, [&] { return call(to, wrapped); });
+    (void)channel().index_at(to, function_index<Wrapped>());
+    return tied_to(to.process, slot, [&] { return call(to, wrapped(slot.address())); });
   }
   template <class T, class Send>
-  static bool tied_to(ProcessId process, ReturnSlot<T>& slot, Send&& send) {
-    if (!slot.expect(process)) return false;
-    bool sent = false;
+  CallStatus tied_to(ProcessId process, ReturnSlot<T>& slot, Send&& send) {
+    if (!slot.expect(process)) {
+      const bool gone = channel().fabric().state(process) != PeerState::kActive;
+      return gone ? CallStatus::kPeerGone : CallStatus::kFull;
+    }
+    CallStatus status = CallStatus::kPeerGone;
     // Also when it throws: nothing may stay tied then.
     const struct Refusal {
       ReturnSlot<T>& slot;
-      const bool& sent;
+      const CallStatus& status;
       ~Refusal() {
-        if (!sent) slot.refuse();
+        if (status != CallStatus::kAccepted) slot.refuse();
       }
-    } refusal{slot, sent};
-    sent = send();
-    return sent;
+    } refusal{slot, status};
+    status = send();
+    return status;
   }
   template <class F>
-  bool start(ExecutionSlots* executed, const F& wrapped, std::span<const std::byte> extra) {
+  CallStatus start(ExecutionSlots* executed, const F& wrapped, std::span<const std::byte> extra) {
     const ThreadId root = channel().fabric().thread_of_rank(wrapped.tree.root);
     if (executed != nullptr) executed->expect();
-    if (call_buffer(root, wrapped, extra)) return true;
-    if (executed != nullptr) executed->refuse();
-    return false;
+    const CallStatus status = call_buffer(root, wrapped, extra);
+    if (status != CallStatus::kAccepted && executed != nullptr) executed->refuse();
+    return status;
   }
-  bool abandon(dtutils::Synchronizer* sent) noexcept {
+  CallStatus commit(dtutils::Synchronizer* sent) noexcept {
+    return channel().commit(sent) ? CallStatus::kAccepted : CallStatus::kPeerGone;
+  }
+  CallStatus abandon(dtutils::Synchronizer* sent) noexcept {
     (void)channel().commit(sent);
-    return false;
+    return CallStatus::kPeerGone;
   }
-  static bool refused(dtutils::Synchronizer* sent) noexcept {
+  CallStatus refused(dtutils::Synchronizer* sent) noexcept {
     if (sent != nullptr) sent->fail();
-    return false;
+    return channel().refusal();
   }
-  static bool refused(ExecutionSlots& executed) noexcept {
+  static CallStatus refused(ExecutionSlots& executed) noexcept {
     executed.expect();
     executed.refuse();
-    return false;
+    return CallStatus::kPeerGone;
   }
 };
 

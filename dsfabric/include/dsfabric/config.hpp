@@ -56,7 +56,8 @@ struct Config {
 
   /// A process that has not come by then is named in the Error of join().
   std::chrono::milliseconds start_timeout{30'000};
-  /// How long an orderly end waits for processes that still run.
+  /// How long an orderly end waits for processes that still run, and the end of run() for calls
+  /// that have not been executed.
   std::chrono::milliseconds leave_timeout{30'000};
   /// Time between two looks at the health of idle peers.
   std::chrono::milliseconds watch_interval{50};

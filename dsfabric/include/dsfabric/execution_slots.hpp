@@ -27,7 +27,8 @@ class ExecutionSlots {
   /// Waits, serving incoming calls, until every worker has told, or its process has failed. Returns
   /// the workers that have not executed it, as far as known: their process is gone, or the callable
   /// threw there. When a process dies, calls that it should have passed on may be lost: a second
-  /// later, the workers that have not told by then are returned too.
+  /// later, the workers that have not told by then are returned too. Throws Error when a handler
+  /// that is no fiber would have to wait here.
   std::vector<ThreadId> wait();
 
   // What Calls needs: prepares for a broadcast; ends all because none was sent; the words.

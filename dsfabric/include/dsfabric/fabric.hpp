@@ -25,7 +25,9 @@
 namespace dsfabric {
 
 class Bootstrap;
+class CallLedger;
 class Core;
+class FunctionTable;
 class Thread;
 struct CallContext;
 
@@ -91,7 +93,12 @@ class Fabric {
 
   // --- workers ------------------------------------------------------------------------------
   /// Runs `work` on every worker of every process: a collective, called by all processes. Returns
-  /// when all workers of the job have returned. An exception of a worker leaves through run() of
+  /// when all workers of the job have returned and all calls have been executed that were accepted
+  /// from them or before, and those that these calls made (as wait_for_termination): functions may
+  /// run after the work of their worker has ended, so what they use must outlive it, or the work
+  /// ends with wait_for_termination. Calls that have not been executed within Config::leave_timeout
+  /// are an Error that says how many. When a process fails, nobody waits for calls any more. An
+  /// exception of a worker leaves through run() of
   /// its process, once its other workers have ended, and makes that process failed for all others;
   /// there, collectives throw PeerFailed. When peers fail and the workers here return normally all
   /// the same, so does run(). Setup only; from the thread that joined.
@@ -172,6 +179,8 @@ class Fabric {
   void report_exception(const CallContext& call, std::exception_ptr thrown);
 
   // --- for layers above ---------------------------------------------------------------------
+  /// The functions of this program, as join() found them. Any thread, wait-free.
+  const FunctionTable& functions() const noexcept;
   /// Calls that this process has sent as messages, and calls that came as messages and were run
   /// here, by any of its threads. A call is counted before it is sent, and after it was run; who
   /// sees it counted as run, sees as counted what it sent. Any thread, wait-free.
@@ -186,6 +195,10 @@ class Fabric {
   /// thread runs any more, and goes before the registered memory. Any thread (takes a lock).
   std::shared_ptr<void> attachment(const void* key,
                                    const std::function<std::shared_ptr<void>(Fabric&)>& make);
+
+  /// From now on `ledger` counts for wait_for_termination() and the end of run(). It lives until
+  /// the fabric has left the job: part of an attachment. Any thread (takes a lock).
+  void add_call_ledger(CallLedger& ledger);
 
   /// `start` is called on each worker of every run() that begins later, before its work. Any thread
   /// (takes a lock).

@@ -31,6 +31,10 @@ struct Invokers {
   bool needs_place;
 };
 
+/// The index of a function that came after the table was made, with a library that was loaded by
+/// dlopen(3) after join(): it cannot be called, since its peers have not agreed on an index for it.
+inline constexpr std::uint32_t kLateFunction = 0xffff'fffe;
+
 /// A callable type's place in the table. One static object a type, made before main by every
 /// program that can send or run it; nobody makes one by hand.
 class FunctionSlot {
@@ -39,7 +43,8 @@ class FunctionSlot {
   FunctionSlot(const FunctionSlot&) = delete;
   FunctionSlot& operator=(const FunctionSlot&) = delete;
 
-  /// What travels. Given at the first FunctionTable::instance(), which join() asks for.
+  /// What travels. Given at the first FunctionTable::instance(), which join() asks for; to a slot
+  /// that comes later: never.
   std::uint32_t index() const noexcept { return index_; }
   std::string_view name() const noexcept { return name_; }
   bool named_by_user() const noexcept { return named_by_user_; }
@@ -53,12 +58,26 @@ class FunctionSlot {
   bool named_by_user_;
   Invokers invokers_;
   std::uint32_t bytes_;
-  std::uint32_t index_ = 0;
+  std::uint32_t index_ = kLateFunction;
 };
 
-/// All slots of the program, in an order that every process of the same binary finds by itself:
-/// by name, and among equal names (functions local to different source files) by position in the
-/// binary. So it works with PIE and ASLR. Any thread, once main has begun.
+/// Code in a way that means the same in another process: which file it is in (by its build id, not
+/// by its path), and where in that file. Zeros: unknown.
+struct CodePlace {
+  std::uint64_t file = 0;
+  std::uint64_t offset = 0;
+  friend bool operator==(const CodePlace&, const CodePlace&) = default;
+};
+
+/// All slots of the program and of the libraries that it had loaded when the table was made, in an
+/// order that every process of the same build finds by itself: by name, and among equal names
+/// (functions local to different source files) by their place in the binary. So it works with PIE
+/// and ASLR.
+///
+/// A function that the user named is the same as the one of that name and size elsewhere. Any other
+/// function is the same only where it is the same code: in a file of the same build id, at the same
+/// place. Names of types do not suffice, since two builds of one source have the same. Any thread,
+/// once main has begun.
 class FunctionTable {
  public:
   static const FunctionTable& instance();
@@ -75,15 +94,20 @@ class FunctionTable {
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
   const FunctionSlot& slot(std::uint32_t index) const noexcept { return *slots_[index]; }
 
-  /// Equal at two processes when the same indices mean the same functions.
+  /// Equal at two processes when the same indices mean the same functions: in number, order, name,
+  /// size and place.
   std::uint64_t digest() const noexcept { return digest_; }
-  /// The names in their order, to be compared when digests differ.
+  /// Empty, or a sentence that says why calls by name cannot work in this program: two functions
+  /// have the same kCallName.
+  const std::string& conflict() const noexcept { return conflict_; }
+  /// All that the digest covers, to be compared when digests differ.
   std::vector<std::byte> describe() const;
   /// Empty when a table described by a peer means the same as this one; otherwise a sentence that
   /// names the first difference and what to do.
   std::string difference(std::span<const std::byte> described) const;
-  /// For a peer of another binary: its index for each of ours, kAbsent where it has none. Only
-  /// functions that both programs named (call_name.hpp) count.
+  /// For a peer of another binary: its index for each of ours, kAbsent where it has none. Functions
+  /// are found by the name that both programs gave them (kCallName, callable.hpp), others by their
+  /// place, in a shared library that both have loaded.
   std::vector<std::uint32_t> translate(std::span<const std::byte> described) const;
   static constexpr std::uint32_t kAbsent = 0xffff'ffff;
 
@@ -91,8 +115,10 @@ class FunctionTable {
   FunctionTable();
 
   std::vector<const FunctionSlot*> slots_;
+  std::vector<CodePlace> places_;
   std::vector<Entry> entries_;
   std::uint64_t digest_ = 0;
+  std::string conflict_;
 };
 
 }  // namespace dsfabric

@@ -2,6 +2,8 @@
 // How a layer above marks that it runs callables, so that none of them runs inside another.
 #pragma once
 
+#include <string_view>
+
 namespace dsfabric {
 
 class Fabric;
@@ -22,4 +24,14 @@ class HandlerScope {
   bool before_;
 };
 
+namespace detail {
+
+/// Throws an Error that names `what`, an operation that would now wait for other threads to run
+/// callables, where the calling thread runs one itself on its own stack: it could wait for ever. A
+/// fiber may wait. Any thread.
+void require_may_wait(Fabric& fabric, std::string_view what);
+/// The same for an operation that is for programs, and not for callables, in fibers or not.
+void require_program(Fabric& fabric, std::string_view what);
+
+}  // namespace detail
 }  // namespace dsfabric

@@ -22,7 +22,7 @@ inline constexpr std::size_t kMessageKinds = 16;
 /// Before the payload of each message, in host byte order (every host of a job has the same):
 ///
 ///   byte  0      1       2             4        8       12
-///         | kind | flags | destination | source | bytes | sequence |
+///         | kind | flags | destination | source | bytes | mark |
 ///
 /// The receiver checks all of it; a header that cannot be right fails the peer that sent it.
 struct MessageHeader {

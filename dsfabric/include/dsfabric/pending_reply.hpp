@@ -30,6 +30,8 @@ class PendingReply {
   /// False: everything pending was failed, because the peer has failed or left, or because 4096 of
   /// these live in the process. Then the request must not be sent.
   explicit operator bool() const noexcept { return tied_; }
+  /// Its number among those of this process, by which detail::take_result finds it.
+  std::uint32_t place() const noexcept { return slot_; }
 
  private:
   Fabric& fabric_;

@@ -17,8 +17,10 @@ namespace dsfabric {
 /// (ThreadId::service_of). Make one where you need it: it is cheap.
 ///
 ///     dsfabric::SendChannel calls{self.fabric()};
-///     if (!calls.call(next, [from = self.id()] { fmt::print("hello from {}\n", from); })) ...
+///     const auto greet = [from = self.id()] { fmt::print("hello from {}\n", from); };
+///     if (calls.call(next, greet) == dsfabric::CallStatus::kPeerGone) ...
 ///
+/// Its calls wait for room, so one that carries no ReturnSlot never answers kFull.
 /// A call that is larger than a receive buffer of the peer is refused with an Error (setup-like: it
 /// is a mistake in the program). Owner thread only; any thread may have one of its own.
 class SendChannel : public Calls<SendChannel> {
@@ -27,6 +29,7 @@ class SendChannel : public Calls<SendChannel> {
 
   // What Calls needs.
   std::byte* reserve(ThreadId to, std::uint32_t function, std::uint32_t bytes);
+  static CallStatus refusal() noexcept { return CallStatus::kPeerGone; }
   bool commit(dtutils::Synchronizer* sent) noexcept;
   std::uint32_t index_at(ThreadId to, std::uint32_t function) const;
   dtutils::Transmitter& transmitter(ThreadId to);

@@ -16,7 +16,8 @@ namespace dsfabric {
 /// Owner thread only.
 class SymmetricBuffer {
  public:
-  /// Throws Error when there is no registered memory left, PeerFailed as any collective.
+  /// Throws Error when there is no registered memory left, or another worker gives another size;
+  /// PeerFailed as any collective.
   SymmetricBuffer(Thread& self, std::size_t bytes);
   SymmetricBuffer(const SymmetricBuffer&) = delete;
   SymmetricBuffer& operator=(const SymmetricBuffer&) = delete;
@@ -38,6 +39,7 @@ class SymmetricBuffer {
   struct Place {
     dtutils::RemoteMemoryLocator memory;
     std::uint64_t object;
+    std::uint64_t bytes;
   };
   Fabric& fabric_;
   std::size_t size_;

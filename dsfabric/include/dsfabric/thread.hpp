@@ -19,6 +19,18 @@ namespace dsfabric {
 
 class Lane;
 
+/// What workers can meet in. Words of these travel along, so that workers who are in different
+/// collectives learn it.
+enum class Collective : std::uint8_t {
+  kBarrier = 1,
+  kAllGather,
+  kAllReduce,
+  kBroadcast,
+  kTermination,
+  kRunBegins,
+  kRunEnds,
+};
+
 /// A value that may travel through a collective.
 template <class T>
 concept CollectiveValue = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>;
@@ -52,7 +64,8 @@ class Thread {
   /// Takes in what arrived, runs the messages for this worker, then the hooks. True when there was
   /// something to do. Inside a dispatcher it takes in but runs nothing. Throws what handlers throw.
   bool progress();
-  /// Adds work to progress(), unless it is there; removed by its value. A step may add and remove
+  /// Adds work to progress(), unless it is there; removed by its value, or when run() has ended:
+  /// until then it runs, also after the work of this worker has returned. A step may add and remove
   /// hooks, itself too: some may then be passed over until the next progress(). Setup only.
   void add_hook(ProgressHook hook);
   void remove_hook(ProgressHook hook) noexcept;
@@ -61,9 +74,11 @@ class Thread {
 
   // --- collectives --------------------------------------------------------------------------
   // Every worker of the job calls the same ones in the same order. They serve incoming messages
-  // while they wait, and throw PeerFailed as soon as a process has failed or left. Not inside a
-  // dispatcher. Whoever runs a message that was sent after a collective, a service thread too, sees
-  // what the workers of its own process did before they came to it.
+  // while they wait, and throw PeerFailed as soon as a process has failed or left. Workers that are
+  // in different collectives, or give values of different sizes, get an Error that names both (or,
+  // in another process than the one that finds out, PeerFailed with that reason). A handler, a
+  // fiber too, gets an Error. Whoever runs a message that was sent after a collective, a service
+  // thread too, sees what the workers of its own process did before they came to it.
 
   /// Returns when all workers have called it; what each wrote before, on its own Transmitters, is
   /// visible to all: it waits for that first. A call may still be on its way then: its caller waits
@@ -74,9 +89,7 @@ class Thread {
   /// before this returns: where their handlers need the result, a barrier belongs behind it.
   template <CollectiveValue T>
   std::vector<T> all_gather(const T& mine) {
-    std::vector<T> all(fabric_.total_threads());
-    gather_bytes(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
-    return all;
+    return gather_values(Collective::kAllGather, mine);
   }
 
   /// `combine` over all values, from left to right in the order of threads: the same at everyone,
@@ -84,7 +97,7 @@ class Thread {
   template <CollectiveValue T, class Combine = std::plus<T>>
   requires std::is_invocable_r_v<T, Combine&, const T&, const T&> T
   all_reduce(const T& mine, Combine combine = {}) {
-    const std::vector<T> all = all_gather(mine);
+    const std::vector<T> all = gather_values(Collective::kAllReduce, mine);
     T result = all.front();
     for (std::size_t i = 1; i < all.size(); ++i) {
       result = combine(std::as_const(result), all[i]);
@@ -101,7 +114,13 @@ class Thread {
   }
 
  private:
-  void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all);
+  template <CollectiveValue T>
+  std::vector<T> gather_values(Collective kind, const T& mine) {
+    std::vector<T> all(fabric_.total_threads());
+    gather_bytes(kind, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+    return all;
+  }
+  void gather_bytes(Collective kind, std::span<const std::byte> mine, std::span<std::byte> all);
   void broadcast_bytes(std::span<std::byte> value, ThreadId root);
 
   Fabric& fabric_;

@@ -24,17 +24,13 @@ std::unique_ptr<Bootstrap> make_pmix(const BootstrapOptions&) { return nullptr; 
 #include <cstring>
 
 #include "bootstrap/environment.hpp"
+#include "bootstrap/pmix_library.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric {
 namespace {
 
 constexpr const char* kLauncher = "PMIx launcher";
-
-[[noreturn]] void refuse(const std::string& happened, pmix_status_t status) {
-  throw dtutils::Error(kLauncher, fmt::format("{}: {}", happened, PMIx_Error_string(status)),
-                       "look at what the launcher printed");
-}
 
 pmix_proc_t process(const pmix_proc_t& self, pmix_rank_t rank) {
   pmix_proc_t name{};
@@ -58,15 +54,15 @@ void on_event(std::size_t, pmix_status_t, const pmix_proc_t* source, pmix_info_t
 class Pmix final : public Bootstrap {
  public:
   explicit Pmix(const BootstrapOptions& options) {
-    if (const auto status = PMIx_Init(&self_, nullptr, 0); status != PMIX_SUCCESS) {
+    if (const auto status = pmix_.init(&self_, nullptr, 0); status != PMIX_SUCCESS) {
       refuse("this process was started by it, but cannot reach it", status);
     }
     const pmix_proc_t all = process(self_, PMIX_RANK_WILDCARD);
     pmix_value_t* value = nullptr;
-    const auto status = PMIx_Get(&all, PMIX_JOB_SIZE, nullptr, 0, &value);
+    const auto status = pmix_.get(&all, PMIX_JOB_SIZE, nullptr, 0, &value);
     if (status != PMIX_SUCCESS) refuse("it does not tell the size of the job", status);
     size_ = value->data.uint32;
-    PMIX_VALUE_RELEASE(value);
+    release(value);
     if (pipe2(pipe_.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
       throw dtutils::Error(kLauncher, "no pipe for its news", "raise `ulimit -n`", errno);
     }
@@ -75,7 +71,7 @@ class Pmix final : public Bootstrap {
   }
 
   ~Pmix() override {
-    PMIx_Finalize(nullptr, 0);
+    pmix_.finalize(nullptr, 0);
     news.store(-1);
     close(pipe_[0]);
     close(pipe_[1]);
@@ -104,12 +100,23 @@ class Pmix final : public Bootstrap {
   }
 
  private:
+  [[noreturn]] void refuse(const std::string& happened, pmix_status_t status) {
+    throw dtutils::Error(kLauncher, fmt::format("{}: {}", happened, pmix_.error_string(status)),
+                         "look at what the launcher printed");
+  }
+
+  void release(pmix_value_t* value) {
+    pmix_.value_destruct(value);
+    std::free(value);
+  }
+
   void watch_deaths() {
     news.store(pipe_[1]);
     std::array<pmix_status_t, 3> codes{PMIX_ERR_PROC_ABORTED, PMIX_ERR_LOST_CONNECTION,
                                        PMIX_ERR_JOB_TERMINATED};
     // Not every launcher offers events; then queue pairs and the shm device tell of deaths.
-    PMIx_Register_event_handler(codes.data(), codes.size(), nullptr, 0, on_event, nullptr, nullptr);
+    pmix_.register_event_handler(codes.data(), codes.size(), nullptr, 0, on_event, nullptr,
+                                 nullptr);
   }
 
   void compare_builds(const BootstrapOptions& options) {
@@ -132,8 +139,8 @@ class Pmix final : public Bootstrap {
     value.type = PMIX_BYTE_OBJECT;
     value.data.bo.bytes = const_cast<char*>(reinterpret_cast<const char*>(mine.data()));
     value.data.bo.size = mine.size();
-    auto status = PMIx_Put(PMIX_GLOBAL, key.c_str(), &value);
-    if (status == PMIX_SUCCESS) status = PMIx_Commit();
+    auto status = pmix_.put(PMIX_GLOBAL, key.c_str(), &value);
+    if (status == PMIX_SUCCESS) status = pmix_.commit();
     if (status != PMIX_SUCCESS) refuse("it does not take this process' data", status);
   }
 
@@ -144,9 +151,9 @@ class Pmix final : public Bootstrap {
     const int seconds = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(limit).count());
     PMIX_INFO_CONSTRUCT(&info[0]);
     PMIX_INFO_CONSTRUCT(&info[1]);
-    PMIX_INFO_LOAD(&info[0], PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
-    PMIX_INFO_LOAD(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
-    const auto status = PMIx_Fence(&all, 1, info.data(), info.size());
+    pmix_.info_load(&info[0], PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    pmix_.info_load(&info[1], PMIX_TIMEOUT, &seconds, PMIX_INT);
+    const auto status = pmix_.fence(&all, 1, info.data(), info.size());
     if (status != PMIX_SUCCESS) {
       refuse(fmt::format("not all {} processes came within {} s (PMIx does not tell which)", size_,
                          seconds),
@@ -157,14 +164,15 @@ class Pmix final : public Bootstrap {
   Bytes get(const std::string& key, std::uint32_t rank) {
     const pmix_proc_t from = process(self_, rank);
     pmix_value_t* value = nullptr;
-    const auto status = PMIx_Get(&from, key.c_str(), nullptr, 0, &value);
+    const auto status = pmix_.get(&from, key.c_str(), nullptr, 0, &value);
     if (status != PMIX_SUCCESS) refuse(fmt::format("no data of rank {}", rank), status);
     const auto* begin = reinterpret_cast<const std::byte*>(value->data.bo.bytes);
     Bytes bytes(begin, begin + (value->type == PMIX_BYTE_OBJECT ? value->data.bo.size : 0));
-    PMIX_VALUE_RELEASE(value);
+    release(value);
     return bytes;
   }
 
+  const PmixLibrary pmix_ = load_pmix();
   pmix_proc_t self_{};
   std::uint32_t size_ = 1;
   std::uint32_t gathers_ = 0;

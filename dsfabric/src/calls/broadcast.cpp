@@ -2,7 +2,10 @@
 // What broadcasts need beside their templates.
 #include "dsfabric/broadcast.hpp"
 
+#include <fmt/format.h>
+
 #include "dsfabric/thread.hpp"
+#include "dtutils/error.hpp"
 
 namespace dsfabric {
 
@@ -12,7 +15,15 @@ SymmetricBuffer::SymmetricBuffer(Thread& self, std::size_t bytes)
       memory_(fabric_.general_allocator(self.zone()).allocate(bytes)) {
   dtutils::RemoteMemoryLocator mine = memory_.remote();
   mine.process = self.id().process.value;
-  all_ = self.all_gather(Place{mine, reinterpret_cast<std::uint64_t>(this)});
+  all_ = self.all_gather(Place{mine, reinterpret_cast<std::uint64_t>(this), bytes});
+  for (std::uint32_t rank = 0; rank < all_.size(); ++rank) {
+    if (all_[rank].bytes == bytes) continue;
+    throw dtutils::Error(
+        "SymmetricBuffer",
+        fmt::format("thread {} makes one of {} bytes, and thread {} of {}", self.id(), bytes,
+                    fabric_.thread_of_rank(rank), all_[rank].bytes),
+        "give the same size on all workers");
+  }
   // Whoever has all of them may use them; handlers of its calls, which run while others still
   // gather, would find theirs empty.
   self.barrier();

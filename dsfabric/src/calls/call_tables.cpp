@@ -10,19 +10,21 @@
 
 namespace dsfabric {
 
-CallTables::CallTables(std::uint32_t self, const std::vector<std::span<const std::byte>>& described)
-    : translations_(described.size()) {
-  const FunctionTable& table = FunctionTable::instance();
+CallTables::CallTables(const FunctionTable& mine, std::uint32_t self,
+                       const std::vector<std::span<const std::byte>>& described)
+    : mine_(mine), translations_(described.size()) {
   for (std::uint32_t process = 0; process < described.size(); ++process) {
     if (process == self || described[process].empty()) continue;
-    translations_[process] = table.translate(described[process]);
+    translations_[process] = mine.translate(described[process]);
     const bool shares = std::ranges::any_of(translations_[process], [](std::uint32_t index) {
       return index != FunctionTable::kAbsent;
     });
     if (!shares) {
-      throw dtutils::Error(fmt::format("process {}", process),
-                           "it runs another program, with no named function in common",
-                           table.difference(described[process]));
+      throw dtutils::Error(
+          fmt::format("process {}", process),
+          "it runs another program, or another build of this one, and they have no named "
+          "function in common",
+          mine.difference(described[process]));
     }
   }
 }

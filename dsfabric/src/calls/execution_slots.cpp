@@ -6,6 +6,8 @@
 #include <new>
 #include <optional>
 
+#include "dsfabric/handler_scope.hpp"
+
 namespace dsfabric {
 
 using dtutils::Synchronizer;
@@ -56,6 +58,7 @@ std::vector<ThreadId> ExecutionSlots::wait() {
   bool lost = false;
   for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
     auto outcome = Synchronizer::Outcome::kTimeout;
+    if (!word(rank)->done()) detail::require_may_wait(fabric_, "ExecutionSlots::wait()");
     while ((outcome = word(rank)->wait_for(kLook)) == Synchronizer::Outcome::kTimeout) {
       if (!give_up && fabric_.failures() != failures_) give_up = Clock::now() + kPatience;
       if (give_up && Clock::now() >= *give_up) break;

@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <tuple>
+
+#include "calls/code_places.hpp"
 
 namespace dsfabric {
 namespace {
@@ -17,10 +20,18 @@ std::vector<FunctionSlot*>& registered() {
   return slots;
 }
 
+/// Of one function, before its name.
+struct Head {
+  std::uint32_t name_bytes;
+  std::uint32_t bytes;
+  std::uint64_t named_by_user;
+  CodePlace place;
+};
+static_assert(sizeof(Head) == 32);
+
 struct Described {
   std::string name;
-  bool named_by_user;
-  std::uint32_t bytes;
+  Head head;
 };
 
 std::vector<Described> parse(std::span<const std::byte> bytes) {
@@ -31,13 +42,19 @@ std::vector<Described> parse(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(size);
     return true;
   };
-  std::uint32_t head[3];
-  while (take(head, sizeof head)) {
-    std::string name(std::min<std::size_t>(head[0], bytes.size()), '\0');
+  Head head;
+  while (take(&head, sizeof head)) {
+    std::string name(std::min<std::size_t>(head.name_bytes, bytes.size()), '\0');
     take(name.data(), name.size());
-    all.push_back({std::move(name), head[1] != 0, head[2]});
+    all.push_back({std::move(name), head});
   }
   return all;
+}
+
+/// As `readelf -n` prints the first bytes of a build id.
+std::uint64_t readable(std::uint64_t file) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  return __builtin_bswap64(file);
 }
 
 constexpr const char* kRemedy =
@@ -57,24 +74,36 @@ const FunctionTable& FunctionTable::instance() {
 }
 
 FunctionTable::FunctionTable() {
-  std::vector<FunctionSlot*> slots = registered();
-  std::ranges::sort(slots, [](const FunctionSlot* a, const FunctionSlot* b) {
-    // The addresses move with ASLR, but their order within one binary does not.
-    return std::tuple(a->name_, reinterpret_cast<std::uintptr_t>(a->invokers_.one)) <
-           std::tuple(b->name_, reinterpret_cast<std::uintptr_t>(b->invokers_.one));
-  });
-  digest_ = 0xcbf29ce484222325;
-  const auto mix = [&](std::string_view text) {
-    for (const char c : text) {
-      digest_ = (digest_ ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-    }
+  const CodePlaces code;
+  struct Placed {
+    FunctionSlot* slot;
+    CodePlace place;
   };
-  for (FunctionSlot* slot : slots) {
+  std::vector<Placed> found;
+  for (FunctionSlot* const slot : registered()) {
+    found.push_back({slot, code.of(reinterpret_cast<const void*>(slot->invokers_.one))});
+  }
+  std::ranges::sort(found, {}, [](const Placed& each) {
+    return std::tuple(each.slot->name_, each.place.file, each.place.offset);
+  });
+  for (const auto& [slot, place] : found) {
+    if (conflict_.empty() && slot->named_by_user_ && !slots_.empty() &&
+        slots_.back()->named_by_user_ && slots_.back()->name_ == slot->name_) {
+      const auto file = [&](const FunctionSlot& each) {
+        return code.file(reinterpret_cast<const void*>(each.invokers_.one));
+      };
+      conflict_ = fmt::format("two functions have the kCallName \"{}\", in {} and in {}",
+                              slot->name_, file(*slots_.back()), file(*slot));
+    }
     slot->index_ = size();
     slots_.push_back(slot);
+    places_.push_back(place);
     entries_.push_back({slot->invokers_.one, slot->invokers_.run, slot->bytes_,
                         slot->invokers_.placed, slot->invokers_.needs_place});
-    mix(fmt::format("{}\n{}\n", slot->name_, slot->bytes_));
+  }
+  digest_ = 0xcbf29ce484222325;
+  for (const std::byte each : describe()) {
+    digest_ = (digest_ ^ static_cast<unsigned char>(each)) * 0x100000001b3;
   }
 }
 
@@ -84,11 +113,12 @@ std::vector<std::byte> FunctionTable::describe() const {
     const auto* begin = static_cast<const std::byte*>(from);
     bytes.insert(bytes.end(), begin, begin + size);
   };
-  for (const FunctionSlot* slot : slots_) {
-    const std::uint32_t head[3] = {static_cast<std::uint32_t>(slot->name_.size()),
-                                   slot->named_by_user_ ? 1u : 0u, slot->bytes_};
-    put(head, sizeof head);
-    put(slot->name_.data(), slot->name_.size());
+  for (std::uint32_t i = 0; i < size(); ++i) {
+    const std::string_view name = slots_[i]->name();
+    const Head head{static_cast<std::uint32_t>(name.size()), slots_[i]->bytes(),
+                    slots_[i]->named_by_user() ? 1u : 0u, places_[i]};
+    put(&head, sizeof head);
+    put(name.data(), name.size());
   }
   return bytes;
 }
@@ -102,10 +132,18 @@ std::string FunctionTable::difference(std::span<const std::byte> described) cons
     if (i >= slots_.size()) {
       return fmt::format("function \"{}\" is missing here; {}", theirs[i].name, kRemedy);
     }
-    if (slots_[i]->name() != theirs[i].name || slots_[i]->bytes() != theirs[i].bytes) {
+    const Head& there = theirs[i].head;
+    if (slots_[i]->name() != theirs[i].name || slots_[i]->bytes() != there.bytes) {
       return fmt::format("function {} is \"{}\" ({} bytes) here and \"{}\" ({} bytes) there; {}", i,
-                         slots_[i]->name(), slots_[i]->bytes(), theirs[i].name, theirs[i].bytes,
+                         slots_[i]->name(), slots_[i]->bytes(), theirs[i].name, there.bytes,
                          kRemedy);
+    }
+    if (places_[i] != there.place) {
+      return fmt::format(
+          "function \"{}\" is at {:#x} of a file with build id {:016x}... here and at {:#x} of "
+          "{:016x}... there: they are not the same build; {}",
+          slots_[i]->name(), places_[i].offset, readable(places_[i].file), there.place.offset,
+          readable(there.place.file), kRemedy);
     }
   }
   return {};
@@ -115,12 +153,14 @@ std::vector<std::uint32_t> FunctionTable::translate(std::span<const std::byte> d
   const std::vector<Described> theirs = parse(described);
   std::vector<std::uint32_t> indices(slots_.size(), kAbsent);
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
-    for (std::uint32_t j = 0; slots_[i]->named_by_user() && j < theirs.size(); ++j) {
-      if (theirs[j].named_by_user && theirs[j].name == slots_[i]->name() &&
-          theirs[j].bytes == slots_[i]->bytes()) {
-        indices[i] = j;
-      }
-    }
+    const FunctionSlot& mine = *slots_[i];
+    const auto same = std::ranges::find_if(theirs, [&](const Described& other) {
+      const bool named = mine.named_by_user() && other.head.named_by_user != 0;
+      const bool there = !mine.named_by_user() && other.head.named_by_user == 0 &&
+                         places_[i] != CodePlace() && places_[i] == other.head.place;
+      return (named || there) && other.name == mine.name() && other.head.bytes == mine.bytes();
+    });
+    if (same != theirs.end()) indices[i] = static_cast<std::uint32_t>(same - theirs.begin());
   }
   return indices;
 }

@@ -78,12 +78,20 @@ bool send_record(Fabric& fabric, ThreadId to, std::uint32_t function, const void
 }
 
 std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function) {
+  if (function == kLateFunction) {
+    throw dtutils::Error(fmt::format("call to thread {}", to),
+                         "its function came with a library that was loaded after join(), so the "
+                         "processes have not agreed on it",
+                         "load the library (dlopen) before join(), in every process that shall run "
+                         "its functions");
+  }
   const std::uint32_t index = fabric.core().call_tables().index_at(to.process.value, function);
   if (index == FunctionTable::kAbsent) {
-    const FunctionSlot& slot = FunctionTable::instance().slot(function);
+    const FunctionSlot& slot = fabric.functions().slot(function);
     throw dtutils::Error(fmt::format("call to thread {}", to),
                          fmt::format("its program has no function \"{}\"", slot.name()),
-                         "give the callable a name (kCallName) in both programs");
+                         "start the same build everywhere, or give the callable a name (kCallName) "
+                         "in both programs");
   }
   return index;
 }
@@ -92,6 +100,10 @@ std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function) {
 
 void install_calls(Fabric& fabric) {
   const FunctionTable& table = FunctionTable::instance();
+  if (!table.conflict().empty()) {
+    throw dtutils::Error("functions of this program", table.conflict(),
+                         "give each callable a kCallName of its own");
+  }
   const std::uint64_t digest = table.digest();
   const auto digests = fabric.exchange(std::as_bytes(std::span(&digest, 1)));
   const std::span mine = std::as_bytes(std::span(&digest, 1));
@@ -108,7 +120,7 @@ void install_calls(Fabric& fabric) {
                               : std::span<const std::byte>(described[i]));
   }
   fabric.core().set_call_tables(
-      std::make_shared<const CallTables>(fabric.process().value, differing));
+      std::make_shared<const CallTables>(table, fabric.process().value, differing));
   fabric.set_dispatcher(MessageKind::kCall, {&run_message, nullptr});
 }
 

@@ -6,8 +6,11 @@
 #include <array>
 #include <cstring>
 
+#include "core.hpp"
 #include "dsfabric/call_wrappers.hpp"
 #include "dsfabric/send_space.hpp"
+#include "limits.hpp"
+#include "pending_table.hpp"
 
 namespace dsfabric::detail {
 namespace {
@@ -29,19 +32,24 @@ bool write_word(Transmitter& peer, std::uint64_t value,
   return write_inline(peer, &value, sizeof value, to);
 }
 
+dtutils::RemoteMemoryLocator place(ProcessId home, const ReturnAddress& to, std::uint64_t offset,
+                                   std::uint64_t bytes) noexcept {
+  return {to.address + offset, bytes, to.rkey, home.value, 0};
+}
+
 /// Value and word in one write, where the device keeps the order of its bytes. False: not done.
-bool write_together(Transmitter& peer, const ReturnAddress& to, const void* value,
-                    std::uint32_t bytes) noexcept {
+bool write_together(Transmitter& peer, ProcessId home, const ReturnAddress& to,
+                    std::uint32_t word_offset, const void* value, std::uint32_t bytes) noexcept {
   std::array<std::byte, kInlineMessage> joined;
-  const std::uint32_t total = to.word_offset + sizeof(Synchronizer::kDoneWord);
+  const std::uint32_t total = word_offset + sizeof(Synchronizer::kDoneWord);
   if (total > std::min<std::size_t>(peer.queue_pair().max_inline(), joined.size()) ||
       !peer.queue_pair().device().data_in_order(peer.queue_pair().raw(), IBV_WR_RDMA_WRITE)) {
     return false;
   }
   std::memcpy(joined.data(), value, bytes);
-  std::memset(joined.data() + bytes, 0, to.word_offset - bytes);
-  std::memcpy(joined.data() + to.word_offset, &Synchronizer::kDoneWord, 8);
-  return write_inline(peer, joined.data(), total, to.slot.part(0, total));
+  std::memset(joined.data() + bytes, 0, word_offset - bytes);
+  std::memcpy(joined.data() + word_offset, &Synchronizer::kDoneWord, 8);
+  return write_inline(peer, joined.data(), total, place(home, to, 0, total));
 }
 
 bool write_value(Fabric& fabric, Transmitter& peer, const dtutils::RemoteMemoryLocator& to,
@@ -63,32 +71,47 @@ void send_word(Fabric& fabric, ProcessId home, const dtutils::RemoteMemoryLocato
   (void)write_word(fabric.transmitter(home), failed ? kFailedWord : Synchronizer::kDoneWord, word);
 }
 
-void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, const void* value,
-                 std::uint32_t bytes) noexcept {
+void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, std::uint32_t word_offset,
+                 const void* value, std::uint32_t bytes) noexcept {
   try {
     Transmitter& peer = fabric.transmitter(home);
     fabric.make_room(peer);
     // Two writes of one queue pair arrive in the order of their posts.
-    if (bytes != 0 && (write_together(peer, to, value, bytes) ||
-                       !write_value(fabric, peer, to.slot, value, bytes))) {
+    if (bytes != 0 && (write_together(peer, home, to, word_offset, value, bytes) ||
+                       !write_value(fabric, peer, place(home, to, 0, bytes), value, bytes))) {
       return;
     }
-    (void)write_word(peer, Synchronizer::kDoneWord, to.slot.part(to.word_offset, 8));
+    (void)write_word(peer, Synchronizer::kDoneWord, place(home, to, word_offset, 8));
   } catch (const std::exception& error) {
-    send_exception(fabric, home, to, error.what());
+    send_exception(fabric, home, to, word_offset, error.what());
   }
 }
 
 void send_exception(Fabric& fabric, ProcessId home, const ReturnAddress& to,
-                    const char* text) noexcept {
+                    std::uint32_t word_offset, const char* text) noexcept {
   CallFailure failure;
   failure.thrown = true;
   std::strncpy(failure.text.data(), text, failure.text.size() - 1);
   Transmitter& peer = fabric.transmitter(home);
-  const auto place = to.slot.part(to.failure_offset, sizeof failure);
-  if (write_inline(peer, &failure, sizeof failure, place)) {
-    (void)write_word(peer, kFailedWord, to.slot.part(to.word_offset, 8));
+  const auto where = place(home, to, failure_offset(word_offset), sizeof failure);
+  if (write_inline(peer, &failure, sizeof failure, where)) {
+    (void)write_word(peer, kFailedWord, place(home, to, word_offset, 8));
   }
+}
+
+void take_result(const CallContext& call, std::uint32_t pending, std::uint32_t word_offset,
+                 const std::byte* value, std::uint32_t bytes) noexcept {
+  Fabric& fabric = call.fabric;
+  const ProcessId from = call.source.process;
+  if (pending >= kPendingSlots) {
+    fabric.fail(from, "a result names a call that this process cannot have made");
+    return;
+  }
+  // What lies in rings of a process that has failed came too late.
+  if (fabric.failed(from)) return;
+  fabric.core().pending().complete(pending, from, [&](Synchronizer& word) {
+    if (bytes != 0) std::memcpy(reinterpret_cast<std::byte*>(&word) - word_offset, value, bytes);
+  });
 }
 
 dtutils::RDMAMemory read_buffer(Fabric& fabric, const dtutils::RemoteMemoryLocator& from) {

@@ -4,7 +4,7 @@
 
 #include "dsfabric/dsfabric.hpp"
 
-bool send(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
+dsfabric::CallStatus send(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
   const std::array<char, 4096> text{};
   return calls.call(to, [text] { (void)text; });
 }

@@ -2,7 +2,7 @@
 // Wrong on purpose: a reference is an address of this process.
 #include "dsfabric/dsfabric.hpp"
 
-bool count(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
+dsfabric::CallStatus count(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
   int counted = 0;
   return calls.call(to, [&counted] { ++counted; });
 }

@@ -3,10 +3,11 @@
 #include "dsfabric/dsfabric.hpp"
 
 bool send(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
+  constexpr auto kAccepted = dsfabric::CallStatus::kAccepted;
   int number = 0;
   dsfabric::ReturnSlot<int> slot(calls.fabric());
-  return calls.call(to, [number] { (void)number; }) &&
-         calls.call(to, [](dsfabric::CallContext& call) { (void)call; }) &&
+  return calls.call(to, [number] { (void)number; }) == kAccepted &&
+         calls.call(to, [](dsfabric::CallContext& call) { (void)call; }) == kAccepted &&
          calls.call_return(
-             to, [number] { return number; }, slot);
+             to, [number] { return number; }, slot) == kAccepted;
 }

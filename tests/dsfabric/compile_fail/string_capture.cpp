@@ -4,7 +4,8 @@
 
 #include "dsfabric/dsfabric.hpp"
 
-bool greet(dsfabric::SendChannel& calls, dsfabric::ThreadId to, const std::string& name) {
+dsfabric::CallStatus greet(dsfabric::SendChannel& calls, dsfabric::ThreadId to,
+                           const std::string& name) {
   return calls.call(to, [name] { return name.size(); });
 }
 // expected: may capture only plain data

@@ -4,7 +4,7 @@
 
 #include "dsfabric/dsfabric.hpp"
 
-bool ask(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
+dsfabric::CallStatus ask(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
   dsfabric::ReturnSlot<std::string> slot(calls.fabric());
   return calls.call_return(
       to, [] { return std::string("answer"); }, slot);

@@ -2,7 +2,7 @@
 // Wrong on purpose: nobody would know what to pass.
 #include "dsfabric/dsfabric.hpp"
 
-bool send(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
+dsfabric::CallStatus send(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
   return calls.call(to, [](int number) { (void)number; });
 }
 // expected: is called with nothing, or with (CallContext&)

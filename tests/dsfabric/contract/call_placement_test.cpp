@@ -123,7 +123,7 @@ TEST_CASE("buffer_of_a_placed_call_goes_to_its_place") {
           for (std::uint32_t i = 0; i < bytes; ++i) require(data[i] == std::byte{42}, "the byte");
           executed() += bytes;
         };
-        const LaterBuffer<decltype(check)> later{check};
+        const LaterBuffer<std::remove_const_t<decltype(check)>> later{check};
         const ThreadId to = self.neighbour(1);
         const std::vector<std::byte> sent(500, std::byte{42});
         require(calls.call_buffer(to, later, sent), "sent");

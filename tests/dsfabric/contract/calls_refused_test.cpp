@@ -61,8 +61,8 @@ TEST_CASE("corrupt_record_fails_its_sender_and_nobody_else") {
                   ThreadId{{1}, 0}, [] { return 4; }, slot),
               "sent");
       require_equal(slot.get(), 4, "result");
-      require(!calls.call_return(
-                  ThreadId{{2}, 0}, [] { return 4; }, slot),
+      require(calls.call_return(
+                  ThreadId{{2}, 0}, [] { return 4; }, slot) == CallStatus::kPeerGone,
               "refused");
       has(error_text([&] { slot.get(); }), "is gone");
       support::end_victim(member.memory);
@@ -83,10 +83,19 @@ TEST_CASE("killed_destination_ends_every_wait_for_it") {
                 ThreadId{{1}, 0}, [] { return 1; }, slot),
             "sent");
     support::end_victim(member.memory);
-    has(error_text([&] { slot.get(); }), "is gone");
+    const std::uint16_t lost = [&] {
+      try {
+        slot.get();
+      } catch (const PeerFailed& failed) {
+        has(failed.what(), "is gone");
+        return failed.process().value;
+      }
+      return std::uint16_t{99};
+    }();
+    require_equal(lost, 1, "the process that failed");
     dtutils::Synchronizer sent(1);
-    require(!calls.call(
-                ThreadId{{1}, 0}, [] {}, &sent),
+    require(calls.call(
+                ThreadId{{1}, 0}, [] {}, &sent) == CallStatus::kPeerGone,
             "refused");
     require(sent.wait() == dtutils::Synchronizer::Outcome::kFailed, "and said so");
   });

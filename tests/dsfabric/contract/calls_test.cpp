@@ -24,7 +24,7 @@ TEST_CASE("handlers_call_through_a_channel_that_waits_for_room") {
     constexpr std::uint64_t kCalls = 3000;
     self.barrier();
     for (std::uint64_t i = 0; i < kCalls; ++i) {
-      const bool sent = calls.call(self.neighbour(1), [i](CallContext& call) {
+      const auto sent = calls.call(self.neighbour(1), [i](CallContext& call) {
         require(channel->call(call.source, [i] { ++ledger().calls, ledger().sum += i; }),
                 "the answer is sent");
       });
@@ -41,7 +41,7 @@ TEST_CASE("call_runs_once_at_the_worker_it_names") {
     SendChannel calls(self.fabric());
     for (std::uint32_t rank = 0; rank < self.fabric().total_threads(); ++rank) {
       const ThreadId to = self.fabric().thread_of_rank(rank);
-      const bool sent = calls.call(to, [to, from = self.id()](CallContext& call) {
+      const auto sent = calls.call(to, [to, from = self.id()](CallContext& call) {
         const bool right = call.worker != nullptr && call.worker->id() == to &&
                            call.source == from && call.fabric.current_thread() == call.worker;
         ledger().wrong += !right;
@@ -124,8 +124,8 @@ TEST_CASE("callable_calls_back_from_where_it_runs") {
     require(calls.call(self.neighbour(1),
                        [](CallContext& call) {
                          SendChannel back(call.fabric);
-                         const bool sent = back.call(call.source, [] { ++ledger().calls; });
-                         ledger().wrong += !sent;
+                         const auto sent = back.call(call.source, [] { ++ledger().calls; });
+                         ledger().wrong += sent != CallStatus::kAccepted;
                        }),
             "sent");
     serve_until(self, [] { return ledger().calls == 1; });
@@ -140,8 +140,9 @@ TEST_CASE("thread_that_is_no_worker_calls_out_without_any_set_up") {
       SendChannel calls(self.fabric());
       ReturnSlot<int> slot(self.fabric());
       for (int i = 0; i < 50; ++i) {
-        ledger().wrong += !calls.call_return(
+        const auto sent = calls.call_return(
             self.neighbour(1), [i] { return i; }, slot);
+        ledger().wrong += sent != CallStatus::kAccepted;
         ledger().wrong += slot.get() != i;
       }
       ++ledger().calls;

@@ -264,6 +264,11 @@ TEST_CASE("corrupt_messages_fail_their_sender_only") {
                   return fabric.failed({1});
                 }),
                 "the sender failed");
+        constexpr const char* kReasons[] = {"no header",           "its length",
+                                            "its kind is unknown", "for a thread",
+                                            "another process",     "cannot be right"};
+        const std::string reason = fabric.failure_reason({1});
+        require(reason.find(kReasons[kind]) != std::string::npos, reason);
         require(!fabric.failed({2}), "nobody else did");
       } else {
         require(support::eventually([&] {

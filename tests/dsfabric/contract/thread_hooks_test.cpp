@@ -43,6 +43,8 @@ TEST_CASE("hooks_may_be_added_and_removed_by_a_hook") {
     for (int i = 0; i < 3; ++i) self.progress();
     require_equal(first.runs, 3, "runs of the first");
     for (const Step& other : others) require(other.runs >= 2, "those that were added run");
+    self.remove_hook(first.hook());
+    for (Step& other : others) self.remove_hook(other.hook());
 
     struct Leaver {
       Thread& worker;

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -91,7 +92,7 @@ struct Member {
   dsfabric::Fabric join(dsfabric::Config config = {}) const {
     config.device = device_name();
     config.pin = false;
-    config.leave_timeout = std::chrono::seconds(10);
+    config.leave_timeout = std::min(config.leave_timeout, std::chrono::milliseconds(10'000));
     return dsfabric::join(std::make_unique<SharedBootstrap>(memory, rank, size), config);
   }
 };
@@ -125,6 +126,9 @@ class ForkJob {
 
   JobMemory& memory() { return *memory_; }
   void kill(std::uint32_t rank) { ::kill(pids_[rank], SIGKILL); }
+  /// Takes the member off its core at once, and gives it back.
+  void stop(std::uint32_t rank) { ::kill(pids_[rank], SIGSTOP); }
+  void resume(std::uint32_t rank) { ::kill(pids_[rank], SIGCONT); }
   /// Waits for all; one text for each that did not end well, "rank: what". A member that still runs
   /// after `limit`, kSlowdown times, is killed and named.
   std::string wait(std::chrono::milliseconds limit = std::chrono::seconds(30)) {

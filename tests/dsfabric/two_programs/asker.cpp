@@ -19,6 +19,9 @@ namespace {
 void require(bool condition, const char* what) {
   if (!condition) throw std::runtime_error(std::string("not so: ") + what);
 }
+void require(CallStatus status, const char* what) {
+  require(status == CallStatus::kAccepted, what);
+}
 
 /// Only this program has it.
 struct Unknown {
@@ -31,7 +34,8 @@ void ask(Thread& self) {
   const ThreadId other = self.neighbour(1);
   ReturnSlot<std::uint64_t> slot(self.fabric());
   for (std::uint64_t i = 1; i <= 100; ++i) {
-    require(calls.call_return(other, Square{i}, slot) && slot.get() == i * i, "squares come back");
+    require(calls.call_return(other, Square{i}, slot), "a question is sent");
+    require(slot.get() == i * i, "squares come back");
   }
 
   const std::vector<std::byte> ones(100, std::byte{1});
@@ -43,7 +47,8 @@ void ask(Thread& self) {
     require(calls.call_buffer(other, AddUp{}, memory, executed, where), "a buffer to read is sent");
     executed.get();
   }
-  require(calls.call_return(other, SumSoFar{}, slot) && slot.get() == 500, "all buffers came");
+  require(calls.call_return(other, SumSoFar{}, slot), "a question is sent");
+  require(slot.get() == 500, "all buffers came");
 
   ReturnSlot<int> never(self.fabric());
   bool refused = false;

@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -72,10 +73,17 @@ TEST_CASE("callables_are_plain_bytes") {
   CHECK_FALSE(RemoteCallable<Large>);
   CHECK_FALSE(RemoteCallable<std::string>);
   CHECK_FALSE(RemoteCallable<std::unique_ptr<int>>);
+  CHECK_FALSE(RemoteCallable<void (*)()>);
+  CHECK_FALSE(RemoteCallable<void (&)()>);
+  CHECK_FALSE(RemoteCallable<void()>);
+  CHECK_FALSE(RemoteCallable<void (Virtual::*)()>);
+  CHECK_FALSE(RemoteCallable<decltype(std::ref(by_value))>);
 }
 
 TEST_CASE("right_program_compiles") { CHECK(compile(folder() / "right.cpp") == ""); }
 TEST_CASE("capture_by_reference_is_refused_in_words") { expect_refusal("reference_capture"); }
+TEST_CASE("pointer_to_a_function_is_refused_in_words") { expect_refusal("function_pointer"); }
+TEST_CASE("reference_wrapper_is_refused_in_words") { expect_refusal("reference_wrapper"); }
 TEST_CASE("captured_string_is_refused_in_words") { expect_refusal("string_capture"); }
 TEST_CASE("large_capture_is_refused_in_words") { expect_refusal("large_capture"); }
 TEST_CASE("result_that_is_no_plain_data_is_refused_in_words") { expect_refusal("string_result"); }

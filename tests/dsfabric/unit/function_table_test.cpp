@@ -31,8 +31,9 @@ struct Pong {
 
 struct Entry {
   std::string name;
-  std::uint32_t named;
+  std::uint64_t named;
   std::uint32_t bytes;
+  CodePlace place{1, 2};
 };
 
 std::vector<std::byte> describe(const std::vector<Entry>& entries) {
@@ -42,9 +43,11 @@ std::vector<std::byte> describe(const std::vector<Entry>& entries) {
     bytes.insert(bytes.end(), begin, begin + size);
   };
   for (const Entry& entry : entries) {
-    const std::uint32_t head[3] = {static_cast<std::uint32_t>(entry.name.size()), entry.named,
-                                   entry.bytes};
-    put(head, sizeof head);
+    const auto length = static_cast<std::uint32_t>(entry.name.size());
+    put(&length, sizeof length);
+    put(&entry.bytes, sizeof entry.bytes);
+    put(&entry.named, sizeof entry.named);
+    put(&entry.place, sizeof entry.place);
     put(entry.name.data(), entry.name.size());
   }
   return bytes;
@@ -89,6 +92,31 @@ TEST_CASE("first_difference_is_named") {
   CHECK_THAT(table().difference(more), contains("one.more") && contains("missing here"));
 }
 
+TEST_CASE("same_names_and_sizes_of_another_build_are_other_functions") {
+  // As the linker leaves it when it takes two objects in another order.
+  std::vector<Entry> other_build;
+  for (std::uint32_t i = 0; i < table().size(); ++i) {
+    const FunctionSlot& slot = table().slot(i);
+    other_build.push_back({std::string(slot.name()), slot.named_by_user(), slot.bytes()});
+  }
+  const auto there = describe(other_build);
+  CHECK_THAT(table().difference(there), contains("build id") && contains("the same binary"));
+  const auto indices = table().translate(there);
+  for (std::uint32_t i = 0; i < table().size(); ++i) {
+    CHECK(indices[i] == (table().slot(i).named_by_user() ? i : FunctionTable::kAbsent));
+  }
+}
+
+TEST_CASE("functions_of_a_file_that_both_programs_have_loaded_are_found_without_names") {
+  auto there = describe({{"first.there", 1, 1}});
+  const auto mine = table().describe();
+  there.insert(there.end(), mine.begin(), mine.end());
+  const auto indices = table().translate(there);
+  for (std::uint32_t i = 0; i < table().size(); ++i) CHECK(indices[i] == i + 1);
+}
+
+TEST_CASE("program_without_equal_names_has_no_conflict") { CHECK(table().conflict().empty()); }
+
 TEST_CASE("names_of_users_bridge_two_programs") {
   const auto there = describe({{"other", 1, 4}, {"test.pong", 1, 1}, {"test.ping", 1, 8}});
   const auto indices = table().translate(there);
@@ -116,7 +144,7 @@ TEST_CASE("mangled_description_is_survived") {
 
 TEST_CASE("tables_of_a_job_translate_only_where_programs_differ") {
   const auto other = describe({{"test.ping", 1, 8}});
-  const CallTables tables(0, {{}, {}, other});
+  const CallTables tables(table(), 0, {{}, {}, other});
   CHECK(tables.index_at(1, function_index<Pong>()) == function_index<Pong>());
   CHECK(tables.index_at(2, function_index<Ping>()) == 0);
   CHECK(tables.index_at(2, function_index<Pong>()) == FunctionTable::kAbsent);
@@ -125,7 +153,7 @@ TEST_CASE("tables_of_a_job_translate_only_where_programs_differ") {
 TEST_CASE("program_without_a_name_in_common_is_refused") {
   const auto other = describe({{"stranger", 1, 8}});
   CHECK_THAT(error_text([&] {
-               CallTables(0, {{}, other});
+               CallTables(table(), 0, {{}, other});
              }),
              contains("process 1") && contains("another program") && contains("kCallName"));
 }

@@ -42,6 +42,61 @@ TEST_CASE("what_was_done_stays_a_success") {
   table.release(slot);
 }
 
+TEST_CASE("a_reply_is_delivered_once_and_only_from_the_peer_that_owes_it") {
+  PendingTable table;
+  Synchronizer waiting(1);
+  const auto slot = table.claim({1}, waiting);
+  int delivered = 0;
+  const auto deliver = [&](Synchronizer& synchronizer) {
+    CHECK(&synchronizer == &waiting);
+    ++delivered;
+  };
+  table.complete(slot, {2}, deliver);
+  table.complete(slot + 1, {1}, deliver);
+  CHECK(delivered == 0);
+  CHECK_FALSE(waiting.done());
+  table.complete(slot, {1}, deliver);
+  table.complete(slot, {1}, deliver);
+  table.fail_all({1});
+  CHECK(delivered == 1);
+  CHECK(waiting.outcome() == Synchronizer::Outcome::kDone);
+  table.release(slot);
+  CHECK(table.claim({1}, waiting) != PendingTable::kNone);
+}
+
+TEST_CASE("a_reply_that_comes_after_the_failure_is_dropped") {
+  PendingTable table;
+  Synchronizer failed(1);
+  const auto slot = table.claim({1}, failed);
+  table.fail_all({1});
+  table.complete(slot, {1}, [](Synchronizer&) { FAIL("delivered"); });
+  CHECK(failed.outcome() == Synchronizer::Outcome::kFailed);
+  table.release(slot);
+  table.complete(slot, {1}, [](Synchronizer&) { FAIL("delivered"); });
+}
+
+TEST_CASE("a_reply_and_the_failure_of_its_peer_may_meet") {
+  PendingTable table;
+  std::atomic<bool> stop{false};
+  std::thread failer([&] {
+    while (!stop) table.fail_all({1});
+  });
+  std::uint64_t wrong = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    auto synchronizer = std::make_unique<Synchronizer>(1);
+    const auto slot = table.claim({1}, *synchronizer);
+    bool delivered = false;
+    table.complete(slot, {1}, [&](Synchronizer&) { delivered = true; });
+    while (!synchronizer->done()) {
+    }
+    wrong += delivered != (synchronizer->outcome() == Synchronizer::Outcome::kDone);
+    table.release(slot);
+  }
+  stop = true;
+  failer.join();
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("a_full_table_says_so_and_a_release_makes_room") {
   PendingTable table;
   Synchronizer many(1);

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Results of calls that go home together, as calls themselves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "dsfabric/callable.hpp"
+#include "dsfabric/ids.hpp"
+#include "dsfabric/return_slot.hpp"
+
+namespace dsfabric {
+
+struct CallContext;
+
+namespace detail {
+
+/// Puts a value into the slot that waits for it, if it waits still: not after a failure of the
+/// process that sent the value. Any thread.
+void take_result(const CallContext& call, std::uint32_t pending, std::uint32_t word_offset,
+                 const std::byte* value, std::uint32_t bytes) noexcept;
+
+/// A result as a call of the thread that asked for it.
+template <class T>
+struct Result {
+  Result(std::uint32_t its_pending, const T* from) noexcept : pending(its_pending) {
+    std::memcpy(value, static_cast<const void*>(from), sizeof value);
+  }
+  std::uint32_t pending;
+  std::byte value[sizeof(T)];
+
+  void operator()(CallContext& call) const noexcept {
+    take_result(call, pending, SlotLayout<T>::kWordOffset, value, sizeof value);
+  }
+};
+template <>
+struct Result<void> {
+  std::uint32_t pending;
+
+  void operator()(CallContext& call) const noexcept {
+    take_result(call, pending, SlotLayout<void>::kWordOffset, nullptr, 0);
+  }
+};
+
+}  // namespace detail
+
+/// A layer that runs many calls in one go may offer it (CallContext::results): results of theirs
+/// are collected here, and that layer sends them when the calls have run, so that they cross to
+/// another core many in a cache line. What add() refuses goes home by an RDMA write of its own. The
+/// thread that runs the calls only.
+class ResultGatherer {
+ public:
+  /// Bytes of a value at most; a larger one gains nothing.
+  static constexpr std::size_t kMostValue = 256;
+
+  /// False: `to` cannot be sent results this way, or not now.
+  template <class R>
+  bool add(ThreadId to, const R& result) noexcept {
+    constexpr std::ptrdiff_t kStride = detail::kRunStride<R>;
+    const std::uint32_t function = function_index<R>();
+    if (function != function_ || to != to_ || at_ - begin_ < kStride) [[unlikely]] {
+      if (!start(to, function, sizeof(R))) return false;
+    }
+    at_ -= kStride;
+    std::memcpy(at_, static_cast<const void*>(&result), sizeof result);
+    return true;
+  }
+
+ protected:
+  static constexpr std::uint32_t kNoFunction = 0xffff'ffff;
+
+  ResultGatherer() = default;
+  ResultGatherer(const ResultGatherer&) = delete;
+  ResultGatherer& operator=(const ResultGatherer&) = delete;
+  ~ResultGatherer() = default;
+  /// Sends what is collected, and makes room for results of `bytes` bytes for `to`: at_ is the end
+  /// of the room, which is filled downwards to begin_. False, with function_ kNoFunction: as add.
+  virtual bool start(ThreadId to, std::uint32_t function, std::uint32_t bytes) noexcept = 0;
+
+  ThreadId to_;
+  std::uint32_t function_ = kNoFunction;
+  std::byte* begin_ = nullptr;
+  std::byte* at_ = nullptr;
+};
+
+}  // namespace dsfabric

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Termination: waves that count calls, for wait_for_termination() and for the end of run().
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "dsfabric/termination.hpp"
+#include "dsfabric/thread.hpp"
+
+namespace dsfabric {
+
+class Core;
+class Lane;
+
+/// Thread contracts at the methods.
+class Termination {
+ public:
+  explicit Termination(Core& core) : core_(core) {}
+  Termination(const Termination&) = delete;
+  Termination& operator=(const Termination&) = delete;
+
+  /// Any thread (takes a lock).
+  void add(CallLedger& ledger);
+  /// Before what they are part of goes.
+  void clear() noexcept;
+
+  /// wait_for_termination(), for a worker. Throws as that.
+  void wait(Thread& self, Lane& lane);
+  /// The same at the end of run(), but without PeerFailed, and no longer than Config::leave_timeout
+  /// after all workers have come: lost() is the number of calls that were not executed by then.
+  void drain(Thread& self, Lane& lane);
+  /// Of the last drain() of this process.
+  std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  /// What travels in a wave.
+  struct Wave {
+    CallCount calls;
+    std::uint64_t late = 0;
+    friend bool operator==(const Wave&, const Wave&) = default;
+  };
+  /// Calls that were not executed after `patience`.
+  std::uint64_t run_waves(Thread& self, Lane& lane, Collective kind,
+                          std::optional<std::chrono::milliseconds> patience);
+  std::vector<CallLedger*> ledgers() const;
+
+  Core& core_;
+  mutable std::mutex mutex_;
+  std::vector<CallLedger*> ledgers_;
+  std::atomic<std::uint64_t> lost_{0};
+};
+
+}  // namespace dsfabric
