@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   ring_bench::add_all_to_all_case(suite, node, four);
   ring_bench::add_table_2_cases(suite, node);
   ring_bench::add_latency_cases(suite, node);
+  ring_bench::add_call_return_cases(suite, node);
   ring_bench::add_fiber_cases(suite, node);
   return suite.run();
 }

@@ -55,12 +55,12 @@ double scatter(Thread& self, bench::Batch& batch) {
   self.barrier();
   const double ns = batch.time_ns([&] {
     for (std::uint64_t i = 0; i < each; ++i) {
-      sent = aggregator.call(to[i % kDestinations], Count{1}) && sent;
+      sent = accepted(aggregator.call(to[i % kDestinations], Count{1})) && sent;
     }
     riutils::wait_for_termination(self);
   });
   const std::uint64_t mine = std::exchange(tally().calls, 0);
-  sent = aggregator.call(first, [mine] { tally().all += mine; }) && sent;
+  sent = accepted(aggregator.call(first, [mine] { tally().all += mine; })) && sent;
   riutils::wait_for_termination(self);
   const std::uint64_t all = std::exchange(tally().all, 0);
   require(sent, "a call was refused");

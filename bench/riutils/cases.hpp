@@ -14,6 +14,7 @@ void add_latency_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 /// `four`: two workers in each process.
 void add_all_to_all_case(bench::Suite& suite, const fabric_bench::NodePtr& pair,
                          const fabric_bench::NodePtr& four);
+void add_call_return_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 void add_fiber_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 
 }  // namespace ring_bench

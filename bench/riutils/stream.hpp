@@ -12,6 +12,7 @@
 
 namespace ring_bench {
 
+using fabric_bench::accepted;
 using fabric_bench::arrived;
 using fabric_bench::require;
 using fabric_bench::serve_until;
@@ -63,10 +64,10 @@ std::uint64_t make_calls(dsfabric::Thread& self, Channel& channel, std::uint64_t
     even.words[0] = i;
     // As if the bytes came from elsewhere: they are copied anew for each call.
     asm volatile("" ::"r"(&even) : "memory");
-    sent = channel.call(to, even) && sent;
+    sent = accepted(channel.call(to, even)) && sent;
     odd.words[0] = i;
     asm volatile("" ::"r"(&odd) : "memory");
-    sent = channel.call(to, odd) && sent;
+    sent = accepted(channel.call(to, odd)) && sent;
     sum += 2 * i + kEven + kOdd;
   }
   require(sent, "a call was refused");

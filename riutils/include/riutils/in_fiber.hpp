@@ -80,6 +80,7 @@ struct Placed : dsfabric::detail::WrapperName<F, Where::kMark> {
 /// neither a pool nor a channel over rings may be about to make them: calls through rings wait.
 template <class F>
 detail::Placed<F, detail::FiberPlacement> in_fiber(const F& function) noexcept {
+  dsfabric::detail::check_callable<F>();
   return detail::Placed<F, detail::FiberPlacement>(function);
 }
 
@@ -87,6 +88,7 @@ detail::Placed<F, detail::FiberPlacement> in_fiber(const F& function) noexcept {
 /// (Station::run_in_fibers).
 template <class F>
 detail::Placed<F, detail::NoPlacement> in_place(const F& function) noexcept {
+  dsfabric::detail::check_callable<F>();
   return detail::Placed<F, detail::NoPlacement>(function);
 }
 

@@ -18,18 +18,22 @@ struct RingOptions {
   std::uint32_t chunks = 2;
   /// Chunks at most: the ring grows while the receiver does not keep up.
   std::uint32_t chunk_limit = 4;
-  /// Bytes of calls that may wait at the sender, in whole chunks, while the ring is full.
+  /// Bytes of calls that may wait at the sender, in whole chunks, while the ring is full. What
+  /// inline handlers call under WhenFull::kRetry may be more; then their worker takes calls more
+  /// slowly.
   std::uint32_t held_limit = 512u << 10;
 };
 
-/// What a call does while the ring is full. Inside a handler that is no fiber nothing can be waited
-/// for, so kRetry does there what kRetryAsync does.
+/// What a call does while the ring is full.
 enum class WhenFull : std::uint8_t {
-  /// It answers false.
+  /// It answers CallStatus::kFull.
   kFail,
-  /// It waits, serving incoming calls.
+  /// It waits, serving incoming calls. Inside a handler that is no fiber nothing can be waited for:
+  /// there the call is held at the sender, in order, beyond held_limit if need be. It is refused
+  /// only when there is no registered memory left, or the peer is gone.
   kRetry,
-  /// The call is held at the sender, in order, and progress() sends it; at held_limit: false.
+  /// The call is held at the sender, in order, and progress() sends it; at held_limit it answers
+  /// kFull.
   kRetryAsync,
 };
 

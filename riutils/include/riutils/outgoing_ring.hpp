@@ -53,7 +53,8 @@ struct Grant {
 class alignas(64) OutgoingRing {
  public:
   /// Throws Error when the options make no sense, or there is no registered memory. Setup only.
-  OutgoingRing(Station& station, dsfabric::ThreadId to, const RingOptions& options);
+  OutgoingRing(Station& station, dsfabric::ThreadId to, const RingOptions& options,
+               RingKind kind = RingKind::kCalls);
   OutgoingRing(const OutgoingRing&) = delete;
   OutgoingRing& operator=(const OutgoingRing&) = delete;
   ~OutgoingRing();
@@ -80,16 +81,38 @@ class alignas(64) OutgoingRing {
   /// Error when the call can never fit, when the peer has no such function or no memory for a ring,
   /// and whatever handlers throw while it waits.
   std::byte* reserve(std::uint32_t function, std::uint32_t bytes, const SendPolicy& policy);
+  /// Throws the Error of a call that can never fit; `wanted`: the chunk_bytes of the channel that
+  /// calls, which the ring may not have, because another one made it.
+  void require_fit(std::uint32_t bytes, std::uint32_t wanted) const {
+    if (bytes > options_.chunk_bytes - kRingOverhead - kRingWord) [[unlikely]]
+      throw_too_large(bytes, wanted);
+  }
   /// The last reserved call is complete. False: the peer is gone.
   bool commit(dtutils::Synchronizer* sent, const SendPolicy& policy) noexcept;
+  /// Asks for the first chunks, and does not wait for them. Throws as the sending of a message.
+  void prepare();
+  /// Calls that are serialized now are sent, or held for no other reason than that chunks are full;
+  /// the peer has the functions of this program by the same numbers.
+  bool ready() const noexcept { return !gone_ && same_program_ && !circle_.empty(); }
+  /// `count` calls of one function, of `bytes` bytes each, which lie one below the other as in a
+  /// record and end at `end`: sent at once as far as there is room, else held. Never waits; only of
+  /// a ring that is ready, whose chunks are all that it may have. False: the peer is gone, or there
+  /// is no registered memory.
+  bool send_run(std::uint32_t function, std::uint32_t bytes, const std::byte* end,
+                std::uint32_t count) noexcept;
   /// Sends what is gathered, and what is held as far as there is room. True when nothing is left.
   bool flush() noexcept;
   /// One step towards what the ring waits for; true when it must be looked at again.
   bool attend() noexcept;
 
   bool gone() const noexcept { return gone_; }
+  /// The peer's program is this one.
+  bool same_program() const noexcept { return same_program_; }
   /// Records are here that were not posted.
   bool unsent() const noexcept { return at_ != sent_; }
+  /// Bytes that calls of handlers hold because the ring is full, beyond what held_limit allows: of
+  /// chunks, and of the stacks of fibers that wait for room.
+  std::uint64_t excess() const noexcept;
   /// Calls serialized so far.
   std::uint64_t issued() const noexcept;
   OutgoingCounters counters() const noexcept;
@@ -103,6 +126,8 @@ class alignas(64) OutgoingRing {
   /// Unretired requests above which a call makes progress first, instead of waiting inside a post.
   /// Posts poll from kSignalAllFrom on, so more than that means that the device is slow.
   static constexpr std::uint64_t kUnretired = dtutils::kSignalAllFrom + 8;
+  /// Of its stack, a waiting fiber has touched about so many bytes.
+  static constexpr std::uint64_t kFiberBytes = 4096;
 
   /// A remote chunk and its mirror, which may be missing while the chunk is not in use.
   struct Slot {
@@ -168,6 +193,7 @@ class alignas(64) OutgoingRing {
     return signaling.issued() - signaling.retired() > kUnretired;
   }
 
+  void throw_too_large(std::uint32_t bytes, std::uint32_t wanted) const;
   void ask_for_chunks();
   void take_grant();
   /// Throws Error when there are none and none will come.
@@ -180,7 +206,8 @@ class alignas(64) OutgoingRing {
   void enter(dtutils::RDMAMemory mirror) noexcept;
   bool enter() noexcept;
   dtutils::RDMAMemory local_chunk() noexcept;
-  bool hold() noexcept;
+  enum class HoldLimit : std::uint8_t { kOptions, kMemory };
+  bool hold(HoldLimit limit) noexcept;
   void send_held() noexcept;
   void start_filling(const dtutils::RDMAMemory& memory) noexcept;
   void stop_filling() noexcept;
@@ -231,7 +258,9 @@ class alignas(64) OutgoingRing {
   std::uint64_t bytes_ = 0;
   Station& station_;
   const dsfabric::ThreadId to_;
+  const RingKind kind_;
   RingOptions options_;
+  const dsfabric::FunctionTable& functions_;
   std::vector<Slot> circle_;
   std::size_t slot_ = 0;
   std::uint64_t sequence_ = 0;
@@ -247,6 +276,7 @@ class alignas(64) OutgoingRing {
   bool asked_ = false;
   bool refused_ = false;
   Waiter* waiters_ = nullptr;
+  std::uint32_t waiting_fibers_ = 0;
   struct {
     RingHeader header{};
     std::uint32_t run_function = kNoRun;

@@ -31,6 +31,7 @@ class RDMAAggregator : public RingChannel<RDMAAggregator> {
   /// For Calls: the usual call in the shortest way.
   template <class F>
   bool try_call(dsfabric::ThreadId to, const F& function) noexcept {
+    assert_mine();
     OutgoingRing* const ring = policy_.gather == 0 ? find_again(to) : station_->find(to);
     if (ring == nullptr) return false;
     const std::uint32_t index = dsfabric::function_index<F>();

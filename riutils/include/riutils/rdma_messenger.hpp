@@ -20,15 +20,15 @@ class RDMAMessenger {
 
   /// As the methods of dsfabric::Calls, without their first argument.
   template <class... Arguments>
-  [[nodiscard]] bool call(Arguments&&... arguments) {
+  dsfabric::CallStatus call(Arguments&&... arguments) {
     return calls_.call(to_, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
-  [[nodiscard]] bool call_buffer(Arguments&&... arguments) {
+  dsfabric::CallStatus call_buffer(Arguments&&... arguments) {
     return calls_.call_buffer(to_, std::forward<Arguments>(arguments)...);
   }
   template <class... Arguments>
-  [[nodiscard]] bool call_return(Arguments&&... arguments) {
+  dsfabric::CallStatus call_return(Arguments&&... arguments) {
     return calls_.call_return(to_, std::forward<Arguments>(arguments)...);
   }
 

@@ -11,7 +11,7 @@ namespace riutils {
 /// destination.
 ///
 ///     riutils::RDMAMessengerGlobal messenger{self};
-///     if (!messenger.call(next, [from = self.id()] { ... })) ...     // false: the peer is gone
+///     if (messenger.call(next, [from = self.id()] { ... }) != dsfabric::CallStatus::kAccepted) ...
 ///
 /// Service threads (ThreadId::service_of) have no rings: call them by a SendChannel. Owner thread
 /// only.

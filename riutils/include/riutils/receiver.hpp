@@ -11,6 +11,7 @@
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/thread.hpp"
 #include "riutils/counters.hpp"
+#include "riutils/ring_header.hpp"
 
 namespace riutils {
 
@@ -36,9 +37,10 @@ class Receiver {
 
   /// Runs calls that have arrived, from each ring at most a few kilobytes. True when there was one,
   /// or when more are expected at once: in the midst of a stream a ring is left alone for up to 16
-  /// microseconds, so that its sender is not disturbed. Inside a handler: false. One thread at a
-  /// time.
-  bool poll();
+  /// microseconds, so that its sender is not disturbed. Inside a handler: false. Results of calls
+  /// go to `results`, if there is one, which must know how to send them. With kResults, only rings
+  /// of results are looked at: what they carry makes no calls. One thread at a time.
+  bool poll(dsfabric::ResultGatherer* results = nullptr, RingKind least = RingKind::kCalls);
   /// What handlers find in their CallContext: the worker, nullptr while there is none, and the way
   /// for broadcasts to go on. One thread at a time, not during poll.
   void serve_for(dsfabric::Thread* worker, dsfabric::Onward* onward) noexcept {
@@ -75,6 +77,7 @@ class Receiver {
   const std::uint32_t index_;
   dsfabric::Thread* worker_ = nullptr;
   dsfabric::Onward* onward_ = nullptr;
+  dsfabric::ResultGatherer* results_ = nullptr;
   bool polling_ = false;
   bool in_fibers_ = false;
   bool hold_fibers_ = true;

@@ -2,6 +2,7 @@
 // What all channels over rings have in common.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "dsfabric/calls.hpp"
@@ -11,7 +12,8 @@
 namespace riutils {
 
 /// The channel that dsfabric::Calls is mixed into, so that Messenger and Aggregator have the whole
-/// family of calls. Owner thread only.
+/// family of calls. Owner thread only, while the work of run() lasts: builds with assertions check
+/// it at each call.
 template <class Channel>
 class RingChannel : public dsfabric::Calls<Channel> {
  public:
@@ -24,17 +26,23 @@ class RingChannel : public dsfabric::Calls<Channel> {
 
   // What Calls needs.
   std::byte* reserve(dsfabric::ThreadId to, std::uint32_t function, std::uint32_t bytes) {
+    assert_mine();
     OutgoingRing* ring = station_->find(to);
     if (ring == nullptr) ring = &station_->ring(to, ring_);
+    ring->require_fit(bytes, ring_.chunk_bytes);
     std::byte* const space = ring->reserve(function, bytes, policy_);
     // Not before: while a fiber waits for room, others of its thread call through this channel.
     current_ = ring;
     return space;
   }
+  dsfabric::CallStatus refusal() const noexcept {
+    return current_->gone() ? dsfabric::CallStatus::kPeerGone : dsfabric::CallStatus::kFull;
+  }
   bool commit(dtutils::Synchronizer* sent) noexcept { return current_->commit(sent, policy_); }
   std::uint32_t index_at(dsfabric::ThreadId to, std::uint32_t function) {
-    (void)station_->ring(to, ring_);
-    return dsfabric::detail::index_at(fabric(), to, function);
+    return station_->ring(to, ring_).same_program()
+               ? function
+               : dsfabric::detail::index_at(fabric(), to, function);
   }
   dtutils::Transmitter& transmitter(dsfabric::ThreadId to) {
     return station_->ring(to, ring_).transmitter();
@@ -49,11 +57,16 @@ class RingChannel : public dsfabric::Calls<Channel> {
   RingChannel& operator=(const RingChannel&) = delete;
   ~RingChannel() = default;
 
+  void assert_mine() const noexcept {
+    assert(station_->is_mine() && "cariama: a channel over rings is for the worker that made it");
+  }
+
   /// Station::find for calls that are sent at once. Most go where the last one went; then it is one
   /// load instead of five that follow from one another. (messenger_rate at 8 / 64 / 256 bytes: 56 /
   /// 44 / 37 to 65 / 52 / 42 M/s. Not for gathered calls: one destination 470 to 600 M/s, but four
   /// workers that call each other at random 374 to 337.)
   OutgoingRing* find_again(dsfabric::ThreadId to) noexcept {
+    assert_mine();
     if (last_ == nullptr || to != last_to_) [[unlikely]] {
       last_ = station_->find(to);
       last_to_ = to;

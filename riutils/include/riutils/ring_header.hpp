@@ -48,6 +48,10 @@ struct RingHeader {
   static constexpr bool present(std::uint64_t word) noexcept { return word >> 63 != 0; }
 };
 
+/// What a ring carries. One worker may have a ring of each kind to another; their records keep no
+/// order between them. Results run no code of users, so their ring always drains.
+enum class RingKind : std::uint8_t { kCalls, kResults };
+
 /// Of a header, and of the zero word.
 inline constexpr std::uint32_t kRingWord = sizeof(std::uint64_t);
 /// Room that a sender wants beside the calls of one record: its header, the zero word, and one more

@@ -21,6 +21,9 @@
 
 namespace riutils {
 
+class BackPressure;
+class GatheredResults;
+
 /// One for each worker of the process, made when somebody first asks: the worker itself, or a ring
 /// that leads to it. Its rings live as long as the fabric: channels (RDMAMessenger, ...) come and
 /// go, and calls of one thread to another keep their order across them.
@@ -31,7 +34,9 @@ namespace riutils {
 /// so do their further steps.
 ///
 /// From `of` until the Thread ends, Thread::progress() sends what waits here and polls the
-/// receiver. Owner thread only, unless a method says otherwise.
+/// receiver. While handlers have made more calls than rings and RingOptions::held_limit take, it
+/// polls less often, the more they are; so what a handler answers is neither lost nor grows without
+/// bound where the destination is slow. Owner thread only, unless a method says otherwise.
 class Station final : private dsfabric::Onward {
  public:
   /// The station of a worker. Setup only.
@@ -50,6 +55,8 @@ class Station final : private dsfabric::Onward {
   dsfabric::Fabric& fabric() const noexcept { return fabric_; }
   /// The worker, while it lives.
   dsfabric::Thread& thread() const noexcept { return *thread_; }
+  /// Whether the calling thread is that worker. Any thread.
+  bool is_mine() const noexcept { return fabric_.current_thread() == thread_; }
   Receiver& receiver() noexcept { return receiver_; }
   /// Who polls the receiver: a helper thread (true), or progress() of this worker. Setup only.
   void delegate(bool to_helper) noexcept { delegated_ = to_helper; }
@@ -63,10 +70,15 @@ class Station final : private dsfabric::Onward {
   /// The ring to a thread, if there is one. The common part of a call.
   OutgoingRing* find(dsfabric::ThreadId to) const noexcept {
     if (to.process.value >= processes_ || to.index >> shift_ != 0) return nullptr;
-    return table_[std::size_t{to.process.value} << shift_ | to.index].get();
+    return table_[place_of(to)].get();
   }
   /// The same, made if need be. Throws Error when there is no such thread, or no memory.
   OutgoingRing& ring(dsfabric::ThreadId to, const RingOptions& options);
+
+  /// For results: the ring that carries them to a thread; nullptr while there is none.
+  OutgoingRing* result_ring(dsfabric::ThreadId to) const noexcept;
+  /// Makes that ring, if it can be had; it is there some time later. In a handler too.
+  void ask_for_result_ring(dsfabric::ThreadId to) noexcept;
 
   /// Sends what is gathered and held, as far as there is room, and never waits. True when nothing
   /// is left. progress() goes on with the rest.
@@ -95,6 +107,10 @@ class Station final : private dsfabric::Onward {
                std::span<const std::byte> callable, std::span<const std::byte> extra) override;
   bool try_pass_on(dsfabric::ThreadId to, std::uint32_t function,
                    std::span<const std::byte> callable, std::span<const std::byte> extra);
+  std::size_t place_of(dsfabric::ThreadId to) const noexcept {
+    return std::size_t{to.process.value} << shift_ | to.index;
+  }
+  OutgoingRing& add(std::unique_ptr<OutgoingRing>& place, std::unique_ptr<OutgoingRing> made);
   bool step();
   bool look_after() noexcept;
 
@@ -103,12 +119,17 @@ class Station final : private dsfabric::Onward {
   const std::uint32_t processes_;
   std::uint32_t shift_ = 0;
   std::unique_ptr<std::unique_ptr<OutgoingRing>[]> table_;
+  /// The same for rings of results; nullptr until the first of them is made.
+  std::unique_ptr<std::unique_ptr<OutgoingRing>[]> result_table_;
   std::vector<OutgoingRing*> rings_;
   std::optional<RingOptions> preferred_;
   /// Those that wait for something.
   std::vector<OutgoingRing*> attended_;
   std::uint32_t steps_ = 0;
   std::uint64_t epoch_ = 0;
+  std::unique_ptr<BackPressure> back_pressure_;
+  std::unique_ptr<GatheredResults> results_;
+  bool no_result_rings_ = false;
   bool delegated_ = false;
   std::atomic<bool> opened_{false};
   std::chrono::nanoseconds max_age_{std::chrono::microseconds{50}};

@@ -21,7 +21,10 @@ inline bool OutgoingRing::try_append(std::uint32_t function, const F& callable) 
 template <class F>
 inline bool OutgoingRing::try_gather(std::uint32_t function, const F& callable) noexcept {
   constexpr std::uint32_t kStride = ring_stride(sizeof(F));
-  if (at_ - floor_ < std::ptrdiff_t{kRingWord + kStride} || !same_program_) return false;
+  if (at_ - floor_ < std::ptrdiff_t{kRingWord + kStride} || !same_program_ ||
+      function == dsfabric::kLateFunction) {
+    return false;
+  }
   close_record();
   open_record({function, 0, static_cast<std::uint32_t>(sizeof(F))}, function);
   put(at_, callable);
@@ -58,12 +61,14 @@ inline bool OutgoingRing::try_post(std::uint32_t function, const F& callable) no
 
 template <class F>
 bool OutgoingRing::arrange_and_post(std::uint32_t function, const F& callable) noexcept {
+  if (function == dsfabric::kLateFunction) return false;
   return record_.arrange<F>(function) ? try_post(function, callable)
                                       : post_from_mirror(function, callable);
 }
 
 template <class F>
 bool OutgoingRing::post_from_mirror(std::uint32_t function, const F& callable) noexcept {
+  if (function == dsfabric::kLateFunction) return false;
   constexpr std::uint32_t kBytes = ring_stride(sizeof(F)) + 2 * kRingWord;
   std::byte* const low = at_ - kBytes;
   put_word(at_ - kRingWord,

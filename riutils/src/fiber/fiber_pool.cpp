@@ -62,7 +62,9 @@ FiberPool::FiberPool(dsfabric::Fabric& fabric, const FiberOptions& options)
   thread_stack_->adopt();
   grow();
   if (worker_ != nullptr) worker_->add_hook(progress_hook());
-  before_ = dtutils::set_wait_hook({&wait_hook, this});
+  before_ = dtutils::set_wait_hook({&wait_hook, this, [](void* pool) noexcept {
+                                      return static_cast<FiberPool*>(pool)->running_ != nullptr;
+                                    }});
   mine() = this;
   detail::FiberPools::of(fabric_)->add(*this);
 }

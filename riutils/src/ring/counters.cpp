@@ -9,10 +9,12 @@
 namespace riutils {
 namespace {
 
-constexpr const char* kOutgoingLine = "{:>8}{:>14}{:>14}{:>12}{:>7}{:>9}{:>8}{:>9}{:>7}\n";
+constexpr const char* kOutgoingLine = "{:>8}{:>14}{:>14}{:>12}{:>7}{:>9}{:>8}{:>9}{:>7}{:>11}\n";
 constexpr const char* kIncomingLine = "{:>8}{:>14}{:>14}{:>12}\n";
 
-std::string name(dsfabric::ThreadId thread) { return fmt::format("{}", thread); }
+std::string name(dsfabric::ThreadId thread, bool results) {
+  return fmt::format("{}{}", thread, results ? "r" : "");
+}
 
 }  // namespace
 
@@ -20,18 +22,19 @@ std::string Counters::table() const {
   std::string text = fmt::format("thread {}\n", thread);
   if (!outgoing.empty()) {
     text += fmt::format(kOutgoingLine, "to", "calls", "bytes", "writes", "chunks", "filled",
-                        "stalls", "retries", "held");
+                        "stalls", "retries", "held", "held most");
   }
   for (const OutgoingCounters& each : outgoing) {
-    text += fmt::format(kOutgoingLine, name(each.to), each.calls, each.bytes, each.writes,
-                        each.chunks, each.chunks_filled, each.stalls, each.retries, each.held);
+    text += fmt::format(kOutgoingLine, name(each.to, each.results), each.calls, each.bytes,
+                        each.writes, each.chunks, each.chunks_filled, each.stalls, each.retries,
+                        each.held, each.held_most);
   }
   if (!incoming.empty()) {
     text += fmt::format(kIncomingLine, "from", "calls", "records", "consumed");
   }
   for (const IncomingCounters& each : incoming) {
-    text +=
-        fmt::format(kIncomingLine, name(each.from), each.calls, each.records, each.chunks_consumed);
+    text += fmt::format(kIncomingLine, name(each.from, each.results), each.calls, each.records,
+                        each.chunks_consumed);
   }
   return text;
 }
@@ -42,16 +45,18 @@ std::string Counters::json() const {
   for (const OutgoingCounters& each : outgoing) {
     text += fmt::format(
         "{}{{\"to\":\"{}\",\"calls\":{},\"bytes\":{},\"writes\":{},\"chunks\":{},"
-        "\"chunks_filled\":{},\"stalls\":{},\"retries\":{},\"held\":{}}}",
+        "\"chunks_filled\":{},\"stalls\":{},\"retries\":{},\"held\":{},"
+        "\"held_most\":{},\"results\":{}}}",
         std::exchange(comma, ","), each.to, each.calls, each.bytes, each.writes, each.chunks,
-        each.chunks_filled, each.stalls, each.retries, each.held);
+        each.chunks_filled, each.stalls, each.retries, each.held, each.held_most, each.results);
   }
   text += "],\"incoming\":[";
   comma = "";
   for (const IncomingCounters& each : incoming) {
-    text += fmt::format("{}{{\"from\":\"{}\",\"calls\":{},\"records\":{},\"chunks_consumed\":{}}}",
-                        std::exchange(comma, ","), each.from, each.calls, each.records,
-                        each.chunks_consumed);
+    text += fmt::format(
+        "{}{{\"from\":\"{}\",\"calls\":{},\"records\":{},\"chunks_consumed\":{},\"results\":{}}}",
+        std::exchange(comma, ","), each.from, each.calls, each.records, each.chunks_consumed,
+        each.results);
   }
   return text + "]}";
 }

@@ -28,15 +28,17 @@ class IncomingRing {
   /// The functions that a record may name, by their index.
   using Functions = std::span<const dsfabric::FunctionTable::Entry>;
 
-  IncomingRing(dsfabric::ThreadId sender, const dtutils::RemoteMemoryLocator& consumed_word,
-               Functions functions)
-      : functions_(functions), consumed_word_(consumed_word) {
+  IncomingRing(dsfabric::ThreadId sender, RingKind kind,
+               const dtutils::RemoteMemoryLocator& consumed_word, Functions functions)
+      : functions_(functions), kind_(kind), consumed_word_(consumed_word) {
     counters_.from = sender;
+    counters_.results = kind == RingKind::kResults;
   }
   IncomingRing(const IncomingRing&) = delete;
   IncomingRing& operator=(const IncomingRing&) = delete;
 
   dsfabric::ThreadId sender() const noexcept { return counters_.from; }
+  RingKind kind() const noexcept { return kind_; }
   /// The first chunks begin the circle; later ones wait until a control word says where they go.
   void add(std::vector<dtutils::RDMAMemory> chunks);
   bool has_chunks() const noexcept { return at_ != nullptr; }
@@ -123,6 +125,7 @@ class IncomingRing {
   void enter(std::size_t chunk) noexcept;
 
   Functions functions_;
+  const RingKind kind_;
   /// The lowest byte that was run; the eye is below it.
   std::byte* at_ = nullptr;
   std::byte* begin_ = nullptr;

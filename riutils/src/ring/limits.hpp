@@ -4,12 +4,16 @@
 
 #include <cstdint>
 
+#include "riutils/options.hpp"
 #include "riutils/ring_header.hpp"
 
 namespace riutils {
 
 inline constexpr std::uint32_t kLeastChunk = 256;
 inline constexpr std::uint32_t kMostChunk = RingHeader::kMostBytes + 1;
+/// Of a ring of results, of which no more than a process may wait for can be on their way. Its
+/// chunks hold any value that travels so.
+inline constexpr RingOptions kResultRing{16u << 10, 2, 2, 0};
 /// After about this many bytes of one ring a poll looks at the next one.
 inline constexpr std::uint32_t kBytesPerPoll = 16u << 10;
 /// Steps of progress between two looks at the clock for what waits to be sent.

@@ -7,12 +7,14 @@
 #include "dsfabric/ids.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/rdma_memory.hpp"
+#include "riutils/ring_header.hpp"
 
 namespace riutils {
 
 struct NewChunks {
   /// Who will write into them.
   dsfabric::ThreadId sender;
+  RingKind kind;
   /// Where the sender wants to be told of consumption.
   dtutils::RemoteMemoryLocator consumed_word;
   /// Each with a zero in its highest word.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // OutgoingRing: from one chunk to the next, and what happens while none is free.
+#include <algorithm>
 #include <utility>
 
 #include "dtutils/device_memory.hpp"
 #include "dtutils/wait.hpp"
 #include "dtutils/wait_hook.hpp"
+#include "riutils/fiber_pool.hpp"
 #include "riutils/outgoing_ring.hpp"
 #include "riutils/station.hpp"
 
@@ -12,12 +14,15 @@ namespace riutils {
 
 /// On the stack of the call that waits; the ring knows it until one of the two lets go.
 struct OutgoingRing::Waiter {
-  explicit Waiter(OutgoingRing& its_ring) noexcept : ring(its_ring), next(its_ring.waiters_) {
+  explicit Waiter(OutgoingRing& its_ring) noexcept
+      : ring(its_ring), next(its_ring.waiters_), fiber(FiberPool::inside()) {
     ring.waiters_ = this;
+    ring.waiting_fibers_ += fiber;
   }
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
   ~Waiter() {
+    ring.waiting_fibers_ -= fiber;
     for (Waiter** at = &ring.waiters_; *at != nullptr; at = &(*at)->next) {
       if (*at == this) {
         *at = next;
@@ -28,6 +33,7 @@ struct OutgoingRing::Waiter {
 
   OutgoingRing& ring;
   Waiter* next;
+  const bool fiber;
   dtutils::Synchronizer room{1};
 };
 
@@ -57,7 +63,7 @@ void OutgoingRing::enter(dtutils::RDMAMemory mirror) noexcept {
   slot_ = (slot_ + 1) % circle_.size();
   Slot& slot = circle_[slot_];
   // The receiver has consumed what the old mirror sent, so no device needs that any more.
-  if (slot.mirror) spare_.push_back(std::move(slot.mirror));
+  if (slot.mirror && spare_.size() < spare_.capacity()) spare_.push_back(std::move(slot.mirror));
   slot.mirror = std::move(mirror);
   slot.sequence = sequence_++;
   grown_ = 0;
@@ -93,8 +99,9 @@ void OutgoingRing::stop_filling() noexcept {
   bytes_ += static_cast<std::uint64_t>(begin_ + options_.chunk_bytes - at_);
 }
 
-bool OutgoingRing::hold() noexcept {
-  if ((held_.size() + 1) * options_.chunk_bytes > options_.held_limit) return false;
+bool OutgoingRing::hold(HoldLimit limit) noexcept {
+  const std::uint64_t bytes = (held_.size() + 1) * std::uint64_t{options_.chunk_bytes};
+  if (limit == HoldLimit::kOptions && bytes > options_.held_limit) return false;
   dtutils::RDMAMemory memory = local_chunk();
   if (!memory) return false;
   if (begin_ != nullptr) {
@@ -110,6 +117,7 @@ bool OutgoingRing::hold() noexcept {
   sent_ = nullptr;
   held_.push_back({std::move(memory)});
   ++counters_.held;
+  counters_.held_most = std::max(counters_.held_most, bytes);
   refresh();
   station_.attend_to(*this);
   return true;
@@ -158,13 +166,19 @@ bool OutgoingRing::next_chunk(const SendPolicy& policy, std::uint32_t needed) {
     if (held_.empty() && next_is_free()) return enter();
     if (first) ++counters_.stalls;
     ask_for_chunks();
-    if (policy.hold && hold()) return true;
+    if (policy.hold && hold(HoldLimit::kOptions)) return true;
     const bool in_handler = station_.thread().in_dispatcher();
     const bool setting_up = circle_.empty() && !in_handler;
     if (policy.when_full != WhenFull::kRetry && !setting_up) return false;
-    // In a handler that is no fiber: whoever is to make room may wait for this very thread.
-    if (!wait_for_room(in_handler)) return hold();
+    // In a handler that is no fiber: whoever is to make room may wait for this very thread. What
+    // bounds these is that the Station takes fewer calls in (excess).
+    if (!wait_for_room(in_handler)) return hold(HoldLimit::kMemory);
   }
+}
+
+std::uint64_t OutgoingRing::excess() const noexcept {
+  const std::uint64_t held = held_.size() * std::uint64_t{options_.chunk_bytes};
+  return held - std::min<std::uint64_t>(held, options_.held_limit) + waiting_fibers_ * kFiberBytes;
 }
 
 bool OutgoingRing::wait_for_room(bool in_handler) {

@@ -32,9 +32,9 @@ const RingOptions& checked(const RingOptions& options) {
   return options;
 }
 
-bool same_program(dsfabric::Fabric& fabric, dsfabric::ThreadId to) {
+bool is_same_program(dsfabric::Fabric& fabric, dsfabric::ThreadId to) {
   try {
-    for (std::uint32_t i = 0; i < dsfabric::FunctionTable::instance().size(); ++i) {
+    for (std::uint32_t i = 0; i < fabric.functions().size(); ++i) {
       if (dsfabric::detail::index_at(fabric, to, i) != i) return false;
     }
   } catch (const dtutils::Error&) {
@@ -45,19 +45,22 @@ bool same_program(dsfabric::Fabric& fabric, dsfabric::ThreadId to) {
 
 }  // namespace
 
-OutgoingRing::OutgoingRing(Station& station, dsfabric::ThreadId to, const RingOptions& options)
+OutgoingRing::OutgoingRing(Station& station, dsfabric::ThreadId to, const RingOptions& options,
+                           RingKind kind)
     : transmitter_(&station.fabric().transmitter(to.process)),
       inline_limit_(transmitter_->queue_pair().max_inline()),
       in_order_(transmitter_->queue_pair().device().data_in_order(transmitter_->queue_pair().raw(),
                                                                   IBV_WR_RDMA_WRITE)),
-      same_program_(same_program(station.fabric(), to)),
+      same_program_(is_same_program(station.fabric(), to)),
       record_(inline_limit_),
       station_(station),
       to_(to),
+      kind_(kind),
       options_(checked(options)),
+      functions_(station.fabric().functions()),
       consumed_(station.fabric().general_allocator().allocate(dtutils::kCacheLine)),
       grant_(station.fabric()) {
-  if (dsfabric::FunctionTable::instance().size() >= RingHeader::kMostFunctions) {
+  if (functions_.size() >= RingHeader::kMostFunctions) {
     throw dtutils::Error("ring",
                          "the program has more remotely called functions than a header names",
                          fmt::format("use less than {}", RingHeader::kMostFunctions));
@@ -69,17 +72,34 @@ OutgoingRing::OutgoingRing(Station& station, dsfabric::ThreadId to, const RingOp
 
 OutgoingRing::~OutgoingRing() = default;
 
+void OutgoingRing::throw_too_large(std::uint32_t bytes, std::uint32_t wanted) const {
+  if (ring_stride(bytes) + kRingOverhead <= options_.chunk_bytes && bytes <= RingHeader::kMostBytes)
+    return;
+  const std::string what =
+      fmt::format("its {} bytes do not fit into a chunk of {}", bytes, options_.chunk_bytes);
+  if (wanted > options_.chunk_bytes) {
+    throw dtutils::Error(
+        fmt::format("call to thread {}", to_),
+        fmt::format(
+            "{}: this channel asks for chunks of {}, but the ring was made before, with the "
+            "options of another one",
+            what, wanted),
+        "give all channels of a worker the same RingOptions, or make the one with the largest "
+        "chunks the first that calls there (setup())");
+  }
+  throw dtutils::Error(fmt::format("call to thread {}", to_), what,
+                       "raise chunk_bytes in RingOptions, or pass the data as a buffer by RDMA");
+}
+
 std::byte* OutgoingRing::reserve(std::uint32_t function, std::uint32_t bytes,
                                  const SendPolicy& policy) {
-  const std::uint32_t there =
-      same_program_ ? function : dsfabric::detail::index_at(station_.fabric(), to_, function);
+  const std::uint32_t there = same_program_ && function < functions_.size()
+                                  ? function
+                                  : dsfabric::detail::index_at(station_.fabric(), to_, function);
   const std::uint32_t stride = ring_stride(bytes);
   const std::uint32_t needed = stride + kRingOverhead;
   if (needed > options_.chunk_bytes || bytes > RingHeader::kMostBytes) {
-    throw dtutils::Error(
-        fmt::format("call to thread {}", to_),
-        fmt::format("its {} bytes do not fit into a chunk of {}", bytes, options_.chunk_bytes),
-        "raise chunk_bytes in RingOptions, or pass the data as a buffer by RDMA");
+    throw_too_large(bytes, options_.chunk_bytes);
   }
   if (is_backlogged()) station_.fabric().make_room(*transmitter_);
   // First: it takes a word of the room.
@@ -92,7 +112,7 @@ std::byte* OutgoingRing::reserve(std::uint32_t function, std::uint32_t bytes,
     if (gone_ || !next_chunk(policy, needed)) return nullptr;
   }
   close_record();
-  const bool plain = bytes == dsfabric::FunctionTable::instance().entry(function).bytes;
+  const bool plain = bytes == functions_.entry(function).bytes;
   reserved_ = {{there, 0, bytes}, plain ? function : kNoRun};
   return at_ - kRingWord - stride;
 }
@@ -113,6 +133,29 @@ bool OutgoingRing::commit(dtutils::Synchronizer* sent, const SendPolicy& policy)
     gathered_ = station_.epoch();
     station_.attend_to(*this);
   }
+  return true;
+}
+
+bool OutgoingRing::send_run(std::uint32_t function, std::uint32_t bytes, const std::byte* end,
+                            std::uint32_t count) noexcept {
+  constexpr SendPolicy kNeverWait{WhenFull::kRetryAsync, false, 0};
+  const std::uint32_t stride = ring_stride(bytes);
+  while (count != 0) {
+    if (static_cast<std::size_t>(at_ - begin_) < stride + kRingOverhead &&
+        !next_chunk(kNeverWait, stride + kRingOverhead) && !hold(HoldLimit::kMemory)) {
+      return false;
+    }
+    const auto room = static_cast<std::size_t>(at_ - begin_) - kRingOverhead;
+    const auto fits = std::min(count, static_cast<std::uint32_t>(room / stride));
+    close_record();
+    open_record({function, 0, bytes}, kNoRun);
+    at_ -= std::size_t{stride} * (fits - 1);
+    end -= std::size_t{stride} * fits;
+    std::memcpy(at_, end, std::size_t{stride} * fits);
+    count -= fits;
+  }
+  if (held_.empty()) return post(0, nullptr);
+  floor_ = at_;
   return true;
 }
 
@@ -179,6 +222,7 @@ std::uint64_t OutgoingRing::issued() const noexcept {
 OutgoingCounters OutgoingRing::counters() const noexcept {
   OutgoingCounters all = counters_;
   all.to = to_;
+  all.results = kind_ == RingKind::kResults;
   all.calls = issued();
   all.bytes = bytes_;
   if (begin_ != nullptr && !gone_) {

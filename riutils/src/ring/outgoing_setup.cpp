@@ -20,15 +20,23 @@ void OutgoingRing::ask_for_chunks() {
   // First: sending the question may run handlers, whose calls come here too.
   asked_ = true;
   station_.attend_to(*this);
-  const GrantRequest request{to_.index, options_.chunk_bytes, want, consumed_.remote()};
+  const GrantRequest request{to_.index, kind_, options_.chunk_bytes, want, consumed_.remote()};
   dsfabric::SendChannel services(station_.fabric());
-  const bool sent = services.call_return(
+  const dsfabric::CallStatus sent = services.call_return(
       dsfabric::ThreadId::service_of(to_.process),
       [request](dsfabric::CallContext& call) {
         return Stations::of(call.fabric)->grant(call, request);
       },
       grant_);
-  if (!sent) give_up();
+  if (sent == dsfabric::CallStatus::kPeerGone) give_up();
+  if (sent == dsfabric::CallStatus::kFull) {
+    asked_ = false;
+    throw dtutils::Error(
+        fmt::format("ring to thread {}", to_),
+        "too many calls of this process wait for a result, so its memory cannot be "
+        "asked for",
+        "wait for some of those results first");
+  }
 }
 
 void OutgoingRing::take_grant() {
@@ -53,6 +61,10 @@ void OutgoingRing::take_grant() {
   } else if (!circle_.empty()) {
     slot_ = circle_.size() - 1;
   }
+}
+
+void OutgoingRing::prepare() {
+  if (circle_.empty()) ask_for_chunks();
 }
 
 void OutgoingRing::setup(const SendPolicy&) {

@@ -37,13 +37,14 @@ void Receiver::join(NewChunks chunks) {
 
 IncomingRing& Receiver::ring_from(const NewChunks& chunks) {
   for (const auto& ring : rings_) {
-    if (ring->sender() == chunks.sender) return *ring;
+    if (ring->sender() == chunks.sender && ring->kind() == chunks.kind) return *ring;
   }
   eyes_.push_back(&kBlind);
   attention_.emplace_back();
-  const dsfabric::FunctionTable& table = dsfabric::FunctionTable::instance();
-  return *rings_.emplace_back(std::make_unique<IncomingRing>(
-      chunks.sender, chunks.consumed_word, IncomingRing::Functions(&table.entry(0), table.size())));
+  const dsfabric::FunctionTable& table = fabric_.functions();
+  return *rings_.emplace_back(
+      std::make_unique<IncomingRing>(chunks.sender, chunks.kind, chunks.consumed_word,
+                                     IncomingRing::Functions(&table.entry(0), table.size())));
 }
 
 bool Receiver::adopt() {
@@ -65,8 +66,9 @@ bool Receiver::adopt() {
   return !arrived.empty();
 }
 
-bool Receiver::poll() {
+bool Receiver::poll(dsfabric::ResultGatherer* results, RingKind least) {
   if (polling_) return false;
+  results_ = results;
   bool busy = false;
   // Acquire: pairs with join.
   if (arrivals_.load(std::memory_order_acquire) != adopted_) [[unlikely]]
@@ -78,7 +80,9 @@ bool Receiver::poll() {
   }
   const std::size_t rings = eyes_.size();
   for (std::size_t i = 0; i < rings; ++i) {
-    if (dtutils::load_device_word(eyes_[i]) != 0) busy = serve(i) || busy;
+    if (dtutils::load_device_word(eyes_[i]) == 0) continue;
+    if (least == RingKind::kResults && rings_[i]->kind() != least) continue;
+    busy = serve(i) || busy;
   }
   return busy;
 }
@@ -115,7 +119,7 @@ bool Receiver::serve(std::size_t index) {
     }
   } done{*this, ring, index, before};
 
-  dsfabric::CallContext call{fabric_, ring.sender(), worker_, onward_};
+  dsfabric::CallContext call{fabric_, ring.sender(), worker_, onward_, results_};
   FiberPool* const fibers = in_fibers_ ? FiberPool::current() : nullptr;
   IncomingRing::End end;
   if (fibers != nullptr) {

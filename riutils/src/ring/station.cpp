@@ -10,6 +10,8 @@
 
 #include "dsfabric/call_wrappers.hpp"
 #include "dtutils/error.hpp"
+#include "ring/back_pressure.hpp"
+#include "ring/gathered_results.hpp"
 #include "ring/limits.hpp"
 #include "ring/stations.hpp"
 #include "riutils/fiber_pool.hpp"
@@ -54,6 +56,8 @@ Station::Station(dsfabric::Fabric& fabric, std::uint32_t worker)
       processes_(fabric.processes()),
       shift_(static_cast<std::uint32_t>(std::bit_width(most_threads(fabric) - 1))),
       table_(new std::unique_ptr<OutgoingRing>[std::size_t{processes_} << shift_]),
+      back_pressure_(std::make_unique<BackPressure>()),
+      results_(std::make_unique<GatheredResults>(*this)),
       looked_(std::chrono::steady_clock::now()),
       receiver_(fabric, worker) {}
 
@@ -78,13 +82,38 @@ OutgoingRing& Station::ring(dsfabric::ThreadId to, const RingOptions& options) {
         to.is_service() ? "service threads have no rings" : "this job has no such thread",
         "call a worker (Thread::neighbour), or use a SendChannel");
   }
-  auto made = std::make_unique<OutgoingRing>(*this, to, options);
+  return add(table_[place_of(to)], std::make_unique<OutgoingRing>(*this, to, options));
+}
+
+OutgoingRing& Station::add(std::unique_ptr<OutgoingRing>& place,
+                           std::unique_ptr<OutgoingRing> made) {
   rings_.push_back(made.get());
   // Before anything else runs: the ring has a call for it soon.
   attended_.reserve(rings_.size());
-  auto& place = table_[std::size_t{to.process.value} << shift_ | to.index];
   place = std::move(made);
   return *place;
+}
+
+OutgoingRing* Station::result_ring(dsfabric::ThreadId to) const noexcept {
+  // Whoever called has a ring to this worker, so that it exists.
+  OutgoingRing* const ring = result_table_ ? result_table_[place_of(to)].get() : nullptr;
+  return ring != nullptr && ring->ready() ? ring : nullptr;
+}
+
+void Station::ask_for_result_ring(dsfabric::ThreadId to) noexcept {
+  if (no_result_rings_ || !fabric_.exists(to)) return;
+  try {
+    if (!result_table_) {
+      result_table_.reset(new std::unique_ptr<OutgoingRing>[std::size_t{processes_} << shift_]);
+    }
+    std::unique_ptr<OutgoingRing>& place = result_table_[place_of(to)];
+    if (place) return;
+    add(place, std::make_unique<OutgoingRing>(*this, to, kResultRing, RingKind::kResults))
+        .prepare();
+  } catch (const std::exception&) {
+    // There is no memory for it, or that process is gone: results go home one by one.
+    no_result_rings_ = true;
+  }
 }
 
 void Station::attend_to(OutgoingRing& ring) {
@@ -123,7 +152,11 @@ bool Station::try_pass_on(dsfabric::ThreadId to, std::uint32_t function,
 
 bool Station::step() {
   const bool busy = !attended_.empty() && look_after();
-  return (!delegated_ && receiver_.poll()) || busy;
+  // A helper's handlers have no rings.
+  if (delegated_) return busy;
+  const GatheredResults::Scope scope(*results_);
+  const RingKind least = back_pressure_->holds_back() ? RingKind::kResults : RingKind::kCalls;
+  return receiver_.poll(results_.get(), least) || busy;
 }
 
 bool Station::look_after() noexcept {
@@ -136,10 +169,12 @@ bool Station::look_after() noexcept {
     }
   }
   bool busy = false;
+  std::uint64_t excess = 0;
   for (std::size_t i = 0; i < attended_.size();) {
     OutgoingRing& ring = *attended_[i];
     const std::uint64_t before = ring.writes_;
     if (ring.attend()) {
+      excess += ring.excess();
       ++i;
     } else {
       ring.attended_ = false;
@@ -148,6 +183,7 @@ bool Station::look_after() noexcept {
     }
     busy = busy || ring.writes_ != before;
   }
+  back_pressure_->set_excess(excess);
   return busy;
 }
 

@@ -7,6 +7,7 @@
 
 #include "dsfabric/send_channel.hpp"
 #include "dtutils/device_memory.hpp"
+#include "fiber/fiber_pools.hpp"
 #include "ring/limits.hpp"
 #include "ring/new_chunks.hpp"
 
@@ -18,6 +19,27 @@ Stations::Stations(dsfabric::Fabric& fabric) : fabric_(fabric) {
   // In later runs nothing need ask for it: their first calls may go through rings of this one.
   fabric.at_thread_start(
       [](dsfabric::Thread& worker) { Station::open(worker).receiver().hold_fibers(true); });
+  fabric.add_call_ledger(*this);
+}
+
+Stations::~Stations() = default;
+
+void Stations::flush(dsfabric::Thread& worker) noexcept { (void)at(worker.id().index).flush(); }
+
+dsfabric::CallCount Stations::count(dsfabric::Thread& worker) {
+  dsfabric::CallCount mine{at(worker.id().index).issued(), 0};
+  if (worker.id().index != 0) return mine;
+  for (const auto& station : all_) mine.executed += station->executed();
+  // After the receivers: a pool counts a fiber that waits before its receiver counts the call
+  // (FiberPool::suspend). That is why one worker reads those of its whole process.
+  mine.executed -= detail::FiberPools::of(fabric_)->unfinished();
+  return mine;
+}
+
+void Stations::work_ended(dsfabric::Thread& worker) noexcept {
+  Receiver& receiver = at(worker.id().index).receiver();
+  // It will have no FiberPool any more, so calls that need one end with an Error.
+  if (receiver.holds_fibers()) receiver.hold_fibers(false);
 }
 
 std::shared_ptr<Stations> Stations::of(dsfabric::Fabric& fabric) {
@@ -34,7 +56,7 @@ Grant Stations::grant(dsfabric::CallContext& call, const GrantRequest& request) 
   }
   const dsfabric::ThreadId receiver{fabric_.process(), request.receiver};
   auto& allocator = fabric_.general_allocator(fabric_.zone_of(receiver));
-  NewChunks given{call.source, request.consumed_word, {}};
+  NewChunks given{call.source, request.kind, request.consumed_word, {}};
   Grant grant;
   while (grant.count < request.chunks) {
     auto chunk = allocator.try_allocate(request.chunk_bytes);

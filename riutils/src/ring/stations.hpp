@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dsfabric/call_context.hpp"
+#include "dsfabric/termination.hpp"
 #include "riutils/station.hpp"
 
 namespace riutils {
@@ -14,21 +15,28 @@ namespace riutils {
 /// What a sender asks for; runs on a service thread of the receiver's process.
 struct GrantRequest {
   std::uint16_t receiver;
+  RingKind kind;
   std::uint32_t chunk_bytes;
   std::uint32_t chunks;
   dtutils::RemoteMemoryLocator consumed_word;
 };
 
-/// One a process, kept by its fabric. Any thread.
-class Stations {
+/// One a process, kept by its fabric. Counts the calls through rings for the end of a computation.
+/// Any thread, except the methods of the ledger.
+class Stations final : public dsfabric::CallLedger {
  public:
   explicit Stations(dsfabric::Fabric& fabric);
+  ~Stations() override;
   static std::shared_ptr<Stations> of(dsfabric::Fabric& fabric);
 
   Station& at(std::uint32_t worker) noexcept { return *all_[worker]; }
   /// Allocates chunks where the receiver lives and tells it. A Grant of 0 chunks: no memory, or the
   /// request makes no sense.
   Grant grant(dsfabric::CallContext& call, const GrantRequest& request);
+
+  void flush(dsfabric::Thread& worker) noexcept override;
+  dsfabric::CallCount count(dsfabric::Thread& worker) override;
+  void work_ended(dsfabric::Thread& worker) noexcept override;
 
  private:
   /// Lets a worker of this process open its station, when it next makes progress: it may run a

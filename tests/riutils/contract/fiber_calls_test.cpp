@@ -51,10 +51,11 @@ struct Fibonacci {
     ReturnSlot<std::uint64_t> right(call.fabric);
     Channel& calls = *my_channel<Channel>();
     const std::uint64_t count = ledger(0);
-    require(calls.call_return(somebody(call.fabric, count), in_fiber(Fibonacci{n - 1}), left) &&
-                calls.call_return(somebody(call.fabric, count * 7 + 1), in_fiber(Fibonacci{n - 2}),
-                                  right),
+    require(calls.call_return(somebody(call.fabric, count), in_fiber(Fibonacci{n - 1}), left),
             "sent");
+    require(
+        calls.call_return(somebody(call.fabric, count * 7 + 1), in_fiber(Fibonacci{n - 2}), right),
+        "sent");
     return left.get() + right.get();
   }
 };

@@ -34,6 +34,30 @@ TEST_CASE("termination_waits_for_calls_that_are_fibers_by_default") {
 }
 TEST_CASE("termination_of_everything_at_once") { grow({3, 2, kAll, 60}); }
 
+TEST_CASE("termination_waits_for_a_fiber_that_no_call_will_resume") {
+  ForkJob job(2, [&](Member& member) {
+    Config config;
+    config.threads = 1;
+    Fabric fabric = member.join(config);
+    static std::atomic<std::uint64_t> ended{0};
+    fabric.run([&](Thread& self) {
+      const FiberPool fibers(self);
+      riutils::RDMAMessengerGlobal messenger(self);
+      self.barrier();
+      const auto sent = messenger.call(self.neighbour(1), riutils::in_fiber([] {
+                                         dtutils::Synchronizer never(1);
+                                         never.wait_for(std::chrono::milliseconds(50));
+                                         ++ended;
+                                       }));
+      require(sent, "sent");
+      riutils::wait_for_termination(self);
+      require_equal(ended.load(), 1u, "fibers that have ended here");
+      self.barrier();
+    });
+  });
+  CHECK(job.wait() == "");
+}
+
 TEST_CASE("termination_counts_broadcasts_and_services") {
   ForkJob job(3, [&](Member& member) {
     Config config;

@@ -59,7 +59,8 @@ constexpr FunctionTable::Entry kEntry{&look<kBytes>, &look_at_run<kBytes>, kByte
 /// A ring over local memory, which a sanitizer guards at both ends.
 class LocalRing {
  public:
-  LocalRing() : memory_(2 * kChunk / 8), ring_({ProcessId{1}, 0}, {}, kFunctions) {
+  LocalRing()
+      : memory_(2 * kChunk / 8), ring_({ProcessId{1}, 0}, RingKind::kCalls, {}, kFunctions) {
     std::vector<dtutils::RDMAMemory> chunks;
     for (std::size_t i = 0; i < 2; ++i) {
       chunks.emplace_back(begin() + i * kChunk, kChunk, 0, 0, dtutils::NumaZone{}, slots_[i]);
@@ -189,6 +190,17 @@ TEST_CASE("word_that_never_becomes_a_header_is_refused") {
       [&] { return local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kCorrupt; }));
 }
 
+TEST_CASE("run_of_calls_of_another_size_is_refused") {
+  alignas(8) std::byte no_fabric[8]{};
+  CallContext call{reinterpret_cast<Fabric&>(no_fabric), {}, nullptr};
+  LocalRing local;
+  bounds() = {};
+  // One call may bring more than its callable; of several, none could tell where the next begins.
+  *const_cast<std::uint64_t*>(local.ring().eye()) = RingHeader{1, 2, 16}.encode();
+  CHECK(local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kCorrupt);
+  CHECK(bounds().runs == 0);
+}
+
 TEST_CASE("corrupt_ring_fails_its_sender_and_nobody_else") {
   ForkJob job(3, [](Member& member) {
     Config config;
@@ -209,8 +221,8 @@ TEST_CASE("corrupt_ring_fails_its_sender_and_nobody_else") {
           SendChannel services(fabric);
           ReturnSlot<Grant> slot(fabric);
           auto mine = fabric.general_allocator().allocate(64);
-          const GrantRequest request{0, 4096, 2, mine.remote()};
-          const bool sent = services.call_return(
+          const GrantRequest request{0, RingKind::kCalls, 4096, 2, mine.remote()};
+          const auto sent = services.call_return(
               ThreadId::service_of(ProcessId{1}),
               [request](CallContext& call) {
                 return Stations::of(call.fabric)->grant(call, request);

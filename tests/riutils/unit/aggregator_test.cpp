@@ -43,7 +43,7 @@ struct Empty {
   void operator()() const { took(ledger().calls); }
 };
 
-bool call_number(RDMAAggregator& aggregator, ThreadId to, std::uint64_t i, std::size_t kind) {
+CallStatus call_number(RDMAAggregator& aggregator, ThreadId to, std::uint64_t i, std::size_t kind) {
   const auto number = static_cast<std::uint32_t>(i);
   switch (kind) {
     case 0:
@@ -81,7 +81,7 @@ void call_in_runs(Thread& self, const AggregatorOptions& options, std::uint64_t 
   while (i < count) {
     const std::size_t kind = random.below(5);
     for (std::size_t run = random.size_up_to(200); run != 0 && i < count; --run, ++i) {
-      while (!call_number(aggregator, self.neighbour(1), i, kind)) {
+      while (call_number(aggregator, self.neighbour(1), i, kind) != CallStatus::kAccepted) {
         require(options.when_full != WhenFull::kRetry,
                 "a call that retries is made: " +
                     self.fabric().failure_reason(self.neighbour(1).process));
@@ -176,7 +176,7 @@ TEST_CASE("exception_in_a_run_neither_loses_nor_repeats_calls") {
       for (std::uint64_t i = 0; i < kCalls;) {
         // A call that waits serves the other side's, and what they throw may leave it: not made.
         try {
-          const bool made = aggregator.call(self.neighbour(1), [i] {
+          const auto made = aggregator.call(self.neighbour(1), [i] {
             took(i);
             if (i % 7 == 3) throw std::runtime_error("no bread left");
           });

@@ -39,7 +39,7 @@ void call_neighbour(Thread& self, const MessengerOptions& options, std::uint64_t
   RDMAMessengerGlobal messenger(self, options);
   const ThreadId next = self.neighbour(1);
   for (std::uint64_t i = 0; i < count; ++i) {
-    while (!messenger.call(next, Numbered{i})) {
+    while (messenger.call(next, Numbered{i}) == CallStatus::kFull) {
       require(options.when_full != WhenFull::kRetry, "a call that retries is made");
       self.progress();
     }
@@ -86,7 +86,7 @@ TEST_CASE("sizes_of_calls_and_buffers_may_be_anything_that_fits") {
     for (std::uint32_t size = 0; size < kCalls; ++size) {
       for (std::uint32_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + size);
       sum += size;
-      const bool sent = messenger.call_buffer(
+      const auto sent = messenger.call_buffer(
           next,
           [size](CallContext&, const std::byte* data, std::uint32_t length) {
             ledger().wrong += length != size;
@@ -154,21 +154,26 @@ TEST_CASE("whole_family_of_calls_goes_through_rings") {
   });
 }
 
-TEST_CASE("full_ring_answers_false_when_told_to") {
+TEST_CASE("full_ring_answers_full_when_told_to") {
   in_every_mode({}, [](Thread& self) {
     RDMAMessengerGlobal messenger(self, {small_ring(), WhenFull::kFail});
     if (self.id().process.value == 0) {
       // The peer does not serve: it sleeps.
       std::uint64_t made = 0;
       messenger.setup(self.neighbour(1));
-      while (messenger.call(self.neighbour(1), Numbered{made})) {
+      CallStatus status;
+      while ((status = messenger.call(self.neighbour(1), Numbered{made})) ==
+             CallStatus::kAccepted) {
         require(++made < 10'000, "a ring that nobody empties fills");
       }
       require(made > 100, "four chunks hold more");
-      SendChannel(self.fabric()).call(self.neighbour(1), [made] { ledger().sum = made; }) ? void()
-                                                                                          : void();
+      require(status == CallStatus::kFull, "it says that it is full");
+      require(SendChannel(self.fabric()).call(self.neighbour(1), [made] { ledger().sum = made; }),
+              "a message needs no ring");
       self.barrier();
-      serve_until(self, [&] { return messenger.call(self.neighbour(1), Numbered{made}); });
+      serve_until(self, [&] {
+        return messenger.call(self.neighbour(1), Numbered{made}) == CallStatus::kAccepted;
+      });
       self.barrier();
       return;
     }
@@ -190,9 +195,10 @@ TEST_CASE("handlers_that_call_back_do_not_deadlock_on_full_rings") {
     self.barrier();
     constexpr std::uint64_t kCalls = 1000;
     for (std::uint64_t i = 0; i < kCalls; ++i) {
-      const bool sent = messenger.call(self.neighbour(2), [](CallContext& call) {
+      const auto sent = messenger.call(self.neighbour(2), [](CallContext& call) {
         for (int back = 0; back < 2; ++back) {
-          ledger().wrong += !mine->call(call.source, [] { ++ledger().calls; });
+          const CallStatus status = mine->call(call.source, [] { ++ledger().calls; });
+          ledger().wrong += status != CallStatus::kAccepted;
         }
       });
       require(sent, "sent");
@@ -225,6 +231,33 @@ TEST_CASE("unknown_destinations_and_oversized_calls_are_refused") {
   });
 }
 
+TEST_CASE("channel_whose_options_the_ring_does_not_have_says_so") {
+  in_every_mode({}, [](Thread& self) {
+    RDMAMessengerGlobal first(self, {small_ring()});
+    require(first.call(self.neighbour(1), [] { ++ledger().calls; }), "it makes the ring");
+    RDMAMessengerGlobal second(self, {{1u << 20, 2, 4, 1u << 20}});
+    const std::vector<std::byte> large(2000);
+    const auto take = [](CallContext&, std::byte*, std::uint32_t) {};
+    const std::string text =
+        support::error_text([&] { (void)second.call_buffer(self.neighbour(1), take, large); });
+    require(text.find("asks for chunks of 1048576") != std::string::npos, text);
+    require(text.find("same RingOptions") != std::string::npos, text);
+    serve_until(self, [] { return ledger().calls == 1; });
+    self.barrier();
+  });
+}
+
+#ifndef NDEBUG
+TEST_CASE("messenger_of_another_thread_is_caught_by_an_assertion") {
+  const std::string ends = support::run_job({}, 0, [](Thread& self) {
+    RDMAMessengerGlobal messenger(self);
+    std::thread other([&] { (void)messenger.call(self.neighbour(1), [] {}); });
+    other.join();
+  });
+  CHECK(ends == "0: signal 6\n1: signal 6\n");
+}
+#endif
+
 TEST_CASE("call_of_several_messengers_of_a_thread_share_one_order") {
   in_every_mode({}, [](Thread& self) {
     RDMAMessengerGlobal messenger(self, {small_ring()});
@@ -232,7 +265,7 @@ TEST_CASE("call_of_several_messengers_of_a_thread_share_one_order") {
     RDMAMessenger single(self, self.neighbour(1));
     constexpr std::uint64_t kCalls = 5000;
     for (std::uint64_t i = 0; i < kCalls; ++i) {
-      const bool sent = i % 7 == 0   ? messenger.call(self.neighbour(1), Numbered{i})
+      const auto sent = i % 7 == 0   ? messenger.call(self.neighbour(1), Numbered{i})
                         : i % 7 == 5 ? single.call(Numbered{i})
                                      : aggregator.call(self.neighbour(1), Numbered{i});
       require(sent, "sent");

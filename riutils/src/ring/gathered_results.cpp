@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// GatheredResults: from the buffer into the ring.
+#include "ring/gathered_results.hpp"
+
+#include "riutils/outgoing_ring.hpp"
+#include "riutils/ring_header.hpp"
+#include "riutils/station.hpp"
+
+namespace riutils {
+
+bool GatheredResults::start(dsfabric::ThreadId to, std::uint32_t function,
+                            std::uint32_t bytes) noexcept {
+  if (ring_ != nullptr) send();
+  if (!gathering_) return false;
+  ring_ = station_.result_ring(to);
+  if (ring_ == nullptr) {
+    if (to == alone_) station_.ask_for_result_ring(to);
+    alone_ = to;
+    return false;
+  }
+  to_ = to;
+  function_ = function;
+  bytes_ = bytes;
+  begin_ = buffer_.data();
+  at_ = begin_ + buffer_.size();
+  return true;
+}
+
+void GatheredResults::send() noexcept {
+  std::byte* const end = begin_ + buffer_.size();
+  const auto count = static_cast<std::uint32_t>(end - at_) / ring_stride(bytes_);
+  // False: the process that waits for them is gone.
+  (void)ring_->send_run(function_, bytes_, end, count);
+  ring_ = nullptr;
+  function_ = kNoFunction;
+}
+
+}  // namespace riutils
