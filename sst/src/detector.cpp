@@ -8,14 +8,14 @@
 
 #include <utility>
 
+#include "dsfabric/call_context.hpp"
 #include "dtutils/error.hpp"
 
 namespace sst {
 
-Detector::Detector(const dsfabric::Fabric& fabric,
-                   std::initializer_list<dsfabric::ProgressHook> tables,
+Detector::Detector(dsfabric::Fabric& fabric, std::initializer_list<dsfabric::ProgressHook> tables,
                    const DetectorOptions& options)
-    : tables_(tables), pace_(fabric) {
+    : fabric_(fabric), tables_(tables), pace_(fabric) {
   thread_ = std::thread([this, options] { run(options); });
   if (!options.core) return;
   cpu_set_t only;
@@ -33,6 +33,8 @@ Detector::Detector(const dsfabric::Fabric& fabric,
 Detector::~Detector() {
   end();
   if (thread_.joinable()) thread_.join();
+  // Out of a destructor: ends the process with the text of the exception.
+  if (thrown_ && !reported_) std::rethrow_exception(thrown_);
 }
 
 void Detector::stop() {
@@ -53,6 +55,13 @@ void Detector::run(const DetectorOptions& options) noexcept {
     }
   } catch (...) {
     thrown_ = std::current_exception();
+    const auto nobody = dsfabric::ThreadId::service_of(fabric_.process());
+    try {
+      fabric_.report_exception({fabric_, nobody, nullptr}, thrown_);
+      reported_ = true;
+    } catch (...) {
+      // There is no upcall.
+    }
   }
 }
 

@@ -34,7 +34,7 @@ Space::Space(dsfabric::Fabric& fabric, const SpaceOptions& options)
       made_(fabric.processes()),
       taken_(fabric.processes()),
       receives_(fabric.protection_domain().device(), 1),
-      links_(std::make_shared<Links>()) {
+      links_(std::make_shared<Links>(fabric.processes())) {
   const std::uint32_t processes = fabric.processes();
   mailbox_ = fabric.general_allocator().allocate(processes * kOffers * sizeof(Offer));
   std::memset(mailbox_.data(), 0, mailbox_.size());
@@ -64,7 +64,8 @@ Space::Space(dsfabric::Fabric& fabric, const SpaceOptions& options)
     } catch (const dtutils::Error&) {
       // It is broken already.
     }
-    // Release: pairs with failures().
+    // Release, both: pair with cut_off() and failures().
+    links->cut[failed.value].store(true, std::memory_order_release);
     links->failures.fetch_add(1, std::memory_order_release);
   });
 }
@@ -112,6 +113,11 @@ bool Space::present(ProcessId process) const noexcept {
          !links_->transmitters[process.value]->broken();
 }
 
+bool Space::cut_off(ProcessId process) const noexcept {
+  return fabric_.state(process) == dsfabric::PeerState::kLeft ||
+         links_->cut[process.value].load(std::memory_order_acquire);
+}
+
 bool Space::write(ProcessId to, const RemoteMemoryLocator& where, const void* bytes,
                   std::uint32_t length) noexcept {
   dtutils::Transmitter& transmitter = *links_->transmitters[to.value];
@@ -135,13 +141,24 @@ void Space::throw_absent(ProcessId process, std::string_view name) const {
                              reason.empty() ? "it has left" : reason);
 }
 
-void Space::await(ProcessId process, std::string_view name, const std::function<bool()>& done) {
+std::optional<ProcessId> Space::missing(const Meeting& meeting, ProcessId awaited) const {
+  if (!present(awaited)) return awaited;
+  for (const ProcessId member : meeting.members) {
+    const dsfabric::PeerState state = fabric_.state(member);
+    const bool left = state == dsfabric::PeerState::kLeft && !meeting.made(member);
+    if (left || state == dsfabric::PeerState::kFailed) return member;
+  }
+  return std::nullopt;
+}
+
+void Space::await(const Meeting& meeting, ProcessId process, const std::function<bool()>& done) {
   dtutils::Deadline deadline(fabric_.config().start_timeout);
   dtutils::Backoff backoff;
   while (!done()) {
-    if (!present(process) && !done()) throw_absent(process, name);
+    const std::optional<ProcessId> gone = missing(meeting, process);
+    if (gone && !done()) throw_absent(*gone, meeting.name);
     if (deadline.passed()) {
-      throw dtutils::Error(fmt::format("table {}", name),
+      throw dtutils::Error(fmt::format("table {}", meeting.name),
                            fmt::format("process {} did not make it", process.value),
                            "let all members make the same tables: same members, row type and name");
     }
@@ -193,18 +210,17 @@ bool Space::can_be_freed(const Grave& grave) const noexcept {
 
 void Space::bury(Grave grave) { graves_.push_back(std::move(grave)); }
 
-std::vector<RemoteMemoryLocator> Space::meet(const std::vector<ProcessId>& members,
-                                             const RemoteMemoryLocator& mine, std::uint64_t digest,
-                                             std::string_view name) {
+std::vector<RemoteMemoryLocator> Space::meet(const Meeting& meeting,
+                                             const RemoteMemoryLocator& mine) {
   std::erase_if(graves_, [&](const Grave& grave) { return can_be_freed(grave); });
-  for (const ProcessId member : members) {
-    if (member != fabric_.process()) make_offer(member, mine, digest);
+  for (const ProcessId member : meeting.members) {
+    if (member != fabric_.process()) make_offer(member, mine, meeting.digest);
   }
   std::vector<RemoteMemoryLocator> all;
-  for (const ProcessId member : members) {
+  for (const ProcessId member : meeting.members) {
     RemoteMemoryLocator& theirs = all.emplace_back(mine);
     if (member == fabric_.process()) continue;
-    await(member, name, [&] { return take_offer(member, digest, theirs); });
+    await(meeting, member, [&] { return take_offer(member, meeting.digest, theirs); });
   }
   return all;
 }

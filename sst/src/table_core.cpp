@@ -130,8 +130,13 @@ void TableCore::share(const void* initial) {
   for (const ProcessId member : options_.members) digest = mix(digest, member.value + 1u);
   for (const char letter : options_.name) digest = mix(digest, static_cast<unsigned char>(letter));
   digest = mix(digest, static_cast<std::uint64_t>(options_.mode));
+  const auto made = [&](ProcessId process) {
+    const std::optional<MemberId> member = find(process);
+    return member && dtutils::load_device_word(state_line(*member)) >= kReady;
+  };
+  const Space::Meeting meeting{options_.members, digest, options_.name, made};
   try {
-    tables_ = space_.meet(options_.members, memory_.remote(), digest, options_.name);
+    tables_ = space_.meet(meeting, memory_.remote());
     for (Peer& peer : peers_) {
       const dtutils::RemoteMemoryLocator& table = tables_[peer.member.value];
       peer.own_row_there = table.address + self_.value * shape_.stride;
@@ -140,9 +145,8 @@ void TableCore::share(const void* initial) {
     push(0, static_cast<std::uint32_t>(shape_.row_bytes));
     set_state(kReady);
     for (const Peer& peer : peers_) {
-      const std::uint64_t* state = state_line(peer.member);
-      space_.await(options_.members[peer.member.value], options_.name,
-                   [&] { return dtutils::load_device_word(state) >= kReady; });
+      const ProcessId process = options_.members[peer.member.value];
+      space_.await(meeting, process, [&] { return made(process); });
     }
   } catch (...) {
     // Others may have been told of it.

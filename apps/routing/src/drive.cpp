@@ -65,7 +65,8 @@ RandomReport change_at_random(Router& router, const Topology& topology, std::uin
   const std::uint64_t changes_before = router.changes();
   const std::uint64_t computations_before = router.computations();
   // Two steps a round: all has been changed, all has been checked.
-  for (std::uint64_t step = 1; report.rounds < rounds && report.wrong.empty(); step += 2) {
+  for (std::uint64_t step = router.step() + 1; report.rounds < rounds && report.wrong.empty();
+       step += 2) {
     for (std::size_t i = changer.below(3); i != 0; --i) {
       changer.change(router);
       if (changer.below(2) == 0) pace.after(router.evaluate());

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <numeric>
 #include <utility>
 
 #include "dtutils/error.hpp"
@@ -46,10 +45,13 @@ Router::Router(sst::Space& space, const Topology& topology,
   });
   table_.when([this](const State& t) { return routes_may_be_wrong(t); })
       .recurrent([this](State& t) { recompute(t); });
-  table_.when([this](const State& t) { return examined_sum_ > t.mine(&LinkState::installed); })
-      .recurrent([this](State& t) { t.set(&LinkState::installed, examined_sum_); });
   table_
       .when([this](const State& t) {
+        return !died_ && examined_sum_ != t.mine(&LinkState::installed);
+      })
+      .recurrent([this](State& t) { t.set(&LinkState::installed, examined_sum_); });
+  table_
+      .when([](const State& t) {
         const Request asked = t.get({0}, &LinkState::request);
         return asked.number > t.mine(&LinkState::fulfilled) && asked.from == t.self();
       })
@@ -92,7 +94,7 @@ bool Router::row_contradicts(const State& table, RouterId from) const noexcept {
 bool Router::routes_may_be_wrong(const State& table) noexcept {
   if (died_) return true;
   // The sum is read first: links that are read afterwards are not older.
-  const std::uint64_t sum = table.sum(&LinkState::changes);
+  const std::uint64_t sum = living_changes();
   if (sum == examined_sum_) return false;
   for (std::uint16_t i = 0; i < size(); ++i) {
     const std::uint64_t changes = table.get({i}, &LinkState::changes);
@@ -100,12 +102,23 @@ bool Router::routes_may_be_wrong(const State& table) noexcept {
     if (alive_[i] && row_contradicts(table, {i})) return true;
     examined_[i] = changes;
   }
-  examined_sum_ = std::accumulate(examined_.begin(), examined_.end(), std::uint64_t{0});
+  examined_sum_ = examined_sum();
   return false;
 }
 
-void Router::recompute(const State& table) {
+void Router::tell_deaths(State& table) noexcept {
   died_ = false;
+  sst::RowSet dead;
+  for (std::uint16_t i = 0; i < size(); ++i) {
+    if (!alive_[i]) dead.add({i});
+  }
+  // Who sees the new set sees no sum of before it.
+  table.set(&LinkState::installed, 0);
+  table.set(&LinkState::dead, dead);
+}
+
+void Router::recompute(State& table) {
+  if (died_) tell_deaths(table);
   for (std::uint16_t i = 0; i < size(); ++i) {
     examined_[i] = table.get({i}, &LinkState::changes);
   }
@@ -115,7 +128,7 @@ void Router::recompute(const State& table) {
   const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
   computing_ns_ += took.count();
   ++computations_;
-  examined_sum_ = std::accumulate(examined_.begin(), examined_.end(), std::uint64_t{0});
+  examined_sum_ = examined_sum();
 }
 
 Costs Router::costs() const {
@@ -129,8 +142,26 @@ Costs Router::costs() const {
   return known;
 }
 
+std::uint64_t Router::living_changes() const noexcept {
+  std::uint64_t sum = 0;
+  for (std::uint16_t i = 0; i < size(); ++i) {
+    if (alive_[i]) sum += table_.get({i}, &LinkState::changes);
+  }
+  return sum;
+}
+
+std::uint64_t Router::examined_sum() const noexcept {
+  std::uint64_t sum = 0;
+  for (std::uint16_t i = 0; i < size(); ++i) {
+    if (alive_[i]) sum += examined_[i];
+  }
+  return sum;
+}
+
 bool Router::installed(RouterId router) const noexcept {
-  return table_.get(router, &LinkState::installed) == changes();
+  // The set first, see tell_deaths.
+  return table_.get(router, &LinkState::dead) == table_.mine(&LinkState::dead) &&
+         table_.get(router, &LinkState::installed) == living_changes();
 }
 
 bool Router::any_other_settled() const noexcept {

@@ -1,139 +1,88 @@
 // SPDX-License-Identifier: MIT
-// Two-phase agreement through a table: all members decide the same values in the same order.
+// Agreement through a table: all members decide the same values in the same order.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
-#include "sst/table.hpp"
+#include "sst/agreement_core.hpp"
 
 namespace sst {
 
-/// The leader writes a proposal into its row; the others copy it into theirs; whoever sees the same
-/// proposal in the rows of all that live takes it as decided (Derecho lecture, slide 23).
+/// The leader proposes values; all members decide the same ones, in the same order, and nobody that
+/// takes part misses any. Paxos over the rows of a table; agreement_core.hpp has its rules.
 ///
-/// The leader is the first member that lives. When it dies, the next one proposes again what it has
-/// copied and not seen decided, before anything of its own: somebody may have decided it, which
-/// needs the copy of every member that lives. The next proposal waits until everybody has decided
-/// the one before, so nobody misses any.
+/// What is promised:
+///  1. No two members ever decide different values under one number, whoever dies, is stopped and
+///     wakes, or is taken for dead, and when; also not a member that died meanwhile. (kSurvivors:
+///     as long as nobody is taken for dead who is not.)
+///  2. A value that is decided was proposed. Each member is told of 1, 2, 3, ... without a gap.
+///  3. As long as a quorum of those that take part live, and know of deaths, what the leader
+///     proposes is decided. A member that is slow, or stopped, but not taken for dead by the
+///     leader, is waited for. Without a quorum nothing is decided, and `state` says so.
+///  4. Members that failed, or whose Agreement was destroyed, are removed by a decision of a quorum
+///     of those that took part before; from then on a quorum is one of the others. So a group of
+///     five goes on with two, if they die one after the other, or with three, if two die at once.
+///  5. What a removed process does counts no more: before anybody goes on, it has declared it as
+///     failed to its fabric, and its connections are cut. If it lives it learns of that from
+///     `state`: kRemoved, or kNoQuorum when it was cut off before it could be told.
 ///
-/// It assumes that a process which the fabric calls failed (or left) is gone, for everybody:
-/// crashes, no partitions. A member that dies before its proposal reached anybody takes it along.
+/// The leader is the first member that takes part, is not known to be gone, and does not itself
+/// say that too many others are. Two may take themselves for it at a time, which costs time and
+/// breaks nothing.
 ///
 /// Any number of members; each is at any time in one call of evaluate() at most (`hook`, as Table).
-/// `T` is plain data of at most 32 bytes. Owner thread only: the evaluating one.
+/// `T` is plain data of at most 32 bytes. The table is in the mode kWrites. Members evaluate as
+/// long as the others decide; who has enough destroys it. Owner thread only: the evaluating one.
 template <class T>
 class Agreement {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 32,
+  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(AgreementCore::Value),
                 "cariama: sst::Agreement<T> decides plain data of at most 32 bytes");
-
-  struct Proposal {
-    /// Which attempt: round << 16 | proposer. Grows; that of a later leader is larger in the same
-    /// round, because leaders come in the order of members.
-    std::uint64_t ballot;
-    /// Which decision it is to become, from 1.
-    std::uint64_t number;
-    T value;
-  };
-  struct Row {
-    Wide<Proposal> copied;
-    /// The last decision.
-    std::uint64_t decided;
-  };
-  using State = Table<Row>;
 
  public:
   /// Runs on the evaluating thread, once for each decision, in their order.
   using Decided = std::function<void(std::uint64_t number, const T& value)>;
 
-  /// As Table, by all its members.
-  Agreement(Space& space, TableOptions options, Decided decided)
-      : decided_(std::move(decided)), table_(space, std::move(options)) {
-    table_.when([this](const State& t) { return should_copy(t); }).recurrent([this](State& t) {
-      t.set(&Row::copied, t.get(*leader(), &Row::copied));
-    });
-    table_.when([this](const State& t) { return should_take_over(t); }).recurrent([this](State& t) {
-      propose_at(t, t.mine(&Row::copied).value);
-    });
-    table_.when([this](const State& t) { return is_decided(t); }).recurrent([this](State& t) {
-      const Proposal decision = t.mine(&Row::copied);
-      t.set(&Row::decided, decision.number);
-      decided_(decision.number, decision.value);
-    });
-    table_.when([this](const State& t) { return wish_ && may_propose(t); })
-        .recurrent([this](State& t) {
-          propose_at(t, *wish_);
-          wish_.reset();
-        });
-  }
-  Agreement(const Agreement&) = delete;
-  Agreement& operator=(const Agreement&) = delete;
+  /// As Table, by all its members, with the same quorum.
+  Agreement(Space& space, TableOptions options, Decided decided, Quorum quorum = Quorum::kMajority)
+      : core_(space, std::move(options), quorum,
+              [decided = std::move(decided)](std::uint64_t number,
+                                             const AgreementCore::Value& bytes) {
+                T value;
+                std::memcpy(static_cast<void*>(&value), bytes.data(), sizeof value);
+                decided(number, value);
+              }) {}
 
   /// Wishes that `value` be decided next. Only the leader's wish is taken up, as soon as everything
-  /// before is decided; a later wish replaces an earlier one that was not.
-  void propose(const T& value) { wish_ = value; }
-  bool leads() const noexcept { return leader() == table_.self(); }
-  /// Nothing is on its way.
-  bool idle() const noexcept { return !wish_ && may_propose(table_); }
+  /// before is decided; a later wish replaces an earlier one that was not. It stays wished for
+  /// until it is decided.
+  void propose(const T& value) {
+    AgreementCore::Value bytes{};
+    std::memcpy(bytes.data(), static_cast<const void*>(&value), sizeof value);
+    core_.propose(bytes);
+  }
+  /// Takes back a wish that was not taken up.
+  void withdraw() noexcept { core_.withdraw(); }
+  bool leads() const noexcept { return core_.leads(); }
+  /// This process leads, and nothing is on its way.
+  bool idle() const noexcept { return core_.idle(); }
+  AgreementState state() const noexcept { return core_.state(); }
   /// The number of the last decision here.
-  std::uint64_t decided() const noexcept { return table_.mine(&Row::decided); }
+  std::uint64_t decided() const noexcept { return core_.decided(); }
+  /// The process takes part, as decided so far.
+  bool includes(dsfabric::ProcessId process) const noexcept { return core_.includes(process); }
 
-  bool evaluate() { return table_.evaluate(); }
-  dsfabric::ProgressHook hook() noexcept { return table_.hook(); }
-  const TableOptions& options() const noexcept { return table_.options(); }
+  bool evaluate() { return core_.evaluate(); }
+  dsfabric::ProgressHook hook() noexcept {
+    return {[](void* core) { return static_cast<AgreementCore*>(core)->evaluate(); }, &core_};
+  }
+  const TableOptions& options() const noexcept { return core_.options(); }
 
  private:
-  std::optional<MemberId> leader() const noexcept {
-    for (std::uint16_t i = 0; i < table_.size(); ++i) {
-      if (MemberId{i} == table_.self() || !table_.frozen({i})) return MemberId{i};
-    }
-    return std::nullopt;
-  }
-  template <class Test>
-  bool all_that_live(const State& t, Test test) const noexcept {
-    for (std::uint16_t i = 0; i < t.size(); ++i) {
-      if ((MemberId{i} == t.self() || !t.frozen({i})) && !test(MemberId{i})) return false;
-    }
-    return true;
-  }
-  bool should_copy(const State& t) const noexcept {
-    const MemberId first = *leader();
-    return first != t.self() && t.get(first, &Row::copied).ballot > t.mine(&Row::copied).ballot;
-  }
-  bool undecided(const State& t) const noexcept {
-    return t.mine(&Row::copied).number > t.mine(&Row::decided);
-  }
-  bool should_take_over(const State& t) const noexcept {
-    return undecided(t) && leads() && (t.mine(&Row::copied).ballot & 0xffff) != t.self().value;
-  }
-  bool is_decided(const State& t) const noexcept {
-    if (!undecided(t)) return false;
-    const std::uint64_t ballot = t.mine(&Row::copied).ballot;
-    return all_that_live(
-        t, [&](MemberId member) { return t.get(member, &Row::copied).ballot == ballot; });
-  }
-  bool may_propose(const State& t) const noexcept {
-    const std::uint64_t number = t.mine(&Row::copied).number;
-    return leads() && all_that_live(t, [&](MemberId member) {
-             return t.get(member, &Row::decided) == number;
-           });
-  }
-  void propose_at(State& t, const T& value) {
-    std::uint64_t round = 0;
-    for (std::uint16_t i = 0; i < t.size(); ++i) {
-      const std::uint64_t seen = t.get({i}, &Row::copied).ballot >> 16;
-      round = seen > round ? seen : round;
-    }
-    t.set(&Row::copied,
-          Proposal{(round + 1) << 16 | t.self().value, t.mine(&Row::decided) + 1, value});
-  }
-
-  Decided decided_;
-  std::optional<T> wish_;
-  State table_;
+  AgreementCore core_;
 };
 
 }  // namespace sst

@@ -79,8 +79,6 @@ class Columns {
   }
   /// Whether `test` holds for every value.
   template <class Test, class... At>
-  requires std::is_invocable_v<Test&, decltype(std::declval<const Columns&>().get(
-                                          MemberId{}, std::declval<At>()...))>
   bool all_of(Test test, At... at) const noexcept {
     for (std::uint16_t i = 0; i < rows(); ++i) {
       if (!test(get(MemberId{i}, at...))) return false;

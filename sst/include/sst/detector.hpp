@@ -27,11 +27,13 @@ struct DetectorOptions {
 ///
 ///     sst::Detector detector{fabric, {table.hook(), other.hook()}};
 ///
-/// An exception of a trigger ends the thread; `stop` throws it again.
+/// An exception of a trigger ends the thread. It goes to the upcall of Fabric::on_exception at
+/// once, where there is one, and `stop` throws it again. One that neither has taken ends the
+/// process by std::terminate when the Detector is destroyed, as one that leaves a std::thread does.
 class Detector {
  public:
   /// Throws Error when it may not run on that core. Setup only.
-  Detector(const dsfabric::Fabric& fabric, std::initializer_list<dsfabric::ProgressHook> tables,
+  Detector(dsfabric::Fabric& fabric, std::initializer_list<dsfabric::ProgressHook> tables,
            const DetectorOptions& options = {});
   Detector(const Detector&) = delete;
   Detector& operator=(const Detector&) = delete;
@@ -45,10 +47,12 @@ class Detector {
  private:
   void run(const DetectorOptions& options) noexcept;
 
+  dsfabric::Fabric& fabric_;
   std::vector<dsfabric::ProgressHook> tables_;
   Pace pace_;
   std::atomic<bool> ending_{false};
   std::exception_ptr thrown_;
+  bool reported_ = false;
   std::thread thread_;
 };
 

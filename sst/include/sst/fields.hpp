@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
@@ -13,69 +12,60 @@
 
 namespace sst::detail {
 
-/// Converts to anything; only ever named in unevaluated code.
-struct Anything {
-  template <class T>
-  constexpr operator T() const noexcept;  // NOLINT
-};
-template <std::size_t>
-using AnythingAt = Anything;
-
-// An array is initialised by as many values as it has elements (its braces may be left out), any
-// other field by one.
-template <class T, std::size_t... I>
-consteval bool takes(std::index_sequence<I...>) {
-  return requires { T{AnythingAt<I>{}...}; };
-}
-// `{}` stands for the field that begins at value `Before...`.
-template <class T, std::size_t... Before, std::size_t... After>
-consteval bool takes_around(std::index_sequence<Before...>, std::index_sequence<After...>) {
-  return requires { T{AnythingAt<Before>{}..., {}, AnythingAt<After>{}...}; };
-}
-
-// The largest number of values in [Low, High] that T takes; fewer are always taken.
-template <class T, std::size_t Low, std::size_t High>
-consteval std::size_t most_values() {
-  if constexpr (Low == High) {
-    return Low;
-  } else {
-    constexpr std::size_t kMiddle = (Low + High + 1) / 2;
-    if constexpr (takes<T>(std::make_index_sequence<kMiddle>())) {
-      return most_values<T, kMiddle, High>();
-    } else {
-      return most_values<T, Low, kMiddle - 1>();
-    }
-  }
-}
-template <class T, std::size_t At, std::size_t Low, std::size_t High>
-consteval std::size_t most_after() {
-  if constexpr (Low == High) {
-    return Low;
-  } else {
-    constexpr std::size_t kMiddle = (Low + High + 1) / 2;
-    if constexpr (takes_around<T>(std::make_index_sequence<At>(),
-                                  std::make_index_sequence<kMiddle>())) {
-      return most_after<T, At, kMiddle, High>();
-    } else {
-      return most_after<T, At, Low, kMiddle - 1>();
-    }
-  }
-}
-template <class T, std::size_t At, std::size_t Values>
-consteval std::size_t fields_from() {
-  if constexpr (At >= Values) {
-    return 0;
-  } else {
-    constexpr std::size_t kAfter = most_after<T, At, 0, Values - At - 1>();
-    return 1 + fields_from<T, Values - kAfter, Values>();
+// An array takes one pair of braces, as any other field does. A case for each number of fields:
+// C++20 has no reflection.
+template <class T, std::size_t N>
+consteval bool takes_braces() {
+  if constexpr (N == 1) {
+    return requires { T{{}}; };
+  } else if constexpr (N == 2) {
+    return requires { T{{}, {}}; };
+  } else if constexpr (N == 3) {
+    return requires { T{{}, {}, {}}; };
+  } else if constexpr (N == 4) {
+    return requires { T{{}, {}, {}, {}}; };
+  } else if constexpr (N == 5) {
+    return requires { T{{}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 6) {
+    return requires { T{{}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 7) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 8) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 9) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 10) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 11) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 12) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 13) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 14) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 15) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 16) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
+  } else if constexpr (N == 17) {
+    return requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; };
   }
 }
 
-/// The number of fields of an aggregate, an array being one.
+template <class T, std::size_t N = 0>
+consteval std::size_t count_fields() {
+  if constexpr (N <= kMaxFields) {
+    if constexpr (takes_braces<T, N + 1>()) return count_fields<T, N + 1>();
+  }
+  return N;
+}
+
+/// The number of fields of an aggregate, an array being one; kMaxFields + 1 if it has more.
 template <class T>
-inline constexpr std::size_t kFields = fields_from<T, 0, most_values<T, 0, sizeof(T)>()>();
+inline constexpr std::size_t kFields = count_fields<T>();
 
-/// References to all fields. A case for each number of fields: C++20 has no reflection.
+/// References to all fields.
 template <class T>
 constexpr auto fields_of(T& row) noexcept {
   constexpr std::size_t n = kFields<std::remove_const_t<T>>;
@@ -150,49 +140,47 @@ struct ElementOf<std::array<F, N>> : ElementOf<F> {};
 template <class F>
 using Element = typename ElementOf<F>::Type;
 
-template <class F>
-consteval unsigned first_byte(const F& field) {
-  return std::bit_cast<std::array<unsigned char, sizeof(F)>>(field)[0];
-}
-template <class F, std::size_t N>
-consteval unsigned first_byte(const F (&field)[N]) {
-  return first_byte(field[0]);
-}
+/// A row of which only the addresses of its fields are ever used. It has no bytes, so that the
+/// compiler does not have to make any up.
+template <class T>
+union Nowhere {
+  char nothing = 0;
+  T row;
+  unsigned char bytes[sizeof(T)];
+};
+template <class T>
+inline constexpr Nowhere<T> kNowhere{};
 
-// One bit of the offset of every field: byte k of the struct holds that bit of k.
-template <class T, std::size_t... I>
-consteval std::array<std::size_t, sizeof...(I)> offset_bits(unsigned bit,
-                                                            std::index_sequence<I...>) {
-  std::array<unsigned char, sizeof(T)> bytes{};
-  for (std::size_t k = 0; k < sizeof(T); ++k) bytes[k] = (k >> bit) & 1;
-  const T pattern = std::bit_cast<T>(bytes);
-  const auto fields = fields_of(pattern);
-  return {std::size_t{first_byte(std::get<I>(fields))} << bit...};
+/// The first byte from `from` on that has the address of `field`.
+template <class T>
+constexpr std::size_t offset_of(const void* field, std::size_t from) noexcept {
+  while (field != static_cast<const void*>(&kNowhere<T>.bytes[from])) ++from;
+  return from;
 }
 
 /// Where each field begins, in bytes.
 template <class T>
 consteval auto offsets() {
-  constexpr auto kAll = std::make_index_sequence<kFields<T>>();
-  std::array<std::size_t, kFields<T>> sums{};
-  for (unsigned bit = 0; std::size_t{1} << bit <= sizeof(T); ++bit) {
-    const auto bits = offset_bits<T>(bit, kAll);
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += bits[i];
+  std::array<std::size_t, kFields<T>> all{};
+  const auto fields = fields_of(kNowhere<T>.row);
+  // Fields lie in their order, so that each is looked for behind the one before.
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    std::size_t end = 0;
+    ((all[I] = offset_of<T>(&std::get<I>(fields), end), end = all[I] + sizeof(Field<T, I>)), ...);
   }
-  return sums;
+  (std::make_index_sequence<kFields<T>>());
+  return all;
 }
 
-/// An object that is never defined, so that a pointer to its field can be a template argument: the
-/// compiler then prints the field's name in its messages.
-template <class T>
-struct Nowhere {
-  T row;
-};
-template <class T>
-extern const Nowhere<T> kNowhere;
+/// The address of a field, to be a template argument: the compiler then prints the field's name in
+/// its messages. clang before 18 takes no such argument, and prints the field's number only.
 template <class T, std::size_t I>
 consteval auto field_address() {
+#if !defined(__clang__) || __clang_major__ >= 18
   return &std::get<I>(fields_of(kNowhere<T>.row));
+#else
+  return nullptr;
+#endif
 }
 
 }  // namespace sst::detail

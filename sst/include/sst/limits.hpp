@@ -16,7 +16,7 @@ inline constexpr std::size_t kLine = dtutils::kCacheLine;
 inline constexpr std::size_t kMaxRow = 65536;
 /// Fields of a row that can be told apart at compile time; an array counts as one.
 inline constexpr std::size_t kMaxFields = 16;
-/// Members of a table: what fits into a MemberSet.
+/// Members of a table: what fits into an IdSet.
 inline constexpr std::size_t kMaxMembers = 256;
 
 /// Bytes of a predicate's captures that lie beside the others; larger ones live on the heap.
@@ -31,6 +31,11 @@ inline constexpr std::size_t kPushBuffers = 8;
 inline constexpr std::size_t kOffers = 8;
 /// How long the end of a Space waits for pushes that are still on their way.
 inline constexpr std::chrono::milliseconds kFlushTimeout{1000};
+
+/// A leader of an agreement whose ballot was outbid waits so long before it tries again; twice as
+/// long each time, so many times.
+inline constexpr std::chrono::milliseconds kCampaignPause{2};
+inline constexpr std::uint32_t kMostCampaignDoublings = 6;
 
 /// Rounds that found nothing before an evaluating thread pauses between rounds, yields its core,
 /// and sleeps; see Pace.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of rows, and sets of processes: small values, ready to lie in a row.
+// Names of rows, and sets of them and of processes: small values, ready to lie in a row.
 #pragma once
 
 #include <array>
@@ -21,44 +21,70 @@ struct MemberId {
   friend auto operator<=>(const MemberId&, const MemberId&) = default;
 };
 
-/// A set of the processes 0 to kMaxMembers - 1. Trivially copyable. Owner thread only.
-class MemberSet {
+/// A set of the ids 0 to kMaxMembers - 1. Trivially copyable. Owner thread only.
+template <class Id>
+class IdSet {
  public:
-  constexpr MemberSet() noexcept = default;
-  explicit MemberSet(const std::vector<dsfabric::ProcessId>& processes) noexcept {
-    for (const dsfabric::ProcessId process : processes) add(process);
+  constexpr IdSet() noexcept = default;
+  explicit IdSet(const std::vector<Id>& ids) noexcept {
+    for (const Id id : ids) add(id);
+  }
+  /// The first `count` ids.
+  static IdSet first(std::size_t count) noexcept {
+    IdSet set;
+    for (std::uint16_t i = 0; i < count; ++i) set.add({i});
+    return set;
   }
 
-  void add(dsfabric::ProcessId process) noexcept { word(process) |= bit(process); }
-  void remove(dsfabric::ProcessId process) noexcept { word(process) &= ~bit(process); }
-  bool contains(dsfabric::ProcessId process) const noexcept {
-    return process.value < kMaxMembers && (words_[process.value / 64] & bit(process)) != 0;
+  void add(Id id) noexcept { word(id) |= bit(id); }
+  void remove(Id id) noexcept { word(id) &= ~bit(id); }
+  bool contains(Id id) const noexcept {
+    return id.value < kMaxMembers && (words_[id.value / 64] & bit(id)) != 0;
   }
   std::size_t size() const noexcept {
     std::size_t bits = 0;
     for (const std::uint64_t each : words_) bits += static_cast<std::size_t>(std::popcount(each));
     return bits;
   }
+  bool empty() const noexcept { return *this == IdSet(); }
   /// In ascending order.
-  std::vector<dsfabric::ProcessId> processes() const {
-    std::vector<dsfabric::ProcessId> all;
+  std::vector<Id> ids() const {
+    std::vector<Id> all;
     for (std::uint16_t i = 0; i < kMaxMembers; ++i) {
       if (contains({i})) all.push_back({i});
     }
     return all;
   }
-  friend bool operator==(const MemberSet&, const MemberSet&) = default;
+  /// Whether all of `other` are in this one.
+  bool includes(const IdSet& other) const noexcept { return (other - *this).empty(); }
+  friend IdSet operator&(IdSet a, const IdSet& b) noexcept {
+    for (std::size_t i = 0; i < a.words_.size(); ++i) a.words_[i] &= b.words_[i];
+    return a;
+  }
+  friend IdSet operator|(IdSet a, const IdSet& b) noexcept {
+    for (std::size_t i = 0; i < a.words_.size(); ++i) a.words_[i] |= b.words_[i];
+    return a;
+  }
+  /// What is in `a` and not in `b`.
+  friend IdSet operator-(IdSet a, const IdSet& b) noexcept {
+    for (std::size_t i = 0; i < a.words_.size(); ++i) a.words_[i] &= ~b.words_[i];
+    return a;
+  }
+  friend bool operator==(const IdSet&, const IdSet&) = default;
 
  private:
-  static std::uint64_t bit(dsfabric::ProcessId process) noexcept {
-    return std::uint64_t{1} << process.value % 64;
-  }
-  std::uint64_t& word(dsfabric::ProcessId process) noexcept { return words_[process.value / 64]; }
+  static std::uint64_t bit(Id id) noexcept { return std::uint64_t{1} << id.value % 64; }
+  std::uint64_t& word(Id id) noexcept { return words_[id.value / 64]; }
 
   std::array<std::uint64_t, kMaxMembers / 64> words_{};
 };
 
+/// Rows of a table.
+using RowSet = IdSet<MemberId>;
+/// Processes of a job.
+using MemberSet = IdSet<dsfabric::ProcessId>;
+
 static_assert(std::is_trivially_copyable_v<MemberSet> && std::is_standard_layout_v<MemberSet>);
-static_assert(sizeof(MemberSet) == 32);
+static_assert(sizeof(MemberSet) == 32 && sizeof(RowSet) == 32);
 
 }  // namespace sst

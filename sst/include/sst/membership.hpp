@@ -22,25 +22,34 @@ struct View {
 
 /// All processes of the job make one. A process says whether it wants to take part; the view is
 /// made of those that want to and live. When that changes, the leader proposes the next view, and
-/// all processes agree on it (Agreement). The upcall runs on the evaluating thread of every
-/// process, in the same order everywhere; a member makes its tables for the view there:
+/// all processes agree on it (Agreement, whose promises hold here). The upcall runs on the
+/// evaluating thread of every process, in the same order everywhere; a member makes its tables for
+/// the view there:
 ///
 ///     sst::Membership membership{space, [&](const sst::View& view) { ... new Table ... }};
 ///     membership.take_part(true);
 ///
 /// A member may die while the tables are made: they throw PeerFailed, and the next view, without
-/// it, follows. Owner thread only: the evaluating one.
+/// it, follows. Which of those that want to take part live is the belief of the leader
+/// (Table::frozen), but it counts only once it is decided: first a quorum of the processes removes
+/// the dead, then they decide the view.
+///
+/// A process that was removed although it lives, because it was stopped or cut off, gets no view
+/// any more and learns it from `state`: what it does counts no more, and it can only end. Without a
+/// quorum `state` says so, and the last view stays. Owner thread only: the evaluating one.
 class Membership {
  public:
   using Upcall = std::function<void(const View& view)>;
 
-  /// A collective of all processes of the job. Throws as Table.
-  Membership(Space& space, Upcall upcall, const std::string& name = "membership");
+  /// A collective of all processes of the job, with the same quorum. Throws as Table.
+  Membership(Space& space, Upcall upcall, const std::string& name = "membership",
+             Quorum quorum = Quorum::kMajority);
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
   void take_part(bool wanted) noexcept { wishes_.set(&Wish::wanted, wanted); }
   const View& view() const noexcept { return view_; }
+  AgreementState state() const noexcept { return agreement_.state(); }
 
   bool evaluate();
   dsfabric::ProgressHook hook() noexcept;

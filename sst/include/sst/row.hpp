@@ -69,8 +69,11 @@ consteval bool check_row() {
                 "std::string, std::vector, virtual function or reference");
   static_assert(std::is_aggregate_v<Row>,
                 "cariama: a row must be a plain struct: public fields, no constructor");
+  static_assert(std::is_default_constructible_v<Row>,
+                "cariama: each field of a row must have a value at first, as Row{} gives it one");
   static_assert(sizeof(Row) <= kMaxRow, "cariama: a row has at most 65536 bytes");
-  if constexpr (std::is_trivially_copyable_v<Row> && std::is_aggregate_v<Row>) {
+  if constexpr (std::is_trivially_copyable_v<Row> && std::is_aggregate_v<Row> &&
+                std::is_default_constructible_v<Row>) {
     return check_fields<Row>(std::make_index_sequence<kFields<Row>>());
   } else {
     return false;

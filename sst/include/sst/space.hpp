@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -61,21 +62,34 @@ class Space {
   }
   /// The other process takes part: it has neither failed nor left. Any thread, wait-free.
   bool present(dsfabric::ProcessId process) const noexcept;
+  /// The other process left, or it failed and all connections of this process to it are cut:
+  /// nothing that it writes arrives here any more. Any thread, wait-free.
+  bool cut_off(dsfabric::ProcessId process) const noexcept;
 
   // --- for tables -----------------------------------------------------------------------------
+  /// The making of a table, as one of its members sees it.
+  struct Meeting {
+    const std::vector<dsfabric::ProcessId>& members;
+    /// What tells the table from others.
+    std::uint64_t digest;
+    std::string_view name;
+    /// That member has made it: it needs nothing more from anybody, and may leave.
+    std::function<bool(dsfabric::ProcessId)> made;
+  };
   /// Offers memory of a table to the other members, and waits for theirs: those of the table with
   /// the same digest. The result is in the order of `members`; the own entry is `mine`. Serves
-  /// messages meanwhile. Throws PeerFailed when a member fails or leaves, Error when one does not
-  /// come within Config::start_timeout. One thread at a time.
-  std::vector<dtutils::RemoteMemoryLocator> meet(const std::vector<dsfabric::ProcessId>& members,
-                                                 const dtutils::RemoteMemoryLocator& mine,
-                                                 std::uint64_t digest, std::string_view name);
+  /// messages meanwhile. Throws PeerFailed when any member fails or leaves: the others give up when
+  /// they know of it, so that nothing more is to be expected of them either. Throws Error when one
+  /// does not come within Config::start_timeout. One thread at a time.
+  std::vector<dtutils::RemoteMemoryLocator> meet(const Meeting& meeting,
+                                                 const dtutils::RemoteMemoryLocator& mine);
   /// Writes a word to a peer, whatever the device takes inline, and does not wait. False: the
   /// connection is broken. One thread at a time.
   bool write_word(dsfabric::ProcessId to, const dtutils::RemoteMemoryLocator& where,
                   std::uint64_t value) noexcept;
-  /// Waits until `done`, serving messages; throws as meet, in the name of `process`.
-  void await(dsfabric::ProcessId process, std::string_view name, const std::function<bool()>& done);
+  /// Waits until `process` has `done` its part, serving messages; throws as meet.
+  void await(const Meeting& meeting, dsfabric::ProcessId process,
+             const std::function<bool()>& done);
   /// Memory of a table that is gone here: others may still write to it, and the device may still
   /// read from it.
   struct Grave {
@@ -105,8 +119,11 @@ class Space {
   static_assert(sizeof(Offer) == 64);
   /// What the failure upcall needs, which may run when the Space is gone.
   struct Links {
+    explicit Links(std::size_t processes) : cut(processes) {}
     std::vector<std::unique_ptr<dtutils::Transmitter>> transmitters;
     std::atomic<std::uint32_t> failures{0};
+    /// By process.
+    std::vector<std::atomic<bool>> cut;
     /// Held while a connection is cut, and while all of them are destroyed.
     std::mutex ending;
   };
@@ -119,6 +136,9 @@ class Space {
                   std::uint64_t digest);
   bool take_offer(dsfabric::ProcessId from, std::uint64_t digest,
                   dtutils::RemoteMemoryLocator& theirs) noexcept;
+  /// A member because of which the others may give up; `awaited` is one that has not done its part.
+  std::optional<dsfabric::ProcessId> missing(const Meeting& meeting,
+                                             dsfabric::ProcessId awaited) const;
   [[noreturn]] void throw_absent(dsfabric::ProcessId process, std::string_view name) const;
 
   dsfabric::Fabric& fabric_;

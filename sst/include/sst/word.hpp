@@ -92,10 +92,12 @@ template <class Row>
 bool copy_row(Row& to, const Row& from) noexcept {
   const auto targets = fields_of(to);
   const auto sources = fields_of(from);
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return (copy_field(std::get<I>(targets), std::get<I>(sources)) & ...);
+  bool all = true;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    ((all = copy_field(std::get<I>(targets), std::get<I>(sources)) && all), ...);
   }
   (std::make_index_sequence<kFields<Row>>());
+  return all;
 }
 /// The same, until everything was read.
 template <class Row>

@@ -2,8 +2,8 @@
 // Routers in processes of their own: always the routes of the reference, also without the dead.
 #include "routing/router.hpp"
 
-#include "dsfabric/support/fork_job.hpp"
 #include "routing/drive.hpp"
+#include "routing/support/node.hpp"
 #include "support/catch.hpp"
 #include "support/random.hpp"
 #include "support/require.hpp"
@@ -13,29 +13,7 @@ using support::ForkJob;
 using support::Member;
 using support::require;
 using support::require_equal;
-
-namespace {
-
-struct Node {
-  Node(Member& member, const Topology& topology)
-      : fabric(member.join(config())), space(fabric), router(space, topology), pace(fabric) {}
-  static dsfabric::Config config() {
-    dsfabric::Config config;
-    config.threads = 1;
-    config.service_threads = 0;
-    return config;
-  }
-  void until(const std::function<bool()>& done, const char* what) {
-    evaluate_until(router, pace, done, what);
-  }
-
-  dsfabric::Fabric fabric;
-  sst::Space space;
-  Router router;
-  sst::Pace pace;
-};
-
-}  // namespace
+using support::RouterNode;
 
 TEST_CASE("routes_equal_the_reference_after_thousands_of_random_changes") {
   const std::uint64_t seed = support::test_seed();
@@ -44,7 +22,7 @@ TEST_CASE("routes_equal_the_reference_after_thousands_of_random_changes") {
     const std::uint64_t rounds = 1500;
     ForkJob job(routers, [=](Member& member) {
       const Topology topology = hub_and_ring(member.size);
-      Node node(member, topology);
+      RouterNode node(member, topology);
       const RandomReport report = change_at_random(node.router, topology, rounds, seed);
       require(report.wrong.empty(), report.wrong);
       require_equal(report.rounds, rounds, "rounds");
@@ -60,7 +38,7 @@ TEST_CASE("routes_equal_the_reference_after_thousands_of_random_changes") {
 TEST_CASE("changes_that_matter_to_no_route_cause_no_computation") {
   ForkJob job(3, [](Member& member) {
     Topology topology = hub_and_ring(3);
-    Node node(member, topology);
+    RouterNode node(member, topology);
     node.until([&] { return node.router.all_settled(); }, "the first routes");
     node.router.reach(1);
     node.until([&] { return node.router.all_reached(1); }, "all");
@@ -88,7 +66,7 @@ TEST_CASE("changes_that_matter_to_no_route_cause_no_computation") {
 TEST_CASE("links_of_a_dead_router_disappear") {
   ForkJob job(4, [](Member& member) {
     const Topology topology = hub_and_ring(4);
-    Node node(member, topology);
+    RouterNode node(member, topology);
     node.until([&] { return node.router.all_settled(); }, "the first routes");
     node.router.reach(1);
     node.until([&] { return node.router.all_reached(1); }, "all");
@@ -112,7 +90,7 @@ TEST_CASE("links_of_a_dead_router_disappear") {
 TEST_CASE("the_first_router_asks_owners_to_change_their_links") {
   ForkJob job(3, [](Member& member) {
     const Topology topology = hub_and_ring(3);
-    Node node(member, topology);
+    RouterNode node(member, topology);
     node.until([&] { return node.router.all_settled(); }, "the first routes");
     if (member.rank == 0) {
       node.router.request({1}, {2}, 3);
@@ -134,7 +112,7 @@ TEST_CASE("a_topology_for_another_number_of_processes_is_refused") {
     std::string text;
     try {
       const Topology topology = hub_and_ring(3);
-      Node node(member, topology);
+      RouterNode node(member, topology);
     } catch (const dtutils::Error& error) {
       text = error.what();
     }

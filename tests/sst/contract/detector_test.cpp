@@ -82,6 +82,43 @@ TEST_CASE("what_a_trigger_throws_comes_out_of_stop") {
   CHECK(job.wait() == "");
 }
 
+TEST_CASE("what_a_trigger_throws_goes_to_the_upcall_for_exceptions") {
+  ForkJob job(1, [](Member& member) {
+    TableNode node(member);
+    static std::atomic<int> reported{0};
+    node.fabric.on_exception([](const dsfabric::CallContext&, std::exception_ptr thrown) {
+      try {
+        std::rethrow_exception(thrown);
+      } catch (const std::runtime_error& error) {
+        reported = error.what() == std::string("out of paint") ? 1 : 2;
+      }
+    });
+    Table<CountRow> table(node.space);
+    table.when([](const auto&) { return true; }).recurrent([](auto&) {
+      throw std::runtime_error("out of paint");
+    });
+    const Detector detector(node.fabric, {table.hook()});
+    require(support::eventually([] { return reported != 0; }), "it is reported");
+    require(reported == 1, "in its words");
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("what_a_trigger_throws_and_nobody_takes_ends_the_process") {
+  ForkJob job(1, [](Member& member) {
+    TableNode node(member);
+    static std::atomic<bool> thrown{false};
+    Table<CountRow> table(node.space);
+    table.when([](const auto&) { return true; }).recurrent([](auto&) {
+      thrown = true;
+      throw std::runtime_error("out of paint");
+    });
+    const Detector detector(node.fabric, {table.hook()});
+    require(support::eventually([] { return thrown.load(); }), "it ran");
+  });
+  CHECK(job.wait() == "0: signal 6\n");
+}
+
 TEST_CASE("a_detector_on_a_core_that_is_not_there_is_refused") {
   ForkJob job(1, [](Member& member) {
     TableNode node(member);

@@ -2,6 +2,8 @@
 // A member dies: its row stays, everybody is told once, and the others make a new table.
 #include "sst/support/table_job.hpp"
 #include "support/catch.hpp"
+#include "support/error_text.hpp"
+#include "support/threads.hpp"
 
 using namespace sst;
 using dsfabric::ProcessId;
@@ -107,6 +109,41 @@ TEST_CASE("a_member_that_dies_while_a_table_is_made_is_named") {
     meet_survivors(member, 0);
   });
   CHECK(job.wait() == "2: signal 9\n");
+}
+
+TEST_CASE("who_has_all_of_a_dead_member_does_not_wait_for_those_who_have_not") {
+  // Process 2 stands for one that gave the first table up, because of the death of process 1.
+  ForkJob job(3, [](Member& member) {
+    TableNode node(member);
+    const TableOptions survivors{.members = {{0}, {2}}, .name = "survivors"};
+    if (member.rank == 1) {
+      support::Threads threads;
+      threads.start([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        die();
+      });
+      const Table<CountRow> table(node.space);
+    }
+    if (member.rank == 2) {
+      const auto knows = [&] {
+        node.fabric.progress();
+        return node.fabric.failed({1});
+      };
+      require(support::eventually(knows), "the death is noticed");
+    }
+    std::string text;
+    const auto begin = std::chrono::steady_clock::now();
+    if (member.rank == 0) text = support::error_text([&] { Table<CountRow> table(node.space); });
+    const auto passed = std::chrono::steady_clock::now() - begin;
+    if (member.rank == 0) {
+      require(text.find("process 1") != std::string::npos, text);
+      require(passed < support::kPatience, "it waits for no time limit");
+    }
+    const Table<CountRow> table(node.space, survivors, {member.rank});
+    require_equal(table.max(&CountRow::count), 2u, "of the two that are left");
+    meet_survivors(member, 0);
+  });
+  CHECK(job.wait() == "1: signal 9\n");
 }
 
 TEST_CASE("a_member_joins_by_a_new_table") {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SIGKILL of a member in the middle of its pushes: the row freezes, whole in each field.
+#include <cstdlib>
+
 #include "sst/support/table_job.hpp"
 #include "support/catch.hpp"
 #include "support/random.hpp"
@@ -69,4 +71,45 @@ TEST_CASE("a_row_freezes_whole_wherever_its_owner_dies") {
     job.kill(victim);
     REQUIRE(job.wait() == std::to_string(victim) + ": signal 9\n");
   }
+}
+
+TEST_CASE("survivors_of_a_death_among_makers_of_tables_go_on_at_once") {
+  const std::uint64_t seed = support::test_seed();
+  support::Random random(seed);
+  for (int point = 0; point < 30; ++point) {
+    const auto victim = static_cast<std::uint32_t>(random.below(4));
+    const auto moment = std::chrono::microseconds(random.below(3'000));
+    CAPTURE(seed, point, victim, moment.count());
+    // A late device spreads the steps over time.
+    const auto adversary = "seed=" + std::to_string(1 + random.below(100'000));
+    setenv("CARIAMA_SHM_ADVERSARY", adversary.c_str(), 1);
+    std::vector<dsfabric::ProcessId> survivors;
+    for (std::uint16_t i = 0; i < 4; ++i) {
+      if (i != victim) survivors.push_back({i});
+    }
+    ForkJob job(4, [=](Member& member) {
+      TableNode node(member);
+      member.memory.words[0]++;
+      std::uint16_t named = 4;
+      for (int i = 0; named == 4; ++i) {
+        try {
+          const Table<FrozenRow> table(node.space, {.name = std::to_string(i)});
+        } catch (const dsfabric::PeerFailed& failed) {
+          named = failed.process().value;
+        }
+      }
+      support::require_equal(named, victim, "the process that failed");
+      const Table<FrozenRow> table(node.space, {.members = survivors, .name = "survivors"});
+      member.memory.words[1]++;
+      require(support::eventually([&] { return member.memory.words[1] >= 3; }), "all survive");
+    });
+    REQUIRE(support::eventually([&] { return job.memory().words[0] == 4; }));
+    std::this_thread::sleep_for(moment);
+    job.kill(victim);
+    // The device says that a process is gone within a second.
+    CHECK(support::eventually([&] { return job.memory().words[1] == 3; },
+                              support::kSlowdown * std::chrono::milliseconds(2'500)));
+    REQUIRE(job.wait() == std::to_string(victim) + ": signal 9\n");
+  }
+  unsetenv("CARIAMA_SHM_ADVERSARY");
 }

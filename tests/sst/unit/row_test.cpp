@@ -53,6 +53,29 @@ struct OneBool {
 };
 static_assert(RowType<OneBool>);
 
+struct WithValues {
+  std::uint32_t first = 7;
+  double few[2] = {1, 2};
+  std::uint8_t letter = 'a';
+};
+static_assert(RowType<WithValues> && detail::kFields<WithValues> == 3);
+struct Aligned {
+  std::uint8_t letter;
+  alignas(256) std::uint8_t far;
+  alignas(2) std::uint8_t near[3];
+};
+static_assert(RowType<Aligned> && detail::offsets<Aligned>()[1] == offsetof(Aligned, far) &&
+              detail::offsets<Aligned>()[2] == offsetof(Aligned, near));
+
+// What rows may be at most takes the compiler no longer than small ones: no look at each byte.
+struct Largest {
+  std::uint64_t head;
+  std::uint8_t bytes[kMaxRow - 16];
+  bool tail[8];
+};
+static_assert(sizeof(Largest) == kMaxRow && RowType<Largest>);
+static_assert(detail::offsets<Largest>()[2] == offsetof(Largest, tail));
+
 /// What the compiler has to say about a source; empty when it is content.
 std::string compile(const std::filesystem::path& source) {
   const auto root = std::filesystem::path(__FILE__).parent_path() / "../../..";
@@ -70,8 +93,8 @@ std::string compile(const std::filesystem::path& source) {
 
 TEST_CASE("bad_rows_are_refused_in_words_that_name_the_field") {
   const auto folder = std::filesystem::path(__FILE__).parent_path() / "../compile_fail";
-  for (const char* name :
-       {"crossing", "wide", "pointer", "string", "packed", "two_bytes_too_far"}) {
+  for (const char* name : {"crossing", "wide", "pointer", "string", "packed", "two_bytes_too_far",
+                           "no_default", "too_large"}) {
     const auto source = folder / (std::string(name) + ".cpp");
     std::ifstream file(source);
     std::string line;

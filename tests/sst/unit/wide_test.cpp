@@ -85,7 +85,9 @@ TEST_CASE("adopting_takes_only_what_is_newer") {
   CHECK(to.load().words[0] == 1);
   const Wide<Value> old = from;
   from.store(of(2));
+  // Which lies where the first one did.
+  from.store(of(3));
   CHECK(to.adopt(from));
   CHECK(to.adopt(old));
-  CHECK(to.load().words[0] == 2);
+  CHECK(to.load().words[0] == 3);
 }

@@ -28,7 +28,7 @@ struct RandomReport {
 /// All routers call it with the same arguments. In each round each of them changes up to two links
 /// of its own at random (of the topology mostly, others now and then; some are cut), at any time
 /// within the round; then all wait until everything is known everywhere, and each checks its
-/// routes. Ends early when a check fails here.
+/// routes. Ends early when a check fails here. A router that was dead before takes no part.
 RandomReport change_at_random(Router& router, const Topology& topology, std::uint64_t rounds,
                               std::uint64_t seed);
 

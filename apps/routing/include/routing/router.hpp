@@ -24,8 +24,11 @@ struct Request {
 struct LinkState {
   /// How often it has changed its links; pushed after the change.
   std::uint64_t changes;
-  /// The sum of all routers' `changes` for which its routes are the shortest ones.
+  /// The sum of `changes` of all routers but `dead`, for which its routes are the shortest ones; 0
+  /// before `dead` changes.
   std::uint64_t installed;
+  /// Routers that it knows to have failed.
+  sst::Wide<sst::RowSet> dead;
   /// The last request that it has fulfilled.
   std::uint64_t fulfilled;
   /// For programs on top, to go step by step together.
@@ -46,7 +49,12 @@ struct LinkState {
 /// that gets cheaper can also attract other routes, and an unused one that gets cheaper matters
 /// only in the second case.)
 ///
-/// Only rows that have changed since are looked at. Owner thread only: the evaluating one.
+/// Only rows that have changed since are looked at.
+///
+/// A router believes that another one died when its table tells so (Table::on_failure: the fabric
+/// calls it failed). Others may believe it earlier or later, and have seen more or less of what it
+/// did last. So each says in its row whom it takes for dead, and routers count each other as
+/// settled only when they say the same. Owner thread only: the evaluating one.
 class Router {
  public:
   /// A collective of `processes` (empty: of all), as many as there are routers; else Error.
@@ -83,9 +91,10 @@ class Router {
   bool any_other_settled() const noexcept;
   bool all_settled() const noexcept;
 
-  /// Tells all others that this one has come to `step`; everyone alive has come there. What a
-  /// router changed before its step is known to whoever sees the step.
+  /// Tells all others that this one has come to `step`; where it is; everyone alive is there. What
+  /// a router changed before its step is known to whoever sees the step.
   void reach(std::uint64_t step) noexcept { table_.set(&LinkState::step, step); }
+  std::uint64_t step() const noexcept { return table_.mine(&LinkState::step); }
   bool all_reached(std::uint64_t step) const noexcept;
   bool reached(RouterId router, std::uint64_t step) const noexcept {
     return table_.get(router, &LinkState::step) >= step;
@@ -100,8 +109,12 @@ class Router {
   using State = sst::Table<LinkState>;
   bool routes_may_be_wrong(const State& table) noexcept;
   bool row_contradicts(const State& table, RouterId from) const noexcept;
-  void recompute(const State& table);
+  void recompute(State& table);
+  void tell_deaths(State& table) noexcept;
   bool installed(RouterId router) const noexcept;
+  /// The sum of `changes`, without those of the dead.
+  std::uint64_t living_changes() const noexcept;
+  std::uint64_t examined_sum() const noexcept;
   bool exists(RouterId router) const noexcept { return router.value < size(); }
 
   std::vector<bool> alive_;

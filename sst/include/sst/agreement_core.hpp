@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// The part of an agreement that knows no type of value: ballots, votes, quorums, removals.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "sst/table.hpp"
+
+namespace sst {
+
+/// Which members are enough to decide.
+enum class Quorum : std::uint8_t {
+  /// More than half of those that take part. Right whatever processes believe of each other: with
+  /// partitions, and with processes that were given up and wake. Half is not enough: of two
+  /// members no survivor decides alone.
+  kMajority,
+  /// Any members of which each has found that all the others are gone; so a single survivor goes
+  /// on. Right as long as whoever the fabric calls failed or left has ended, which shm knows from
+  /// the operating system. With a partition, or a process given up though it lives, both sides may
+  /// decide for themselves.
+  kSurvivors,
+};
+
+enum class AgreementState : std::uint8_t {
+  kWorking,
+  /// Nobody who takes part, and is not known to be gone, has a quorum of members that it does not
+  /// know to be gone: nothing can be decided. With kSurvivors this passes when all have noticed a
+  /// death; with kMajority only if a removal is on its way.
+  kNoQuorum,
+  /// The others have agreed that this process is gone, and go on without it. It stays so.
+  kRemoved,
+};
+
+/// For Agreement, which says what is promised. Single-decree Paxos for one *slot* after the other,
+/// over the rows of a table. The columns of a member, which it alone writes and pushes in order:
+///
+///  - `ballot`: the highest one that it has promised. It votes in no lower one any more.
+///  - `vote`: the last entry that it has voted for, of the slot and ballot named in it.
+///  - `decision`: the last entry that it knows as decided.
+///  - `gone`: members that its fabric calls failed or left.
+///  - `parted`: it takes part no more; it is gone for whoever sees that.
+///
+/// Members and slots. `taking_part` begins with all members; the decision of a slot may remove
+/// some, and each slot is decided by those that take part in it; rows of others do not count.
+///
+/// The rules, which each member follows for the slot behind its last decision, `slot`:
+///  1. promise: the highest ballot in any row. At first it is one of the first member.
+///  2. vote: for what anybody voted for in the ballot promised.
+///  3. decide: an entry that somebody knows as decided, or that a quorum has voted for in the
+///     ballot of the own vote.
+///  4. campaign: the leader takes a new ballot, if there is anything to decide and the ballot
+///     promised is not its own. The leader is the first member that is not gone and whose own
+///     `gone` leaves it a quorum.
+///  5. propose: when a quorum has promised its ballot, it votes for the entry of the highest ballot
+///     that it finds in their rows; if there is none, first for the removal of who is gone, then
+///     for what it was asked to propose. With kMajority gone is also who is named so by a member
+///     that stands before it (of two that lost each other, the first one stays). So a value that is
+///     decided stays decided: any two quorums have a member in common, whose row shows it to every
+///     later ballot. Something new waits until all that take part, but for the gone, know the
+///     decision before; so no row forgets a decision that somebody needs, and who finds that it
+///     missed one was removed.
+///
+/// What a member reads of another may be old, as old as the last push that came before the
+/// connection broke. That delays the rules, and none of them is wrong for it: a quorum is counted
+/// by what its members say of themselves, ballot before vote, and a promise is pushed behind the
+/// votes before it. Beliefs about who is gone differ between members and may be wrong; with
+/// kMajority they say only who campaigns, who is waited for, and what is proposed. Here they are
+/// those of Table::frozen. tests/sst/model/agreement.pml holds the rules.
+///
+/// The fence: a member that was removed because it failed is declared failed to the own fabric, and
+/// nothing further is done here before its connections are cut. Owner thread only.
+class AgreementCore {
+ public:
+  using Value = std::array<std::uint64_t, 4>;
+  using Decided = std::function<void(std::uint64_t number, const Value& value)>;
+
+  /// Throws as Table, and Error for the mode kReads, which keeps no order among fields.
+  AgreementCore(Space& space, TableOptions options, Quorum quorum, Decided decided);
+  AgreementCore(const AgreementCore&) = delete;
+  AgreementCore& operator=(const AgreementCore&) = delete;
+  ~AgreementCore();
+
+  void propose(const Value& value) { wish_ = value; }
+  void withdraw() noexcept { wish_.reset(); }
+  bool leads() const noexcept;
+  bool idle() const noexcept;
+  AgreementState state() const noexcept;
+  std::uint64_t decided() const noexcept { return number_; }
+  bool includes(dsfabric::ProcessId process) const noexcept {
+    const std::optional<MemberId> member = table_.find(process);
+    return member && taking_part_.contains(*member);
+  }
+
+  bool evaluate() { return table_.evaluate(); }
+  const TableOptions& options() const noexcept { return table_.options(); }
+
+ private:
+  enum class Kind : std::uint8_t { kNothing, kValue, kRemoveFailed, kRemoveParted };
+  /// What a slot is decided to be. Of removals the value is a RowSet.
+  struct Entry {
+    /// Round, then 16 bits: the row of who proposed it, and 1.
+    std::uint64_t ballot;
+    /// From 1; none: 0.
+    std::uint64_t slot : 56;
+    std::uint64_t kind : 8;
+    Value value;
+  };
+  static_assert(sizeof(Entry) == 48);
+  struct Row {
+    std::uint64_t ballot;
+    Wide<Entry> vote;
+    Wide<Entry> decision;
+    Wide<RowSet> gone;
+    bool parted;
+  };
+  using State = Table<Row>;
+
+  std::optional<MemberId> leader() const noexcept;
+  template <class Test>
+  RowSet those(const RowSet& among, Test test) const noexcept;
+  template <class Test>
+  bool all_of(const RowSet& among, Test test) const noexcept {
+    return those(among, test) == among;
+  }
+  /// Whether there is a quorum among them.
+  bool is_quorum(const RowSet& members) const noexcept;
+  /// Each of them says that all others are gone.
+  bool are_alone(const RowSet& members) const noexcept;
+  /// Gone as the row of `member` says, or parted.
+  RowSet gone_to(MemberId member) const noexcept;
+  bool knows_last(MemberId member) const noexcept;
+  bool owns(std::uint64_t ballot) const noexcept;
+  std::uint64_t my_ballot() const noexcept { return table_.mine(&Row::ballot); }
+  std::uint64_t highest_ballot() const noexcept;
+  /// The vote of the highest ballot for the slot, in the rows of `among`.
+  std::optional<Entry> highest_vote(const RowSet& among) const noexcept;
+  bool is_cut_off() const noexcept;
+
+  RowSet found_gone() const noexcept;
+  /// Who is to take part no more: see rule 5.
+  RowSet to_remove() const noexcept;
+  bool was_left_behind() const noexcept;
+  std::optional<Entry> decision() const noexcept;
+  std::optional<Entry> vote() const noexcept;
+  bool should_campaign() const noexcept;
+  std::optional<Entry> proposal() const noexcept;
+  Entry entry(Kind kind, const Value& value) const noexcept;
+
+  void decide(const Entry& entry);
+  void remove(const RowSet& members, bool failed);
+  void campaign();
+  void vote_for(const Entry& proposal);
+
+  const Quorum quorum_;
+  Decided decided_;
+  std::uint64_t slot_ = 1;
+  /// Values decided.
+  std::uint64_t number_ = 0;
+  bool removed_ = false;
+  RowSet taking_part_;
+  /// Removed as failed; their connections may not be cut yet.
+  RowSet cut_off_;
+  std::optional<Value> wish_;
+  /// The wish that this slot's vote was made from.
+  std::optional<Value> proposed_;
+  std::uint32_t campaigns_ = 0;
+  std::chrono::steady_clock::time_point next_campaign_{};
+  State table_;
+};
+
+}  // namespace sst
