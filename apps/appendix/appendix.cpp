@@ -40,9 +40,8 @@ void work(dsfabric::Thread& self) {
       (void)answer.call(call.source,
                         [count](dsfabric::CallContext& there) { ++*count.get(there.fabric); });
     };
-    if (!messenger.call_buffer(to, consume, std::as_bytes(std::span(data)))) {
-      fmt::print("thread {} is gone\n", to);
-    }
+    const auto status = messenger.call_buffer(to, consume, std::as_bytes(std::span(data)));
+    if (status == dsfabric::CallStatus::kPeerGone) fmt::print("thread {} is gone\n", to);
   }
   while (answers < threads) self.progress();  // serves what the others call
   self.barrier();

@@ -17,7 +17,7 @@ void greet_neighbour(dsfabric::Thread& self) {
     // Runs on thread `next`.
     fmt::print("thread {} was called by thread {}\n", call.worker->id(), from);
   };
-  if (!calls.call_return(next, greet, greeted)) return;  // it is gone
+  if (calls.call_return(next, greet, greeted) != dsfabric::CallStatus::kAccepted) return;
   greeted.get();   // waits until `greet` has run there; this worker serves others meanwhile
   self.barrier();  // and goes on serving until everybody has greeted
 }

@@ -27,9 +27,9 @@ struct Put {
 template <class Channel>
 void wait_for_all(Channel& calls, dsfabric::Thread& self) {
   dsfabric::ReturnSlot<void> executed(self.fabric());
-  if (calls.call_return(
-          self.neighbour(1), [] {}, executed))
-    executed.get();
+  const auto status = calls.call_return(
+      self.neighbour(1), [] {}, executed);
+  if (status == dsfabric::CallStatus::kAccepted) executed.get();
 }
 
 /// Of the calls since `start`.

@@ -17,7 +17,7 @@ Cost send_by_calls(const Job& job, Wire& wire, Open open) {
     const auto start = std::chrono::steady_clock::now();
     bool made = true;
     for (std::uint64_t i = 1; made && i <= job.count; ++i) {
-      made = calls.call(self.neighbour(1), Put{i});
+      made = calls.call(self.neighbour(1), Put{i}) == dsfabric::CallStatus::kAccepted;
     }
     wait_for_all(calls, self);
     each = nanoseconds_each(start, job);

@@ -59,7 +59,7 @@ Job::~Job() { close(signals_); }
 int Job::run() {
   start();
   while (!finished()) step();
-  if (!reason_.empty()) write_all(STDERR_FILENO, fmt::format("scripts/run: {}\n", reason_));
+  if (!reason_.empty()) write_all(STDERR_FILENO, fmt::format("{}: {}\n", options_.name, reason_));
   return status_;
 }
 

@@ -2,27 +2,43 @@
 // Command line parsing.
 #include "options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <map>
+#include <utility>
 
 namespace run {
 
+std::string launcher_name(const char* argv0) {
+  const std::string path = argv0;
+  return path == "scripts/run" ? path : path.substr(path.rfind('/') + 1);
+}
+
 std::optional<Options> parse(int argc, char** argv, int& status) {
   Options options;
-  CLI::App app{"Starts a program as several processes that form one job.", "scripts/run"};
-  app.footer(
+  options.name = launcher_name(argv[0]);
+  CLI::App app{"Starts a program as several processes that form one job.", options.name};
+  app.set_version_flag("--version", options.name + " " CARIAMA_VERSION);
+  app.footer(fmt::format(
       "Examples:\n"
-      "  scripts/run -n 4 ./program --its-own arguments\n"
-      "  scripts/run -n 8 --hosts node1:4,node2:4 ./program\n"
+      "  {0} -n 4 ./program --its-own arguments\n"
+      "  {0} -n 8 --hosts node1:4,node2:4 -- ./program\n"
       "The job ends when all processes have ended, when one fails (after --grace), or at "
       "--timeout.\n"
       "Exit status: that of the first process that failed (128 + signal), 124 after --timeout, "
       "130\n"
       "after Ctrl-C, 2 for a wrong command line. Settings of the fabric go into the environment\n"
-      "(CARIAMA_...) or onto the program's own command line (--cariama-...).");
+      "(CARIAMA_...) or onto the program's own command line (--cariama-...).",
+      options.name));
   const std::map<std::string, Bind> binds{
       {"none", Bind::kNone}, {"core", Bind::kCore}, {"zone", Bind::kZone}};
+  // mpirun's -np is read as -n with the value "p".
+  const auto no_np = [](const std::string& value) -> std::string {
+    return value == "p" ? "the number of processes follows -n, as in -n 2; there is no -np" : "";
+  };
   app.add_option("-n,--processes", options.processes, "processes in all")
+      ->check(CLI::Validator(no_np, ""))
       ->check(CLI::Range(1, 16384))
       ->capture_default_str();
   app.add_option(
@@ -57,6 +73,9 @@ std::optional<Options> parse(int argc, char** argv, int& status) {
   try {
     app.parse(argc, argv);
     options.command = app.remaining();
+    if (!options.command.empty() && options.command[0] == "--") {
+      options.command.erase(options.command.begin());
+    }
     if (options.command.empty()) throw CLI::RequiredError("the program to start");
     if (options.command[0].front() == '-') throw CLI::ExtrasError({options.command[0]});
     for (const std::string& each : options.environment) {

@@ -12,6 +12,8 @@ namespace run {
 enum class Bind { kNone, kCore, kZone };
 
 struct Options {
+  /// What this launcher is called: "scripts/run", or the name of the installed program.
+  std::string name;
   std::uint32_t processes = 1;
   /// Worker threads of each process; 0: the fabric's default.
   std::uint32_t threads = 0;
@@ -33,6 +35,9 @@ struct Options {
   double kill_after = 0;
   std::vector<std::string> command;
 };
+
+/// What the user called: "scripts/run" (that script says so), or the last part of the path.
+std::string launcher_name(const char* argv0);
 
 /// Empty when the program should end at once with `status` (help, or an error that was printed).
 std::optional<Options> parse(int argc, char** argv, int& status);

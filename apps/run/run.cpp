@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   try {
     return run::Job(*options).run();
   } catch (const std::exception& error) {
-    run::write_all(STDERR_FILENO, fmt::format("scripts/run: {}\n", error.what()));
+    run::write_all(STDERR_FILENO, fmt::format("{}: {}\n", options->name, error.what()));
     return 1;
   }
 }

@@ -7,16 +7,17 @@ set(CARIAMA_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/cariama")
 set(CARIAMA_TEMPLATE_DIR "${CMAKE_CURRENT_LIST_DIR}")
 
 # cariama_layer(<name> [DEPENDS <layer>...] [PACKAGES "<find_package arguments>"...]
-#               [LIBS <target>...])
+#               [LIBS <target>...] [PKG_CONFIG <package>...] [PKG_CONFIG_LIBS <flag>...])
 #
 # Makes the target cariama::<name> from src/**.cpp and include/<name>/**.hpp of the calling folder.
 #   DEPENDS   lower layers, linked PUBLIC; naming one that does not stand before it is an error
 #   PACKAGES  outside packages, each one string of find_package() arguments: found here, and found
 #             again by users of the installed package
 #   LIBS      targets of those packages, linked PUBLIC
+#   PKG_CONFIG, PKG_CONFIG_LIBS   the same for pkg-config: packages that it knows, flags for others
 # A layer without sources is header-only.
 function(cariama_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;PACKAGES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;PACKAGES;LIBS;PKG_CONFIG;PKG_CONFIG_LIBS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "cariama_layer(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -32,7 +33,9 @@ function(cariama_layer name)
     set(scope PUBLIC)
     add_library(${name} ${sources})
     target_include_directories(${name} PRIVATE src)
-    set_target_properties(${name} PROPERTIES OUTPUT_NAME cariama_${name})
+    # Before 1.0 a new minor version may change everything.
+    set_target_properties(${name} PROPERTIES OUTPUT_NAME cariama_${name}
+      VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   else()
     set(scope INTERFACE)
     add_library(${name} INTERFACE)
@@ -48,12 +51,30 @@ function(cariama_layer name)
   endforeach()
   target_link_libraries(${name} ${scope} ${arg_LIBS})
 
+  cariama_pkg_config(${name} "${arg_DEPENDS}" "${arg_PKG_CONFIG}" "${arg_PKG_CONFIG_LIBS}")
   install(TARGETS ${name} EXPORT cariama-${name}-targets FILE_SET HEADERS)
   install(EXPORT cariama-${name}-targets NAMESPACE cariama:: DESTINATION "${CARIAMA_PACKAGE_DIR}")
   set(needs "set(_cariama_below_${name} ${arg_DEPENDS})\n")
   string(APPEND needs "set(_cariama_packages_${name} \"${arg_PACKAGES}\")\n")
   set_property(GLOBAL PROPERTY CARIAMA_NEEDS_${name} "${needs}")
   set_property(GLOBAL APPEND PROPERTY CARIAMA_LAYERS ${name})
+endfunction()
+
+# Installs cariama-<name>.pc.
+function(cariama_pkg_config name depends packages libs)
+  list(TRANSFORM depends PREPEND cariama-)
+  list(JOIN depends " " requires)
+  list(JOIN packages " " packages)
+  string(STRIP "${requires} ${packages}" requires)
+  list(JOIN libs " " libs)
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
+    OUTPUT_VARIABLE libdir)
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
+    BASE_DIRECTORY "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE prefix)
+  configure_file("${CARIAMA_TEMPLATE_DIR}/cariama.pc.in"
+    "${PROJECT_BINARY_DIR}/package/cariama-${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/package/cariama-${name}.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endfunction()
 
 # Installs the package files for every layer made so far.
@@ -73,4 +94,10 @@ function(cariama_install_package)
   file(GLOB find_modules "${CARIAMA_TEMPLATE_DIR}/Find*.cmake")
   install(FILES "${package}/cariama-config.cmake" "${package}/cariama-config-version.cmake"
     ${find_modules} DESTINATION "${CARIAMA_PACKAGE_DIR}")
+  install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+    "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+  foreach(layer IN LISTS layers)
+    install(FILES "${PROJECT_SOURCE_DIR}/${layer}/README.md"
+      DESTINATION "${CMAKE_INSTALL_DOCDIR}/${layer}")
+  endforeach()
 endfunction()

@@ -6,6 +6,14 @@ if(PROJECT_IS_TOP_LEVEL)
     # GCC bug 105651: std::string operator+ is reported as an overlapping copy when optimised.
     add_compile_options(-Wno-restrict)
   endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CARIAMA_UNITY)
+    # It also reports a local name that another source of the same batch has in an anonymous
+    # namespace.
+    add_compile_options(-Wno-shadow)
+  endif()
+  if(CARIAMA_SYNTAX_ONLY)
+    add_compile_options(-fsyntax-only)
+  endif()
   if(CARIAMA_WERROR)
     add_compile_options(-Werror)
   endif()

@@ -22,7 +22,8 @@ int main(int argc, char** argv) try {
   sst::Table<Row> table(space);
   fabric.run([&](dsfabric::Thread& self) {
     riutils::RDMAMessengerGlobal messenger(self);
-    const bool sent = messenger.call(self.neighbour(1), [] { ++greetings; });
+    const bool sent =
+        messenger.call(self.neighbour(1), [] { ++greetings; }) == dsfabric::CallStatus::kAccepted;
     riutils::wait_for_termination(self);
     if (self.id().index == 0) table.set(&Row::greeted, greetings.load());
     const std::uint64_t everybody = self.all_reduce(sent ? std::uint64_t{1} : 0);

@@ -21,16 +21,18 @@ const char* name_of(mcts::Proof proof) {
   return proof == mcts::Proof::kWin ? "win" : proof == mcts::Proof::kLoss ? "loss" : "unknown";
 }
 
-/// Of the whole search, in playouts.
-double playouts_a_second(const mcts::Report& report, const mcts::Settings& settings) {
-  const auto playouts = static_cast<double>(report.total.simulations) * settings.playouts;
-  return report.seconds > 0 ? playouts / report.seconds : 0;
-}
-
 std::uint64_t visits_of(const mcts::Report& report) {
   std::uint64_t visits = 0;
   for (const mcts::MoveReport& move : report.moves) visits += move.visits;
   return visits;
+}
+
+/// Of the whole search, in playouts. After a failure the counts of the others are missing; then
+/// each rollout that came back to the root counts as the simulation of one leaf.
+double playouts_a_second(const mcts::Report& report, const mcts::Settings& settings) {
+  const auto simulations =
+      static_cast<double>(report.failure.empty() ? report.total.simulations : visits_of(report));
+  return report.seconds > 0 ? simulations * settings.playouts / report.seconds : 0;
 }
 
 }  // namespace
@@ -58,10 +60,14 @@ std::string describe(const mcts::Report& report, const Position& position,
     text +=
         fmt::format(" {} {} ({:.1f} %)", name_of(move.move, size), move.visits, 100 * move.value);
   }
-  text += fmt::format("\nsearched     {} rollouts, {:.2f} s{} {} nodes, {:.0f} simulations/s\n",
+  text += fmt::format("\nsearched     {} rollouts, {:.2f} s: {}{:.0f} simulations/s\n",
                       visits_of(report), report.seconds,
-                      report.failure.empty() ? ":" : "; by the first worker alone:", total.nodes,
+                      report.failure.empty() ? fmt::format("{} nodes, ", total.nodes) : "about ",
                       playouts_a_second(report, settings));
+  if (!report.failure.empty()) {
+    text += "unknown      nodes, calls: the counts of the others are lost with the search\n";
+    return text;
+  }
   if (total.refused > 0) {
     text += fmt::format("memory       short: {} rollouts went on without new nodes (--memory)\n",
                         total.refused);
@@ -90,6 +96,10 @@ nlohmann::json to_json(const mcts::Report& report, const Position& position,
   nlohmann::json line = nlohmann::json::array();
   for (const mcts::Move move : report.line) line.push_back(name_of(move, size));
   const mcts::Counters& total = report.total;
+  const bool counted = report.failure.empty();
+  const auto known = [&](std::uint64_t count) {
+    return counted ? nlohmann::json(count) : nlohmann::json();
+  };
   nlohmann::json proven;
   if (report.proven != mcts::Outcome::kOngoing) {
     proven = report.proven == mcts::Outcome::kFirst ? "x" : "o";
@@ -101,14 +111,14 @@ nlohmann::json to_json(const mcts::Report& report, const Position& position,
           {"proven", proven},
           {"line", line},
           {"moves", moves},
-          {"rollouts", total.finished},
+          {"rollouts", counted ? total.finished : visits_of(report)},
           {"playouts_a_leaf", settings.playouts},
           {"phases", report.phases},
-          {"nodes", total.nodes},
-          {"refused", total.refused},
-          {"deferred", total.deferred},
-          {"calls", total.calls},
-          {"call_bytes", total.bytes},
+          {"nodes", known(total.nodes)},
+          {"refused", known(total.refused)},
+          {"deferred", known(total.deferred)},
+          {"calls", known(total.calls)},
+          {"call_bytes", known(total.bytes)},
           {"seconds", report.seconds},
           {"simulations_per_second", playouts_a_second(report, settings)},
           {"failure", report.failure}};

@@ -40,6 +40,8 @@ TEST_CASE("command_line_that_is_empty_gives_the_defaults") {
   CHECK(options.batch_ms == bench::kBatchMs);
   CHECK(options.near.round_trip_ns == bench::kNearThresholdNs);
   CHECK(options.near.core_speed == bench::kMinCoreSpeed);
+  CHECK_FALSE(options.near.far);
+  CHECK(parse({"--far"}).near.far);
   CHECK_FALSE(options.smoke);
   CHECK_FALSE(options.check);
   CHECK_FALSE(options.list);

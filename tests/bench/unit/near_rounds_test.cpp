@@ -37,6 +37,16 @@ TEST_CASE("round_is_near_only_when_every_round_trip_is_below_the_threshold") {
   CHECK_FALSE(bench::is_near({{1, 1}, round_trips({100, 100, 500})}, kLimits));
 }
 
+TEST_CASE("far_rounds_count_where_they_are_asked_for") {
+  const bench::Limits far{.round_trip_ns = 200, .far = true};
+  CHECK(bench::is_near(round_of(1, 200), far));
+  CHECK_FALSE(bench::is_near(round_of(1, 199.9), far));
+  CHECK_FALSE(bench::is_near({{1, 1}, round_trips({500, 100, 500})}, far));
+  const auto selection = bench::select_rounds(rounds_of(2, 2), 2, far);
+  CHECK(selection.near);
+  CHECK(bench::figures_of(selection.rounds, 0) == std::vector<double>{5, 5});
+}
+
 TEST_CASE("round_in_which_a_process_waited_for_its_core_is_not_near") {
   bench::Round round = round_of(1, 100);
   round.waited = bench::kMaxCoreWait;

@@ -93,6 +93,18 @@ TEST_CASE("bars_are_judged_on_near_rows_only") {
   CHECK(ratio_verdict("", true) == bench::Verdict::kNoBar);
 }
 
+TEST_CASE("rows_of_far_rounds_have_the_bars_for_far_cores") {
+  bench::Case item = two_variants(">= 2.5");
+  item.variants[0].bar = "<= 35";
+  item.ratios[0].far_bar = ">= 1.5";
+  const auto rows = bench::make_rows(item, two_to_one(true), {false, false}, true);
+  CHECK(rows.front().verdict == bench::Verdict::kNoBar);
+  CHECK(rows.back().bar == ">= 1.5");
+  CHECK(rows.back().verdict == bench::Verdict::kMet);
+  CHECK(rows.back().far);
+  CHECK_FALSE(rows.back().near);
+}
+
 TEST_CASE("bars_of_variants_are_judged_on_their_median") {
   bench::Case item = two_variants("");
   item.variants[0].bar = "<= 35";
@@ -129,7 +141,8 @@ TEST_CASE("json_has_one_object_a_row_with_the_agreed_keys") {
                                    {"min", 20.0},
                                    {"max", 60.0},
                                    {"runs", 3},
-                                   {"near", true}};
+                                   {"near", true},
+                                   {"far", false}};
   CHECK(json[0] == expected);
   CHECK(json[2]["unit"] == "ratio");
 }

@@ -260,3 +260,18 @@ TEST_CASE("bar_that_cannot_be_judged_fails_the_check") {
   CHECK(far.status == 1);
   CHECK_THAT(far.out, contains("not judged"));
 }
+
+TEST_CASE("bench_for_far_cores_is_skipped_where_all_are_near") {
+  const auto build = [](bench::Suite& suite) {
+    bench::Case item = lone([](bench::Batch&) { return 5.0; });
+    item.max_iterations = 1;
+    item.oversubscribed = true;
+    suite.add(item);
+  };
+  const Ending near = run_bench({"--far", "--near", "1e12", "--patience", "0.2"}, build);
+  CHECK(near.status == 77);
+  CHECK_THAT(near.out, contains("SKIPPED: the two cores were never far from each other"));
+  const Ending far = run_bench({"--far", "--near", "0.001", "--core-speed", "0"}, build);
+  CHECK(far.status == 0);
+  CHECK_THAT(far.out, contains("far"));
+}

@@ -24,13 +24,13 @@ class SendLink {
   explicit SendLink(dsfabric::Thread& self) noexcept : fabric_(self.fabric()) {}
 
   template <class F>
-  [[nodiscard]] bool call_buffer(dsfabric::ThreadId to, const F& function,
-                                 std::span<const std::byte> buffer) {
+  dsfabric::CallStatus call_buffer(dsfabric::ThreadId to, const F& function,
+                                   std::span<const std::byte> buffer) {
     // One a call: while it waits for room, a handler may send too.
     return dsfabric::SendChannel(fabric_).call_buffer(to, function, buffer);
   }
   template <class F>
-  [[nodiscard]] bool call(dsfabric::ThreadId to, const F& function) {
+  dsfabric::CallStatus call(dsfabric::ThreadId to, const F& function) {
     return dsfabric::SendChannel(fabric_).call(to, function);
   }
   void flush() noexcept {}

@@ -53,7 +53,8 @@ class Outbox {
   void send(std::uint16_t to, const F& function, std::span<const std::byte> extra = {}) noexcept {
     ++counters_.calls;
     counters_.bytes += sizeof(F) + extra.size();
-    if (!channel_.call_buffer(crew_.thread_of(to), function, extra)) broken_ = true;
+    const auto status = channel_.call_buffer(crew_.thread_of(to), function, extra);
+    if (status != dsfabric::CallStatus::kAccepted) broken_ = true;
   }
   template <class Leaf>
   void send_leaf(std::uint16_t to, const G& position, const ParentRef& parent) noexcept {

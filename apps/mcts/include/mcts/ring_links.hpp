@@ -17,13 +17,13 @@ class RingLink {
   explicit RingLink(dsfabric::Thread& self) : calls_(self, kOptions()) {}
 
   template <class F>
-  [[nodiscard]] bool call_buffer(dsfabric::ThreadId to, const F& function,
-                                 std::span<const std::byte> buffer) {
+  dsfabric::CallStatus call_buffer(dsfabric::ThreadId to, const F& function,
+                                   std::span<const std::byte> buffer) {
     if (buffer.empty()) return calls_.call(to, function);
     return calls_.call_buffer(to, function, buffer);
   }
   template <class F>
-  [[nodiscard]] bool call(dsfabric::ThreadId to, const F& function) {
+  dsfabric::CallStatus call(dsfabric::ThreadId to, const F& function) {
     return calls_.call(to, function);
   }
   void flush() noexcept { (void)calls_.flush(); }

@@ -95,11 +95,12 @@ class Worker {
       const Node<G>& node = shared_.tree.node(cell);
       const ParentRef parent = node.parent();
       const Check check{peers_.on(walker_.thread_of(parent.node.rank)), parent, visits_at(node)};
-      // False: the peer is gone, or has not kept up with so many.
-      while (!channel_.call(walker_.thread_of(parent.node.rank), check)) {
-        if (somebody_failed()) report_failure();
+      dsfabric::CallStatus status;
+      while ((status = channel_.call(walker_.thread_of(parent.node.rank), check)) ==
+             dsfabric::CallStatus::kFull) {
         self_.progress();
       }
+      if (status == dsfabric::CallStatus::kPeerGone) report_failure();
       ++sent;
     }
     channel_.flush();
@@ -122,7 +123,8 @@ class Worker {
       LineStep step;
       if (owner.process == self_.id().process) {
         step = step_from(at.cell);
-      } else if (calls.call_return(owner, AskStep{peers_.on(owner), at.cell}, slot)) {
+      } else if (calls.call_return(owner, AskStep{peers_.on(owner), at.cell}, slot) ==
+                 dsfabric::CallStatus::kAccepted) {
         step = slot.get();
       }
       if (step.move == kNoMove) break;
@@ -250,7 +252,9 @@ class Worker {
     if (!shared_.all_ended() || shared_.under_way() != 0) return;
     for (std::uint16_t rank = 1; rank < self_.fabric().total_threads(); ++rank) {
       const dsfabric::ThreadId to = walker_.thread_of(rank);
-      if (!channel_.call(to, Over{peers_.on(to)})) report_failure();
+      if (channel_.call(to, Over{peers_.on(to)}) != dsfabric::CallStatus::kAccepted) {
+        report_failure();
+      }
     }
     channel_.flush();
     over_ = true;
