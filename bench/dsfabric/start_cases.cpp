@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From the command line to the first call and the end of the job: the launcher and apps/hello.
+// From the command line to the end of the job: the launcher and the first program, hello.
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
@@ -20,9 +20,9 @@ std::filesystem::path built(const char* path) {
 
 double start(bench::Batch& batch, std::uint32_t processes) {
   const auto launcher = built("apps/run/cariama-run");
-  const auto hello = built("apps/hello/hello");
+  const auto hello = built("apps/tutorial/hello");
   if (!std::filesystem::exists(launcher) || !std::filesystem::exists(hello)) {
-    throw bench::Skip("apps/run and apps/hello are not built");
+    throw bench::Skip("apps/run and apps/tutorial are not built");
   }
   // The bench is pinned to one core; the job may use all of them.
   std::string cores;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Tutorial, step 3: word count, which counts locally first, and then calls once for each word.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <sstream>
+#include <string>
+
+#include "riutils/riutils.hpp"
+
+namespace {
+
+using Counts = std::map<std::string, std::uint64_t>;
+
+void run(dsfabric::Thread& self) {
+  dsfabric::Fabric& fabric = self.fabric();
+  Counts owned;  // the words that this worker owns, from all workers
+  const dsfabric::SameObject<Counts> everyones{self, owned};
+  riutils::RDMAAggregator calls{self};
+
+  // Count the words of this worker first. A call for each word that is read would gain nothing: the
+  // caller hashes the word to find its owner, and the owner hashes it again.
+  Counts mine;
+  std::uint64_t words = 0;
+  for (int line = 0; line < 1000; ++line) {
+    std::istringstream text("the seriema calls the cariama and the cariama answers");
+    for (std::string word; text >> word; ++words) ++mine[word];
+  }
+
+  // Then call the owner of each *different* word. A std::string cannot be captured, since it points
+  // to memory of this process; its characters travel as the buffer of the call.
+  for (const auto& [word, count] : mine) {
+    const auto hash = static_cast<std::uint32_t>(std::hash<std::string>()(word));
+    const dsfabric::ThreadId owner = fabric.thread_of_rank(hash % fabric.total_threads());
+    const auto add = [there = everyones.on(owner), count = count](
+                         dsfabric::CallContext& call, const std::byte* data, std::uint32_t bytes) {
+      (*there.get(call.fabric))[{reinterpret_cast<const char*>(data), bytes}] += count;
+    };
+    const auto status = calls.call_buffer(owner, add, std::as_bytes(std::span(word)));
+    if (status == dsfabric::CallStatus::kPeerGone) break;
+  }
+  riutils::wait_for_termination(self);
+  for (const auto& [word, count] : owned) fmt::print("{} {}\n", count, word);
+  const std::uint64_t all = self.all_reduce(words);
+  const std::uint64_t sent = self.all_reduce(std::uint64_t{mine.size()});
+  if (fabric.rank_of(self.id()) == 0) fmt::print("{} words, {} calls\n", all, sent);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  dsfabric::join(argc, argv).run(run);
+} catch (const std::exception& error) {
+  fmt::print(stderr, "word_count: {}\n", error.what());
+  return 1;
+}
