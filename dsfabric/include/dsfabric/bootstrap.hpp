@@ -12,10 +12,11 @@
 
 namespace dsfabric {
 
+/// What one process gives to all others.
 using Bytes = std::vector<std::byte>;
 
 /// A slow, reliable channel among all processes of the job: enough to exchange endpoints and keys
-/// once, and to hear of processes that end. join() brings PMIx, the rendezvous of scripts/run, or
+/// once, and to learn of processes that end. join() brings PMIx, the rendezvous of scripts/run, or
 /// none for a lone process. A program with a launcher of its own derives from this and joins with
 /// join(std::unique_ptr<Bootstrap>, Config). Setup only, one thread, unless a method says
 /// otherwise.
@@ -26,7 +27,9 @@ class Bootstrap {
   Bootstrap& operator=(const Bootstrap&) = delete;
   virtual ~Bootstrap() = default;
 
+  /// The number of this process in the job, from 0.
   virtual std::uint32_t rank() const noexcept = 0;
+  /// Number of processes in the job.
   virtual std::uint32_t size() const noexcept = 0;
   /// "alone", "scripts/run at 127.0.0.1:4711", "PMIx".
   virtual std::string name() const = 0;
@@ -35,6 +38,7 @@ class Bootstrap {
   /// Throws Error that names the ranks that did not come within `limit`, or that have failed.
   virtual std::vector<Bytes> all_gather(std::span<const std::byte> mine,
                                         std::chrono::milliseconds limit) = 0;
+  /// Returns when everybody has called it. Throws as all_gather.
   void barrier(std::chrono::milliseconds limit) { all_gather({}, limit); }
 
   /// Readable when `next_failed` may have news; -1: this bootstrap brings none.
@@ -43,7 +47,7 @@ class Bootstrap {
   /// waits.
   virtual std::optional<std::uint32_t> next_failed() noexcept { return std::nullopt; }
 
-  /// This process leaves in good order: its end is no failure.
+  /// This process leaves in order: its end is not a failure.
   virtual void goodbye() noexcept {}
 };
 

@@ -35,7 +35,7 @@ bool write_to(Fabric& fabric, dtutils::LocalBuffer from, const SymmetricBuffer& 
 void wait_for_writes(Fabric& fabric, ProcessId to) noexcept;
 void tell_executed(CallContext& call, const Tree& tree, bool failed) noexcept;
 
-/// Calls `send(part)` for each part that this node hands on. Whoever is gone is passed over.
+/// Calls `send(part)` for each part that this node forwards. A process that is gone is skipped.
 template <class Send>
 void hand_on(Tree tree, Send&& send) {
   while (tree.count > 1) {

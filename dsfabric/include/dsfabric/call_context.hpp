@@ -15,8 +15,8 @@ class ResultGatherer;
 class Thread;
 struct CallContext;
 
-/// The way that a call came, for what it passes on to other workers: the steps of a broadcast. A
-/// layer that runs calls may offer one. The thread that runs the call only.
+/// The channel that a call came through, for the calls that it forwards to other workers: the steps
+/// of a broadcast. A layer that runs calls may offer one. The thread that runs the call only.
 class Onward {
  public:
   /// Sends a call of a function of this program, and what travels with it. Never waits for handlers
@@ -27,13 +27,16 @@ class Onward {
 
  protected:
   Onward() = default;
+  /// For the class that implements it.
   Onward(const Onward&) = default;
+  /// For the class that implements it.
   Onward& operator=(const Onward&) = default;
   ~Onward() = default;
 };
 
 /// A callable takes it as its first argument, if it wants: `[](CallContext& call) { ... }`.
 struct CallContext {
+  /// The fabric of the process that runs the call.
   Fabric& fabric;
   /// The worker that sent the call, or {process, ThreadId::kService} for any other thread.
   ThreadId source;
@@ -41,12 +44,12 @@ struct CallContext {
   Thread* worker;
   /// nullptr: messages.
   Onward* onward = nullptr;
-  /// Where results of such calls are gathered; nullptr: each goes home by itself.
+  /// Where the results of such calls are gathered; nullptr: each result is sent by itself.
   ResultGatherer* results = nullptr;
 };
 
-/// Runs the records in `bytes`, in their order. False: a record cannot be right, and none after it
-/// was run; the peer that sent it must be failed. Exceptions of callables go to the upcall
+/// Runs the records in `bytes`, in their order. False: a record is invalid, and none after it was
+/// run; the caller fails the peer that sent it. Exceptions of callables go to the upcall
 /// (Fabric::on_exception) and the next record follows; without an upcall they pass through, and the
 /// rest is not run. The owner of the destination.
 bool run_records(std::span<std::byte> bytes, CallContext& context);

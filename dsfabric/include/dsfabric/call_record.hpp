@@ -17,7 +17,9 @@ namespace dsfabric {
 /// byte order; every host of a job has the same. The receiver checks both: function below the size
 /// of its table, bytes at least the callable's and inside what arrived.
 struct RecordHeader {
+  /// Index of the function at the receiver.
   std::uint32_t function;
+  /// Bytes of the callable and of what travels with it.
   std::uint32_t bytes;
 };
 
@@ -25,6 +27,7 @@ static_assert(sizeof(RecordHeader) == 8 && alignof(RecordHeader) == 4);
 static_assert(offsetof(RecordHeader, function) == 0 && offsetof(RecordHeader, bytes) == 4);
 static_assert(std::is_trivially_copyable_v<RecordHeader>);
 
+/// Records begin at multiples of so many bytes.
 inline constexpr std::uint32_t kRecordAlign = 8;
 
 /// Bytes from one record to the next.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a channel answers to a call.
+// What a call of a channel returns.
 #pragma once
 
 #include <cstdint>
 
 namespace dsfabric {
 
-/// The answer of every call of a channel. An enumeration rather than a bool, because a caller acts
+/// What every call of a channel returns. An enumeration rather than a bool, because a caller acts
 /// differently on the two refusals: it makes progress and calls again, or it goes on without that
 /// peer.
 enum class [[nodiscard]] CallStatus : std::uint8_t{

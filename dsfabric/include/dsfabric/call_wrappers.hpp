@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What travels around a user's callable: the way home of its result, where its buffer lies.
+// What travels around a user's callable: where its result goes, where its buffer lies.
 #pragma once
 
 #include <cstddef>

@@ -63,7 +63,7 @@ concept CallableRemotely = std::is_invocable_v<F&> || std::is_invocable_v<F&, Ca
 /// which calls `run(payload, bytes, call)`, or keeps copies of all three and does so later, on the
 /// same thread; and by `static constexpr bool kNeedsPlace`, whether the thread must have prepared a
 /// place for it. `payload` is the whole call: what the family of calls wraps around the callable
-/// (the way home of a result, say) runs there too. Fibers of RIutils are made so.
+/// (the sending of a result, for example) runs there too. RIutils runs fibers this way.
 template <class F>
 concept PlacedCallable = requires {
   typename F::Placement;

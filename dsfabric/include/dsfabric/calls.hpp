@@ -54,14 +54,14 @@ enum class ReadOn : std::uint8_t {
   kServiceThread,
 };
 
-/// Mixed into a channel: `class Channel : public Calls<Channel>`. Every method answers kAccepted,
-/// or why the call was not made; then its Synchronizer or slot has heard of it as failed. The
-/// callable is copied once, into the memory that is sent. `sent` is decremented when the peer has
-/// the call, which says nothing about its execution; a ReturnSlot or ExecutionSlots tells of that.
+/// Mixed into a channel: `class Channel : public Calls<Channel>`. Every method returns kAccepted,
+/// or why the call was not made; then its Synchronizer or slot has failed. The callable is copied
+/// once, into the memory that is sent. `sent` is decremented when the peer has the call, which says
+/// nothing about its execution; a ReturnSlot or ExecutionSlots tells when it was executed.
 ///
-/// A callable that throws where nobody waits for its result (call, call_buffer without a slot,
-/// broadcast without slots) is reported there (Fabric::on_exception). Owner thread of the channel
-/// only.
+/// When a callable throws and no slot waits for its result (call, call_buffer without a slot,
+/// broadcast without slots), Fabric::on_exception reports it at the destination. Owner thread of
+/// the channel only.
 template <class Channel>
 class Calls {
  public:
@@ -99,8 +99,8 @@ class Calls {
   }
 
   /// The same; `buffer`, registered memory of this process, is read (RDMA read) by the peer into
-  /// memory of its own. It must stay as it is until `executed` has been told. To a service thread
-  /// it goes as a message, whatever the channel, so it may overtake other calls.
+  /// memory of its own. It must stay as it is until `executed` is done. To a service thread it goes
+  /// as a message, whatever the channel, so it may overtake other calls.
   template <class F>
   CallStatus call_buffer(ThreadId to, const F& function, const dtutils::RDMAMemory& buffer,
                          ReturnSlot<void>& executed, ReadOn where = ReadOn::kDestination) {
@@ -138,7 +138,7 @@ class Calls {
   /// travel along a binomial tree of workers, who pass them on over channels of the same kind: as
   /// messages, or through rings of their own. A process that is gone is left out. With `executed`,
   /// each worker tells when it has run it. The broadcasts of one thread over one channel run in
-  /// their order everywhere, while nobody fails (rings: and while none takes to messages).
+  /// their order everywhere, while no process fails (rings: and while no step goes by message).
   template <class F>
   CallStatus broadcast(const F& function, ExecutionSlots* executed = nullptr) {
     return broadcast_buffer(function, std::span<const std::byte>(), executed);
@@ -156,8 +156,8 @@ class Calls {
   }
 
   /// The same; `from` is written into the `into` of each worker, by its parent in the tree, before
-  /// the callable runs there. `from` may be the own `into`. It must stay as it is until `executed`
-  /// has been told by all.
+  /// the callable runs there. `from` may be the piece of this worker. It must stay as it is until
+  /// all have reported to `executed`.
   template <class F>
   CallStatus broadcast_buffer(const F& function, const dtutils::RDMAMemory& from,
                               SymmetricBuffer& into, std::uint32_t bytes,
@@ -172,7 +172,7 @@ class Calls {
   }
 
   /// The same; each worker reads `buffer` from this process into memory of its own. It must stay as
-  /// it is until `executed` has been told by all.
+  /// it is until all have reported to `executed`.
   template <class F>
   CallStatus broadcast_buffer(const F& function, const dtutils::RDMAMemory& buffer,
                               ExecutionSlots& executed) {
@@ -202,7 +202,7 @@ class Calls {
     if (!extra.empty()) std::memcpy(space + sizeof(F), extra.data(), extra.size());
     return true;
   }
-  /// Sends the call `wrapped(home)`, whose end `slot` is told of.
+  /// Sends the call `wrapped(home)`, whose end is reported to `slot`.
   template <class T, class Wrap>
   CallStatus tied(ThreadId to, ReturnSlot<T>& slot, Wrap&& wrapped) {
     using Wrapped = decltype(wrapped(slot.address()));

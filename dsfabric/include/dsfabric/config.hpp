@@ -29,7 +29,7 @@ struct Config {
   std::uint32_t threads = 0;
   /// Threads that serve service messages and sleep when idle. 0: workers serve while they wait.
   std::uint32_t service_threads = 1;
-  /// Threads beside workers and service threads that may use the fabric at the same time.
+  /// Other threads than workers and service threads that may use the fabric at the same time.
   std::uint32_t outside_threads = 8;
   /// Pins each worker to a core of its own when the machine has enough of them for all processes.
   bool pin = true;

@@ -24,16 +24,19 @@ class ExecutionSlots {
   ExecutionSlots& operator=(const ExecutionSlots&) = delete;
   ~ExecutionSlots();
 
-  /// Waits, serving incoming calls, until every worker has told, or its process has failed. Returns
-  /// the workers that have not executed it, as far as known: their process is gone, or the callable
-  /// threw there. When a process dies, calls that it should have passed on may be lost: a second
-  /// later, the workers that have not told by then are returned too. Throws Error when a handler
-  /// that is no fiber would have to wait here.
+  /// Waits, serving incoming calls, until every worker has reported, or its process has failed.
+  /// Returns the workers that have not executed it, as far as known: their process is gone, or the
+  /// callable threw there. When a process dies, calls that it had to forward may be lost: one
+  /// second later, the workers that have not reported are returned too. Throws Error when an inline
+  /// handler would have to wait here.
   std::vector<ThreadId> wait();
 
   // What Calls needs: prepares for a broadcast; ends all because none was sent; the words.
+  /// For Calls: prepares for one broadcast.
   void expect() noexcept;
+  /// For Calls: the broadcast was not sent; ends all waits as failed.
   void refuse() noexcept;
+  /// For Calls: where workers tell that they have executed the broadcast.
   dtutils::RemoteMemoryLocator words() const noexcept { return memory_.remote(); }
 
  private:

@@ -33,21 +33,29 @@ struct CallContext;
 
 /// What is known of a process of the job; the same at every process.
 struct ProcessInfo {
+  /// Its rank.
   ProcessId id;
+  /// The machine that it runs on.
   MachineId machine;
+  /// Number of its workers.
   std::uint32_t threads;
+  /// Number of its service threads.
   std::uint32_t service_threads;
   /// The NUMA zones it takes memory from, first the default one.
   std::vector<dtutils::NumaZone> zones;
-  /// Of its operating system.
+  /// Its number in its operating system.
   std::uint32_t pid;
+  /// The name of its host.
   std::string host;
 };
 
+/// Whether a process takes part. It never changes back.
 enum class PeerState : std::uint8_t {
+  /// It takes part.
   kActive,
-  /// It ended in good order: its Fabric was destroyed.
+  /// It ended in order: its Fabric was destroyed.
   kLeft,
+  /// It crashed, cannot be reached, or broke a protocol; see Fabric::failure_reason.
   kFailed,
 };
 
@@ -55,12 +63,12 @@ enum class PeerState : std::uint8_t {
 /// out registered memory, carries messages, and watches the peers.
 ///
 /// Threads: *workers*, started by run(), have a ThreadId and are known to all; *service threads*
-/// run service messages and sleep when idle; one *watch thread* looks after the health of idle
-/// peers; any other thread of the process may send and use one-sided operations, but no message can
-/// name it.
+/// run service messages and sleep when idle; one *watch thread* checks that idle peers still live;
+/// any other thread of the process may send and use one-sided operations, but no message can name
+/// it.
 ///
-/// Destruction leaves the job in good order: it waits until the others leave too or have failed, at
-/// most for Config::leave_timeout, serving their requests meanwhile. All Threads, SendSpaces and
+/// Destruction leaves the job in order: it waits until the others leave too or have failed, at most
+/// for Config::leave_timeout, serving their requests meanwhile. All Threads, SendSpaces and
 /// RemoteMemory are gone by then.
 class Fabric {
  public:
@@ -71,13 +79,17 @@ class Fabric {
   // --- who is where -------------------------------------------------------------------------
   /// Any thread, wait-free: nothing of this changes.
   ProcessId process() const noexcept;
+  /// Number of processes of the job. Any thread, wait-free.
   std::uint32_t processes() const noexcept;
+  /// Number of machines of the job. Any thread, wait-free.
   std::uint32_t machines() const noexcept;
+  /// What is known of a process of the job. Any thread, wait-free.
   const ProcessInfo& info(ProcessId process) const noexcept;
   /// All workers of the job, in the order of ThreadId.
   std::uint32_t total_threads() const noexcept;
   /// The position of a thread in that order, and back. The argument names a thread that exists.
   std::uint32_t rank_of(ThreadId thread) const noexcept;
+  /// The thread at a position below total_threads(). Any thread, wait-free.
   ThreadId thread_of_rank(std::uint32_t rank) const noexcept;
   /// Whether this job has such a worker.
   bool exists(ThreadId thread) const noexcept;
@@ -85,8 +97,11 @@ class Fabric {
   dtutils::NumaZone zone_of(ThreadId thread) const noexcept;
   /// Workers on one machine, and in one zone of it. Setup only.
   std::vector<ThreadId> threads_on(MachineId machine) const;
+  /// Workers in one zone of a machine. Setup only.
   std::vector<ThreadId> threads_in(MachineId machine, dtutils::NumaZone zone) const;
+  /// The settings, with defaults filled in. Any thread, wait-free.
   const Config& config() const noexcept;
+  /// The device that was opened. Any thread, wait-free.
   const dtutils::DeviceInfo& device() const noexcept;
   /// "alone", "scripts/run", "PMIx (mpirun)".
   std::string launched_by() const;
@@ -97,11 +112,11 @@ class Fabric {
   /// from them or before, and those that these calls made (as wait_for_termination): functions may
   /// run after the work of their worker has ended, so what they use must outlive it, or the work
   /// ends with wait_for_termination. Calls that have not been executed within Config::leave_timeout
-  /// are an Error that says how many. When a process fails, nobody waits for calls any more. An
-  /// exception of a worker leaves through run() of
-  /// its process, once its other workers have ended, and makes that process failed for all others;
-  /// there, collectives throw PeerFailed. When peers fail and the workers here return normally all
-  /// the same, so does run(). Setup only; from the thread that joined.
+  /// are an Error that says how many. When a process fails, run() does not wait for calls any more.
+  /// An exception of a worker leaves through run() of its process, once its other workers have
+  /// ended, and makes that process failed for all others; there, collectives throw PeerFailed. When
+  /// peers fail and the workers here return normally all the same, so does run(). Setup only; from
+  /// the thread that joined.
   void run(const std::function<void(Thread&)>& work);
   /// The worker that is calling, or nullptr. Any thread, wait-free.
   Thread* current_thread() noexcept;
@@ -122,29 +137,36 @@ class Fabric {
   /// also after a failure. Any thread; the first call of a thread unknown to the fabric allocates,
   /// and may throw as SendSpace.
   dtutils::Transmitter& transmitter(ProcessId to);
-  /// That of worker number `worker` of this process: for writes to one place which several threads
-  /// make by turns, so that they arrive in their order. Any thread, wait-free.
+  /// That of worker number `worker` of this process: for writes of several threads, in turn, to one
+  /// place, which arrive in their order. Any thread, wait-free.
   dtutils::Transmitter& transmitter_of(std::uint32_t worker, ProcessId to) noexcept;
   /// Waits while making progress until a post on `transmitter` does not have to wait itself. Call
   /// it before posts that could follow many sends, so that two processes which flood each other
   /// keep taking messages in. Any thread.
   void make_room(dtutils::Transmitter& transmitter);
+  /// The domain of all regions and queue pairs of this fabric. Any thread, wait-free.
   dtutils::ProtectionDomain& protection_domain() noexcept;
-  /// Of a zone of this process (info(process()).zones); the default zone for any other.
+  /// The allocator of a zone of this process (info(process()).zones), or of the default zone for
+  /// any other zone.
   dtutils::RDMAAllocator& allocator(dtutils::NumaZone zone) noexcept;
+  /// The allocator of the default zone. Any thread, wait-free.
   dtutils::RDMAAllocator& allocator() noexcept;
   /// Registered memory of any size, in the same zones.
   dtutils::GeneralAllocator& general_allocator(dtutils::NumaZone zone) noexcept;
+  /// The same in the default zone.
   dtutils::GeneralAllocator& general_allocator() noexcept;
   /// Memory in another process, in a zone of its own or where a worker of it lives. Waits for the
   /// answer, serving meanwhile. Throws Error when the owner has no memory or no such zone,
   /// PeerFailed when it is gone. Any thread, not inside a dispatcher.
   RemoteMemory allocate_remote(ProcessId owner, std::size_t bytes,
                                std::optional<dtutils::NumaZone> zone = {});
+  /// Memory in the zone where that worker lives. As allocate_remote.
   RemoteMemory allocate_near(ThreadId thread, std::size_t bytes);
 
   // --- names --------------------------------------------------------------------------------
+  /// Bytes of a name at most.
   static constexpr std::size_t kMaxName = 63;
+  /// Bytes of a published value at most.
   static constexpr std::size_t kMaxNamedValue = 64;
   /// Makes `value`, any trivially copyable value of at most kMaxNamedValue bytes (a ThreadId, a
   /// locator, ...), known under `name` to all processes; a later publish replaces it. Throws Error
@@ -157,6 +179,7 @@ class Fabric {
   // --- failure ------------------------------------------------------------------------------
   /// Any thread, wait-free.
   PeerState state(ProcessId process) const noexcept;
+  /// Whether the process has failed. Any thread, wait-free.
   bool failed(ProcessId process) const noexcept { return state(process) == PeerState::kFailed; }
   /// The number of peers that have failed; grows only.
   std::uint32_t failures() const noexcept;
@@ -171,9 +194,9 @@ class Fabric {
   void fail(ProcessId process, std::string_view reason) noexcept;
 
   // --- exceptions of callables --------------------------------------------------------------
-  /// `upcall` gets what callables throw where nobody waits for their result, on the thread that ran
-  /// them, which then goes on with the next call. Without one such an exception leaves progress().
-  /// A later one replaces it. Setup only.
+  /// `upcall` gets the exceptions of callables whose results no slot waits for, on the thread that
+  /// ran them, which then goes on with the next call. Without one such an exception leaves
+  /// progress(). A later one replaces it. Setup only.
   void on_exception(std::function<void(const CallContext&, std::exception_ptr)> upcall);
   /// Hands an exception to the upcall; throws it again when there is none. Any thread.
   void report_exception(const CallContext& call, std::exception_ptr thrown);
@@ -185,6 +208,7 @@ class Fabric {
   /// here, by any of its threads. A call is counted before it is sent, and after it was run; who
   /// sees it counted as run, sees as counted what it sent. Any thread, wait-free.
   std::uint64_t calls_sent() const noexcept;
+  /// Calls that came as messages and were run here. Any thread, wait-free.
   std::uint64_t calls_run() const noexcept;
   /// Every process gives bytes and gets everyone's: a collective through the launcher, slow and of
   /// any size. Throws PeerFailed or Error. Setup only, outside of run().
@@ -204,6 +228,7 @@ class Fabric {
   /// (takes a lock).
   void at_thread_start(std::function<void(Thread&)> start);
 
+  /// For the layer itself: what the fabric is made of.
   Core& core() noexcept { return *core_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names for functions that never are addresses: the dense table of everything callable remotely.
+// Names for functions that are not addresses: the dense table of everything callable remotely.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,13 @@ using InvokeRun = void (*)(std::byte* end, std::uint32_t count, CallContext& con
 /// Both ways for one type, whether it chooses itself where it runs, and whether there must be a
 /// place for that (callable.hpp).
 struct Invokers {
+  /// Runs one callable.
   Invoke one;
+  /// Runs several callables.
   InvokeRun run;
+  /// The callable chooses where it runs (PlacedCallable).
   bool placed;
+  /// There must be such a place (PlacedCallable::kNeedsPlace).
   bool needs_place;
 };
 
@@ -36,20 +40,25 @@ struct Invokers {
 inline constexpr std::uint32_t kLateFunction = 0xffff'fffe;
 
 /// A callable type's place in the table. One static object a type, made before main by every
-/// program that can send or run it; nobody makes one by hand.
+/// program that can send or run it. Users do not make one.
 class FunctionSlot {
  public:
+  /// Enters a type into the list that the table is made from: before main, or when a library is
+  /// loaded.
   FunctionSlot(std::string_view name, bool named_by_user, Invokers run, std::uint32_t bytes);
   FunctionSlot(const FunctionSlot&) = delete;
   FunctionSlot& operator=(const FunctionSlot&) = delete;
 
-  /// What travels. Given at the first FunctionTable::instance(), which join() asks for; to a slot
-  /// that comes later: never.
+  /// The index that travels. The first FunctionTable::instance() assigns it, in join(); a slot that
+  /// is made later never gets one.
   std::uint32_t index() const noexcept { return index_; }
+  /// The name that the user gave, or that of the type. Any thread, wait-free.
   std::string_view name() const noexcept { return name_; }
+  /// Whether the type has a kCallName. Any thread, wait-free.
   bool named_by_user() const noexcept { return named_by_user_; }
+  /// How it is run. Any thread, wait-free.
   const Invokers& invokers() const noexcept { return invokers_; }
-  /// Of the callable itself; the least that a record of this type carries.
+  /// Bytes of the callable itself, the least that a record of this type carries.
   std::uint32_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -64,7 +73,9 @@ class FunctionSlot {
 /// Code in a way that means the same in another process: which file it is in (by its build id, not
 /// by its path), and where in that file. Zeros: unknown.
 struct CodePlace {
+  /// Hash of the build id of the file.
   std::uint64_t file = 0;
+  /// Bytes from the beginning of the file's mapping.
   std::uint64_t offset = 0;
   friend bool operator==(const CodePlace&, const CodePlace&) = default;
 };
@@ -80,18 +91,27 @@ struct CodePlace {
 /// once main has begun.
 class FunctionTable {
  public:
+  /// The table of this program, made at the first call. Any thread.
   static const FunctionTable& instance();
 
+  /// Number of functions. Any thread, wait-free.
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(entries_.size()); }
   /// What a receiver needs for index i < size(): one load away.
   struct Entry {
+    /// Invokers::one.
     Invoke invoke;
+    /// Invokers::run.
     InvokeRun invoke_run;
+    /// FunctionSlot::bytes.
     std::uint32_t bytes;
+    /// Invokers::placed.
     bool placed;
+    /// Invokers::needs_place.
     bool needs_place;
   };
+  /// For index < size(). Any thread, wait-free.
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
+  /// For index < size(). Any thread, wait-free.
   const FunctionSlot& slot(std::uint32_t index) const noexcept { return *slots_[index]; }
 
   /// Equal at two processes when the same indices mean the same functions: in number, order, name,
@@ -109,6 +129,7 @@ class FunctionTable {
   /// are found by the name that both programs gave them (kCallName, callable.hpp), others by their
   /// place, in a shared library that both have loaded.
   std::vector<std::uint32_t> translate(std::span<const std::byte> described) const;
+  /// The index of a function that the peer does not have.
   static constexpr std::uint32_t kAbsent = 0xffff'ffff;
 
  private:

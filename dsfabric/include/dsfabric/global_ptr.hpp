@@ -16,12 +16,17 @@ namespace dsfabric {
 template <class T>
 class GlobalPtr {
  public:
+  /// Names no object.
   constexpr GlobalPtr() noexcept = default;
+  /// Names an object of this process.
   GlobalPtr(const Fabric& fabric, T* object) noexcept
       : GlobalPtr(fabric.process(), reinterpret_cast<std::uint64_t>(object)) {}
+  /// Names the object at an address of another process.
   GlobalPtr(ProcessId owner, std::uint64_t address) noexcept : address_(address), owner_(owner) {}
 
+  /// Whether it names an object.
   explicit operator bool() const noexcept { return address_ != 0; }
+  /// The process that the object lives in.
   ProcessId owner() const noexcept { return owner_; }
   /// The object, or nullptr when it lives elsewhere.
   T* get(const Fabric& here) const noexcept {
@@ -46,17 +51,19 @@ static_assert(std::is_trivially_copyable_v<GlobalPtr<int>> &&
 ///       ++there.get(call.fabric)->value;
 ///     });
 ///
-/// The objects must live until nobody calls them any more: end with a barrier. Any thread,
+/// The objects must live until the last call to them has run: end with a barrier. Any thread,
 /// wait-free, once made.
 template <class T>
 class SameObject {
  public:
+  /// A collective: all workers give their object. Throws PeerFailed. Setup only.
   SameObject(Thread& self, T& mine)
       : fabric_(self.fabric()), all_(self.all_gather(reinterpret_cast<std::uint64_t>(&mine))) {
     // The first to have them may call at once, and a handler may ask the SameObject of its thread.
     self.barrier();
   }
 
+  /// The object of a worker. Any thread, wait-free.
   GlobalPtr<T> on(ThreadId thread) const noexcept {
     return {thread.process, all_[fabric_.rank_of(thread)]};
   }

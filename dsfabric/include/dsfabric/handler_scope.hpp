@@ -14,6 +14,7 @@ class Fabric;
 /// knows it.
 class HandlerScope {
  public:
+  /// Says that this thread runs a handler now. Throws Error as SendSpace.
   explicit HandlerScope(Fabric& fabric);
   HandlerScope(const HandlerScope&) = delete;
   HandlerScope& operator=(const HandlerScope&) = delete;
@@ -27,7 +28,7 @@ class HandlerScope {
 namespace detail {
 
 /// Throws an Error that names `what`, an operation that would now wait for other threads to run
-/// callables, where the calling thread runs one itself on its own stack: it could wait for ever. A
+/// callables, where the calling thread runs one itself on its stack: its wait might never end. A
 /// fiber may wait. Any thread.
 void require_may_wait(Fabric& fabric, std::string_view what);
 /// The same for an operation that is for programs, and not for callables, in fibers or not.

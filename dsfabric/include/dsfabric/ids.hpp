@@ -14,12 +14,14 @@ namespace dsfabric {
 
 /// A host, numbered from 0 in the order of its lowest process.
 struct MachineId {
+  /// The number, from 0.
   std::uint16_t value = 0;
   friend auto operator<=>(const MachineId&, const MachineId&) = default;
 };
 
 /// One process of the job: its rank, from 0.
 struct ProcessId {
+  /// The number, from 0.
   std::uint16_t value = 0;
   friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
 };
@@ -30,12 +32,15 @@ struct ThreadId {
   /// Index that stands for "any service thread of the process".
   static constexpr std::uint16_t kService = 0xffff;
 
+  /// The process that it lives in.
   ProcessId process;
+  /// Its number in that process, from 0; or kService.
   std::uint16_t index = 0;
   friend auto operator<=>(const ThreadId&, const ThreadId&) = default;
 
   /// Names the service threads of a process as the receiver of a message.
   static constexpr ThreadId service_of(ProcessId process) noexcept { return {process, kService}; }
+  /// Whether it names service threads. Any thread, wait-free.
   constexpr bool is_service() const noexcept { return index == kService; }
 };
 
@@ -44,16 +49,22 @@ static_assert(std::is_trivially_copyable_v<ThreadId> && std::is_standard_layout_
 
 }  // namespace dsfabric
 
+/// For unordered containers.
 template <>
 struct std::hash<dsfabric::MachineId> {
+  /// The hash value.
   std::size_t operator()(dsfabric::MachineId id) const noexcept { return id.value; }
 };
+/// For unordered containers.
 template <>
 struct std::hash<dsfabric::ProcessId> {
+  /// The hash value.
   std::size_t operator()(dsfabric::ProcessId id) const noexcept { return id.value; }
 };
+/// For unordered containers.
 template <>
 struct std::hash<dsfabric::ThreadId> {
+  /// The hash value.
   std::size_t operator()(dsfabric::ThreadId id) const noexcept {
     return std::size_t{id.process.value} << 16 | id.index;
   }
@@ -62,6 +73,7 @@ struct std::hash<dsfabric::ThreadId> {
 /// Prints "m2".
 template <>
 struct fmt::formatter<dsfabric::MachineId> : fmt::formatter<std::uint16_t> {
+  /// Called by fmt.
   auto format(dsfabric::MachineId id, fmt::format_context& context) const {
     return fmt::format_to(context.out(), "m{}", id.value);
   }
@@ -69,6 +81,7 @@ struct fmt::formatter<dsfabric::MachineId> : fmt::formatter<std::uint16_t> {
 /// Prints "p3".
 template <>
 struct fmt::formatter<dsfabric::ProcessId> : fmt::formatter<std::uint16_t> {
+  /// Called by fmt.
   auto format(dsfabric::ProcessId id, fmt::format_context& context) const {
     return fmt::format_to(context.out(), "p{}", id.value);
   }
@@ -76,6 +89,7 @@ struct fmt::formatter<dsfabric::ProcessId> : fmt::formatter<std::uint16_t> {
 /// Prints "3.1": thread 1 of process 3; "3.service" for its service threads.
 template <>
 struct fmt::formatter<dsfabric::ThreadId> : fmt::formatter<std::uint16_t> {
+  /// Called by fmt.
   auto format(dsfabric::ThreadId id, fmt::format_context& context) const {
     return id.is_service() ? fmt::format_to(context.out(), "{}.service", id.process.value)
                            : fmt::format_to(context.out(), "{}.{}", id.process.value, id.index);

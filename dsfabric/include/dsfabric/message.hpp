@@ -17,6 +17,7 @@ class Thread;
 /// Which layer a message belongs to: the index of its dispatcher. A layer above takes a free number
 /// from kFirstFree on.
 enum class MessageKind : std::uint8_t { kControl = 0, kCall = 1, kFirstFree = 2 };
+/// Kinds are below this number.
 inline constexpr std::size_t kMessageKinds = 16;
 
 /// Before the payload of each message, in host byte order (every host of a job has the same):
@@ -24,8 +25,9 @@ inline constexpr std::size_t kMessageKinds = 16;
 ///   byte  0      1       2             4        8       12
 ///         | kind | flags | destination | source | bytes | mark |
 ///
-/// The receiver checks all of it; a header that cannot be right fails the peer that sent it.
+/// The receiver checks all of it; an invalid header fails the peer that sent it.
 struct MessageHeader {
+  /// A MessageKind.
   std::uint8_t kind;
   /// Free for the layer of that kind.
   std::uint8_t flags;
@@ -33,11 +35,12 @@ struct MessageHeader {
   std::uint16_t destination;
   /// The sending worker, or {process, ThreadId::kService} for any other thread.
   ThreadId source;
-  /// Of the payload.
+  /// Bytes of the payload.
   std::uint32_t bytes;
   /// kMessageMark.
   std::uint32_t mark;
 };
+/// Stands at the end of each header.
 inline constexpr std::uint32_t kMessageMark = 0x4d495243;
 
 static_assert(sizeof(MessageHeader) == 16 && offsetof(MessageHeader, source) == 4 &&
@@ -48,9 +51,13 @@ static_assert(std::is_trivially_copyable_v<MessageHeader> &&
 /// A message that has arrived, on the thread that runs it. The payload is valid until the
 /// dispatcher returns; it starts at a multiple of 16 bytes.
 struct Incoming {
+  /// The sending worker, or {process, ThreadId::kService} for any other thread.
   ThreadId source;
+  /// As the sender gave them.
   std::uint8_t flags;
+  /// The bytes behind the header. The dispatcher may change them.
   std::span<std::byte> payload;
+  /// The fabric that received it.
   Fabric& fabric;
   /// The worker that runs it; nullptr on a service thread, or on any thread that serves a service
   /// message while it waits.
@@ -59,10 +66,12 @@ struct Incoming {
 
 /// Runs one message. Called from progress() of the destination worker, or of whichever thread comes
 /// by first for service messages, never while another dispatcher runs on the same thread. It may
-/// send, but it waits for nothing that needs this thread to run handlers. False: the payload cannot
-/// be right, and the peer that sent it is failed. An exception leaves through progress().
+/// send, but it waits for nothing that needs this thread to run handlers. False: the payload is
+/// invalid, and the peer that sent it is failed. An exception leaves through progress().
 struct Dispatcher {
+  /// The function; nullptr: no dispatcher.
   bool (*run)(void* context, const Incoming& message) = nullptr;
+  /// Its first argument.
   void* context = nullptr;
 };
 

@@ -13,7 +13,9 @@ namespace dsfabric {
 /// operations that need the peer fail, collectives among them.
 class PeerFailed : public dtutils::Error {
  public:
+  /// `during` names the operation, `reason` says why the peer counts as gone.
   PeerFailed(ProcessId process, std::string_view during, std::string_view reason);
+  /// The process that is gone.
   ProcessId process() const noexcept { return process_; }
 
  private:

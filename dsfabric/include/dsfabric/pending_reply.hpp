@@ -17,11 +17,12 @@ class Fabric;
 /// over, before the Synchronizer goes. When the peer has failed already, the constructor does it.
 ///
 /// After a failure nothing of that peer arrives any more: its queue pairs are broken on this side
-/// before the Synchronizer hears of it. A reply that had arrived before stays a success.
+/// before the Synchronizer fails. A reply that had arrived before stays a success.
 ///
 /// Any thread; lock-free, about one compare-and-swap.
 class PendingReply {
  public:
+  /// Ties `synchronizer` to the life of `peer`.
   PendingReply(Fabric& fabric, ProcessId peer, dtutils::Synchronizer& synchronizer) noexcept;
   PendingReply(const PendingReply&) = delete;
   PendingReply& operator=(const PendingReply&) = delete;

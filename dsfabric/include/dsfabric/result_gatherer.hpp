@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Results of calls that go home together, as calls themselves.
+// Results of calls that are sent back together, as calls themselves.
 #pragma once
 
 #include <cstddef>
@@ -46,10 +46,9 @@ struct Result<void> {
 
 }  // namespace detail
 
-/// A layer that runs many calls in one go may offer it (CallContext::results): results of theirs
-/// are collected here, and that layer sends them when the calls have run, so that they cross to
-/// another core many in a cache line. What add() refuses goes home by an RDMA write of its own. The
-/// thread that runs the calls only.
+/// A layer that runs many calls at once may offer it (CallContext::results): it collects their
+/// results, and that layer sends them when the calls have run, many in a cache line. A result that
+/// add() refuses goes by an RDMA write of its own. The thread that runs the calls only.
 class ResultGatherer {
  public:
   /// Bytes of a value at most; a larger one gains nothing.
@@ -69,6 +68,7 @@ class ResultGatherer {
   }
 
  protected:
+  /// There is no room.
   static constexpr std::uint32_t kNoFunction = 0xffff'ffff;
 
   ResultGatherer() = default;
@@ -79,9 +79,13 @@ class ResultGatherer {
   /// of the room, which is filled downwards to begin_. False, with function_ kNoFunction: as add.
   virtual bool start(ThreadId to, std::uint32_t function, std::uint32_t bytes) noexcept = 0;
 
+  /// The worker that the collected results are for.
   ThreadId to_;
+  /// The type of result that there is room for.
   std::uint32_t function_ = kNoFunction;
+  /// The lowest address of the room.
   std::byte* begin_ = nullptr;
+  /// The end of the room that is left.
   std::byte* at_ = nullptr;
 };
 

@@ -21,6 +21,7 @@ namespace dsfabric {
 
 /// Why a call has no result.
 struct CallFailure {
+  /// Bytes of `text`, with the zero at its end.
   static constexpr std::size_t kTextSize = 119;
   /// An exception left the callable; otherwise the peer is gone.
   bool thrown = false;
@@ -60,8 +61,8 @@ constexpr std::uint32_t failure_offset(std::uint32_t word_offset) noexcept {
 /// Holds the result of one `call_return` at a time, for a value of type T (void: only the news that
 /// the call was executed). It lives in registered memory, so the peer can write it there by itself.
 /// Made once and used for many calls, one after the other. Owner thread only; the fabric outlives
-/// it. When it is destroyed while a call is pending, its memory is given to nobody else, because
-/// the result may still be written there.
+/// it. When it is destroyed while a call is pending, its memory is not used again, because the
+/// result may still be written there.
 template <class T>
 class ReturnSlot {
   static_assert(std::is_void_v<T> || std::is_trivially_copyable_v<T>,
@@ -108,15 +109,16 @@ class ReturnSlot {
     const dtutils::RemoteMemoryLocator memory = memory_.remote();
     return {memory.address, memory.rkey, tied_->place()};
   }
+  /// Done when the result is here, or will never come.
   dtutils::Synchronizer& synchronizer() noexcept { return *word_; }
   /// Becomes true while this worker makes progress: a result of a call over rings may need it.
   bool done() const noexcept { return word_->done(); }
 
   /// Waits, serving incoming calls, and gives the result. Throws dtutils::Error with the text of an
   /// exception of the callable, PeerFailed when the process that was called is gone, and Error when
-  /// a handler that is no fiber would have to wait here.
+  /// an inline handler would have to wait here.
   T get() {
-    // Most results of many calls are here when they are asked for.
+    // When many calls were made, most results are here before get() is called.
     const auto over = word_->outcome();
     if (!over) detail::require_may_wait(fabric_, "ReturnSlot::get()");
     const auto outcome = over ? *over : word_->wait();

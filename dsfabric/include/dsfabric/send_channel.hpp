@@ -20,19 +20,26 @@ namespace dsfabric {
 ///     const auto greet = [from = self.id()] { fmt::print("hello from {}\n", from); };
 ///     if (calls.call(next, greet) == dsfabric::CallStatus::kPeerGone) ...
 ///
-/// Its calls wait for room, so one that carries no ReturnSlot never answers kFull.
-/// A call that is larger than a receive buffer of the peer is refused with an Error (setup-like: it
-/// is a mistake in the program). Owner thread only; any thread may have one of its own.
+/// Its calls wait for room, so a call without a ReturnSlot never returns kFull. A call that is
+/// larger than a receive buffer of the peer is refused with an Error (setup-like: it is a mistake
+/// in the program). Owner thread only; any thread may have one of its own.
 class SendChannel : public Calls<SendChannel> {
  public:
+  /// Allocates nothing. Any thread.
   explicit SendChannel(Fabric& fabric) noexcept : fabric_(fabric) {}
 
   // What Calls needs.
+  /// See CallChannel. Throws Error when the call is larger than a receive buffer.
   std::byte* reserve(ThreadId to, std::uint32_t function, std::uint32_t bytes);
+  /// See CallChannel.
   static CallStatus refusal() noexcept { return CallStatus::kPeerGone; }
+  /// See CallChannel.
   bool commit(dtutils::Synchronizer* sent) noexcept;
+  /// See CallChannel.
   std::uint32_t index_at(ThreadId to, std::uint32_t function) const;
+  /// See CallChannel.
   dtutils::Transmitter& transmitter(ThreadId to);
+  /// The fabric that it calls through. Any thread, wait-free.
   Fabric& fabric() const noexcept { return fabric_; }
 
  private:

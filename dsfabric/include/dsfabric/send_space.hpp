@@ -33,6 +33,7 @@ inline constexpr std::uint32_t kInlineMessage = 256;
 /// never fit (Fabric::max_message()).
 class SendSpace {
  public:
+  /// Room for a payload of `bytes` bytes; waits for it as the class says.
   SendSpace(Fabric& fabric, ProcessId to, std::uint32_t bytes);
   SendSpace(const SendSpace&) = delete;
   SendSpace& operator=(const SendSpace&) = delete;
@@ -41,11 +42,12 @@ class SendSpace {
   explicit operator bool() const noexcept { return transmitter_ != nullptr; }
   /// `bytes` bytes at a multiple of 16.
   std::byte* payload() const noexcept { return start_ + sizeof(MessageHeader); }
+  /// Bytes of the payload.
   std::uint32_t bytes() const noexcept { return bytes_; }
 
   /// Sends it to a thread of the process that the space is for. With `sent`, that Synchronizer is
   /// decremented when the peer's device has the message, or failed; exactly once, also when commit
-  /// answers false. False: the peer is gone, or gone meanwhile, and nothing was sent.
+  /// returns false. False: the peer is gone, or gone meanwhile, and nothing was sent.
   [[nodiscard]] bool commit(MessageKind kind, ThreadId to, dtutils::Synchronizer* sent = nullptr,
                             std::uint8_t flags = 0) noexcept;
 

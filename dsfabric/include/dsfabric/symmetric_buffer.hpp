@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Registered memory of one size on every worker, each of whom knows where all of it lies.
+// Registered memory of one size on every worker; each worker knows the addresses of all.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 namespace dsfabric {
 
 /// The target of broadcast_buffer, and of one-sided operations. Made and destroyed by all workers
-/// (a collective); after a barrier in between, so that nobody writes into memory that is gone.
-/// Owner thread only.
+/// (a collective); call a barrier before the destruction, so that no worker writes into memory that
+/// is gone. Owner thread only.
 class SymmetricBuffer {
  public:
   /// Throws Error when there is no registered memory left, or another worker gives another size;
@@ -22,9 +22,11 @@ class SymmetricBuffer {
   SymmetricBuffer(const SymmetricBuffer&) = delete;
   SymmetricBuffer& operator=(const SymmetricBuffer&) = delete;
 
-  /// The own piece.
+  /// The piece of this worker.
   const dtutils::RDMAMemory& memory() const noexcept { return memory_; }
+  /// The piece of this worker.
   std::byte* data() const noexcept { return memory_.data(); }
+  /// Bytes of each piece.
   std::size_t size() const noexcept { return size_; }
   /// The piece of another worker.
   const dtutils::RemoteMemoryLocator& at(ThreadId thread) const noexcept {

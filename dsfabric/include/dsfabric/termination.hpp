@@ -10,7 +10,9 @@ class Thread;
 
 /// Calls that were issued, and calls whose function has run to its end.
 struct CallCount {
+  /// Calls that were made, sent or not.
   std::uint64_t issued = 0;
+  /// Calls whose function has run to its end.
   std::uint64_t executed = 0;
 
   friend bool operator==(const CallCount&, const CallCount&) = default;

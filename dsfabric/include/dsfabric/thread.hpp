@@ -37,7 +37,9 @@ concept CollectiveValue = std::is_trivially_copyable_v<T> && std::is_default_con
 
 /// Work of a layer above that progress() does after its own; true when it did something.
 struct ProgressHook {
+  /// Does some work and does not wait; true when it did something.
   bool (*step)(void* context) = nullptr;
+  /// Its argument.
   void* context = nullptr;
   friend bool operator==(const ProgressHook&, const ProgressHook&) = default;
 };
@@ -46,17 +48,21 @@ struct ProgressHook {
 /// Synchronizer::wait on this thread makes progress. Owner thread only, except id() and fabric().
 class Thread {
  public:
+  /// For Fabric::run, on the thread of the worker.
   Thread(Fabric& fabric, Lane& lane);
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
   ~Thread();
 
+  /// The name of this worker. Any thread, wait-free.
   ThreadId id() const noexcept { return id_; }
+  /// The fabric that runs it. Any thread, wait-free.
   Fabric& fabric() const noexcept { return fabric_; }
   /// The worker `distance` places further in the order of all workers, which closes to a ring.
   ThreadId neighbour(std::int64_t distance) const noexcept;
   /// The zone this worker lives in, and its allocator.
   dtutils::NumaZone zone() const noexcept { return fabric_.zone_of(id_); }
+  /// The allocator of that zone. Any thread, wait-free.
   dtutils::RDMAAllocator& allocator() const noexcept { return fabric_.allocator(zone()); }
   /// This worker's Transmitter to a process.
   dtutils::Transmitter& transmitter(ProcessId to) noexcept;
@@ -68,6 +74,7 @@ class Thread {
   /// until then it runs, also after the work of this worker has returned. A step may add and remove
   /// hooks, itself too: some may then be passed over until the next progress(). Setup only.
   void add_hook(ProgressHook hook);
+  /// Removes a hook that was added; does nothing when there is none. Setup only.
   void remove_hook(ProgressHook hook) noexcept;
   /// Whether a dispatcher runs on this thread now.
   bool in_dispatcher() const noexcept;
@@ -77,16 +84,16 @@ class Thread {
   // while they wait, and throw PeerFailed as soon as a process has failed or left. Workers that are
   // in different collectives, or give values of different sizes, get an Error that names both (or,
   // in another process than the one that finds out, PeerFailed with that reason). A handler, a
-  // fiber too, gets an Error. Whoever runs a message that was sent after a collective, a service
-  // thread too, sees what the workers of its own process did before they came to it.
+  // fiber too, gets an Error. A thread that runs a message which was sent after a collective, also
+  // a service thread, sees what the workers of its own process did before that collective.
 
   /// Returns when all workers have called it; what each wrote before, on its own Transmitters, is
-  /// visible to all: it waits for that first. A call may still be on its way then: its caller waits
+  /// visible to all: it waits for that first. A call may not have arrived then: its caller waits
   /// for a ReturnSlot or ExecutionSlots first.
   void barrier();
 
-  /// Everyone's value, in the order of threads. Calls of those who have them already may run here
-  /// before this returns: where their handlers need the result, a barrier belongs behind it.
+  /// Everyone's value, in the order of threads. Other workers that have the values may call this
+  /// one before it returns: where their handlers need the result, call a barrier afterwards.
   template <CollectiveValue T>
   std::vector<T> all_gather(const T& mine) {
     return gather_values(Collective::kAllGather, mine);

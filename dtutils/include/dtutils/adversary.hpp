@@ -12,8 +12,8 @@ namespace dtutils {
 /// In the default mode the shm device executes a work request inside `ibv_post_send`. In the
 /// adversarial mode a seeded engine thread executes them later: it delays, batches and interleaves
 /// work across queue pairs (in order within one), lands the cache lines of one write in any order,
-/// delays completions, and answers "receiver not ready" now and then. Code that works only because
-/// shm completes at once fails here.
+/// delays completions, and reports "receiver not ready" at times. Code that works only because shm
+/// completes at once fails here.
 struct Adversary {
   /// Makes the engine's choices; the same seed and the same posts give the same choices.
   std::uint64_t seed = 1;

@@ -13,6 +13,7 @@
 
 namespace dtutils {
 
+/// How a ring of units grows.
 enum class Growth : std::uint8_t {
   /// By `initial_size` bytes each time.
   kLinear,
@@ -28,14 +29,15 @@ struct CircularAllocatorOptions {
   std::size_t initial_size = kChunk;
   /// Taken at most. Equal to `initial_size`: never grows.
   std::size_t limit = 16 * kChunk;
+  /// How much is taken each time.
   Growth growth = Growth::kExponential;
   /// Queue pairs that may use one unit at the same time, see RDMAMemory::retire_at.
   std::uint32_t queue_pairs = kQueuePairsPerPiece;
 };
 
-/// A ring of units (Seriema 4.2). `allocate` goes to the next unit when nobody holds it and its
-/// tags are done. It never skips a unit, so one slow queue pair holds up the others that use the
-/// same allocator: where that matters, make one for each transmitter and thread.
+/// A ring of units (Seriema 4.2). `allocate` goes to the next unit when no handle on it is left and
+/// its tags are done. It never skips a unit, so one slow queue pair holds up the others that use
+/// the same allocator: where that matters, make one for each transmitter and thread.
 ///
 /// Owner thread only, also for the units. The source outlives it; it outlives its units. Chunks go
 /// back to the source in its destructor, those with tags that are not done into quarantine there.
@@ -69,6 +71,7 @@ class CircularAllocator {
   /// every unit; setup only.
   std::size_t collect() noexcept;
 
+  /// Bytes of a unit, rounded up. Any thread, wait-free.
   std::size_t unit_size() const noexcept { return options_.unit_size; }
   /// Units in the ring.
   std::size_t units() const noexcept { return units_; }

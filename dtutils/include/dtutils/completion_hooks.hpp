@@ -26,9 +26,11 @@ class CompletionHooks {
   /// Slots are 1 to this.
   static constexpr std::uint32_t kMaxSlots = 1u << 15;
 
+  /// What becomes of a slot when it was delivered.
   enum class After : std::uint8_t {
+    /// It is free at once.
     kRelease,
-    /// The slot stays the claimer's, who has something to read under its number.
+    /// The slot stays with its claimer, which still reads something under its number.
     kHold,
   };
 
@@ -39,6 +41,7 @@ class CompletionHooks {
   /// Fails what still waits.
   ~CompletionHooks() { fail_all(); }
 
+  /// Number of slots. Any thread, wait-free.
   std::uint32_t slots() const noexcept { return mask_ + 1; }
 
   /// A slot for `synchronizer`, looking from slot `near` on; kNone when all are taken.

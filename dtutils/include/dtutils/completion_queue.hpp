@@ -39,6 +39,7 @@ class CompletionChannel {
   ibv_cq* wait(std::chrono::milliseconds timeout) { return device_.wait_event(channel_, timeout); }
   /// Readable when an event waits: for poll(2) and epoll(7).
   int fd() const noexcept { return channel_->fd; }
+  /// The verbs object. Any thread, wait-free.
   ibv_comp_channel* raw() const noexcept { return channel_; }
 
  private:
@@ -71,6 +72,7 @@ class CompletionQueue {
     return ibv_req_notify_cq(cq_, solicited_only ? 1 : 0) == 0;
   }
 
+  /// The verbs object. Any thread, wait-free.
   ibv_cq* raw() const noexcept { return cq_; }
 
  private:

@@ -17,6 +17,7 @@
 
 namespace dtutils {
 
+/// Which implementation of Device it is.
 enum class DeviceKind : std::uint8_t { kVerbs = 1, kShm = 2 };
 
 /// "verbs" or "shm".
@@ -37,21 +38,30 @@ struct DeviceOptions {
 
 /// What was opened and what it can do.
 struct DeviceInfo {
+  /// `shm`, or the name that libibverbs gives it.
   std::string name;
+  /// Which implementation it is.
   DeviceKind kind;
+  /// The port that was opened, from 1.
   std::uint8_t port;
+  /// The port's local identifier on InfiniBand, else 0.
   std::uint16_t lid;
+  /// Index into the port's GID table.
   int gid_index;
+  /// The GID at that index.
   ibv_gid gid;
+  /// The path MTU.
   ibv_mtu mtu;
   /// IBV_LINK_LAYER_INFINIBAND or IBV_LINK_LAYER_ETHERNET; IBV_LINK_LAYER_UNSPECIFIED for shm.
   int link_layer;
   /// Upper limits for what one object may ask for: requests in a send, receive or shared receive
   /// queue, elements of one request, inline bytes of one request, entries of a completion queue.
   std::uint32_t max_work_requests;
+  /// Elements of one request.
   std::uint32_t max_scatter_gather;
   /// Found by trying (libibverbs cannot be asked), with kScatterGather elements; may be 0.
   std::uint32_t max_inline;
+  /// Entries of a completion queue.
   std::uint32_t max_completions;
   /// True when 8-byte compare-and-swap and fetch-and-add are offered.
   bool atomics;
@@ -65,7 +75,9 @@ struct DeviceInfo {
 
 /// One line of `list_devices`.
 struct DeviceEntry {
+  /// What open_device takes.
   std::string name;
+  /// Which implementation it is.
   DeviceKind kind;
   /// True when `open_device(name)` can be expected to work now.
   bool usable;
@@ -76,7 +88,8 @@ struct DeviceEntry {
 /// The interface between DTutils and a device: the calls of libibverbs' control path, with errors
 /// as exceptions of type `Error`. Data goes through `ibv_post_send`, `ibv_post_recv`,
 /// `ibv_post_srq_recv`, `ibv_poll_cq` and `ibv_req_notify_cq` on the objects made here: these reach
-/// the device through `ibv_context::ops`, so no call of ours lies between the user and the device.
+/// the device through `ibv_context::ops`, so no function of DTutils lies between the user and the
+/// device.
 ///
 /// Prefer the owning classes (ProtectionDomain, MemoryRegion, CompletionQueue, QueuePair, ...);
 /// they call this one. Raw objects must be destroyed before their device, children first.
@@ -94,9 +107,12 @@ class Device {
   Device& operator=(const Device&) = delete;
   virtual ~Device() = default;
 
+  /// What was opened. Any thread, wait-free.
   const DeviceInfo& info() const noexcept { return info_; }
 
+  /// As ibv_alloc_pd(3).
   virtual ibv_pd* alloc_pd() = 0;
+  /// As ibv_dealloc_pd(3).
   virtual void dealloc_pd(ibv_pd* pd) noexcept = 0;
 
   /// Registers [address, address + length); `access` is made of IBV_ACCESS_LOCAL_WRITE,
@@ -109,26 +125,32 @@ class Device {
   /// Returns when no operation of a peer can touch the region any more.
   virtual void dereg_mr(ibv_mr* mr) noexcept = 0;
 
+  /// As ibv_create_comp_channel(3).
   virtual ibv_comp_channel* create_comp_channel() = 0;
+  /// As ibv_destroy_comp_channel(3).
   virtual void destroy_comp_channel(ibv_comp_channel* channel) noexcept = 0;
   /// Sleeps until an armed completion queue of the channel has an event, at most for `timeout`;
   /// returns that queue, or nullptr when the time is over. The event is acknowledged. Owner thread
   /// only. `channel->fd` can also be watched with poll(2) or epoll(7).
   virtual ibv_cq* wait_event(ibv_comp_channel* channel, std::chrono::milliseconds timeout) = 0;
 
+  /// As ibv_create_cq(3); `channel` may be nullptr.
   virtual ibv_cq* create_cq(int depth, ibv_comp_channel* channel) = 0;
+  /// As ibv_destroy_cq(3).
   virtual void destroy_cq(ibv_cq* cq) noexcept = 0;
 
+  /// As ibv_create_srq(3).
   virtual ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr& attributes) = 0;
+  /// As ibv_destroy_srq(3).
   virtual void destroy_srq(ibv_srq* srq) noexcept = 0;
 
   /// Reliable connected (IBV_QPT_RC) only. On return `attributes.cap` holds what was granted: at
   /// least what was asked, except inline bytes, of which a device grants what it has.
   virtual ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) = 0;
+  /// As ibv_destroy_qp(3).
   virtual void destroy_qp(ibv_qp* qp) noexcept = 0;
   /// As ibv_modify_qp(3). On shm the peer is named by `ah_attr.grh.dgid` and `dest_qp_num`. Verbs
-  /// devices are asked for at most 6 retries, because 7 means "for ever" to Soft-RoCE, and nothing
-  /// may hang.
+  /// devices get at most 6 retries: to Soft-RoCE 7 means retries without end, and nothing may hang.
   virtual void modify_qp(ibv_qp* qp, ibv_qp_attr& attributes, int mask) = 0;
   /// The state as the device has it now: it turns to IBV_QPS_ERR when the device breaks the pair.
   virtual ibv_qp_state qp_state(ibv_qp* qp) noexcept = 0;
@@ -139,6 +161,7 @@ class Device {
 
  protected:
   Device() = default;
+  /// Filled in by the implementation.
   DeviceInfo info_{};
 
  private:
@@ -158,7 +181,9 @@ std::unique_ptr<Device> open_device(std::string_view name = "auto",
 
 /// Opens the shm device (shm/) or a libibverbs device (verbs/); used by open_device.
 std::unique_ptr<Device> open_shm_device(const DeviceOptions& options);
+/// Opens a libibverbs device; used by open_device.
 std::unique_ptr<Device> open_verbs_device(std::string_view name, const DeviceOptions& options);
+/// The libibverbs devices; used by list_devices.
 std::vector<DeviceEntry> list_verbs_devices();
 
 }  // namespace dtutils

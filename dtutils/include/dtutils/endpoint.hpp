@@ -16,9 +16,11 @@ namespace dtutils {
 /// `gid` is the port's GID on verbs devices; on the shm device it holds {pid, door,
 /// key to the control segment}, see dtutils/src/shm/address.hpp.
 struct Endpoint {
+  /// See above.
   std::uint8_t gid[16];
   /// Identifies the machine (and PID namespace); the shm device refuses a peer of another host.
   std::uint64_t host;
+  /// Number of the queue pair, 24 bits.
   std::uint32_t qp_num;
   /// First packet sequence number, 24 bits.
   std::uint32_t psn;
@@ -28,6 +30,7 @@ struct Endpoint {
   std::uint8_t mtu;
   /// A `DeviceKind` value; both sides must agree.
   std::uint8_t kind;
+  /// 0.
   std::uint32_t reserved;
 };
 

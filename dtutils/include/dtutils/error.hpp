@@ -15,7 +15,9 @@ class Error : public std::runtime_error {
   /// `code` is an errno value, or 0 where none applies; its text is added to the message.
   Error(std::string_view object, std::string_view happened, std::string_view remedy, int code = 0);
 
+  /// What it happened to.
   const std::string& object() const noexcept { return object_; }
+  /// What to do next.
   const std::string& remedy() const noexcept { return remedy_; }
   /// errno of the failed call, or 0.
   int code() const noexcept { return code_; }

@@ -16,6 +16,7 @@
 
 namespace dtutils {
 
+/// Which free block a piece is cut from.
 enum class Fit : std::uint8_t {
   /// The free block at the lowest address that is large enough.
   kFirst,
@@ -23,7 +24,9 @@ enum class Fit : std::uint8_t {
   kBest,
 };
 
+/// What a user may choose about a GeneralAllocator.
 struct GeneralAllocatorOptions {
+  /// Which free block a piece is cut from.
   Fit fit = Fit::kBest;
   /// Bytes taken from the RDMAAllocator at once, unless one request needs more.
   std::size_t area_size = kChunk;
@@ -52,7 +55,7 @@ class GeneralAllocator final : private MemoryOwner {
   /// kCacheLine at least. Throws Error that says what is exhausted. Any thread (takes a lock; setup
   /// only), as is the destruction of the piece.
   RDMAMemory allocate(std::size_t bytes, std::size_t alignment = kCacheLine);
-  /// The same for those who answer a peer: empty instead of an Error.
+  /// The same for callers that must not throw: empty instead of an Error.
   [[nodiscard]] std::optional<RDMAMemory> try_allocate(std::size_t bytes,
                                                        std::size_t alignment = kCacheLine) noexcept;
 
@@ -60,6 +63,7 @@ class GeneralAllocator final : private MemoryOwner {
   /// that still wait. `allocate` does it too. Any thread (takes a lock; setup only).
   std::size_t collect() noexcept;
 
+  /// The zone of its source. Any thread, wait-free.
   NumaZone zone() const noexcept { return source_.zone(); }
   /// Bytes taken from the RDMAAllocator. Any thread (takes a lock).
   std::size_t reserved() const;

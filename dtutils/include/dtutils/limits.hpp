@@ -7,11 +7,13 @@
 
 namespace dtutils {
 
+/// Bytes of a cache line.
 inline constexpr std::size_t kCacheLine = 64;
 
 // --- queue pairs -------------------------------------------------------------------------------
 /// Work requests that may be outstanding on a send queue, unless the user asks for another depth.
 inline constexpr std::uint32_t kSendDepth = 256;
+/// Receives that may be posted at once, unless the user asks for another depth.
 inline constexpr std::uint32_t kReceiveDepth = 256;
 /// Scatter/gather elements in one work request.
 inline constexpr std::uint32_t kScatterGather = 4;
@@ -24,11 +26,10 @@ inline constexpr std::uint8_t kReadDepth = 16;
 /// 4.096 us * 2^14 = 67 ms for an acknowledgement; with kRetryCount tries a peer that is gone is
 /// reported within about half a second.
 inline constexpr std::uint8_t kAckTimeout = 14;
-/// The most that every driver counts, and the most that the verbs device asks for: Soft-RoCE takes
-/// 7, the largest value, for "for ever" (rxe_comp.c, COMPST_ERROR_RETRY), and then requests to a
-/// peer that is gone never complete.
+/// The largest value that every driver counts: Soft-RoCE retries without end with 7 (rxe_comp.c,
+/// COMPST_ERROR_RETRY), and then requests to a peer that is gone never complete.
 inline constexpr std::uint8_t kRetryCount = 6;
-/// 7 means for ever: a slow receiver is back-pressure, not an error.
+/// 7 means without end: a slow receiver is back-pressure, not an error.
 inline constexpr std::uint8_t kRnrRetryForEver = 7;
 /// Code 12 is 0.64 ms between two tries when the receiver has no buffer posted.
 inline constexpr std::uint8_t kMinRnrTimer = 12;
@@ -40,6 +41,7 @@ inline constexpr std::uint32_t kSharingThreads = 16;
 inline constexpr std::uint32_t kSignalInterval = 32;
 /// Work requests that may be unretired (W); from kSignalAllFrom (T) on everyone signals.
 inline constexpr std::uint32_t kWindow = 192;
+/// From so many unretired work requests on every request is signaled (T).
 inline constexpr std::uint32_t kSignalAllFrom = 128;
 
 static_assert(kWindow - kSignalAllFrom >= 2 * kSharingThreads - 1,
@@ -48,8 +50,11 @@ static_assert(kSendDepth >= kWindow + kSharingThreads - 1, "the send queue must 
 static_assert(kSignalInterval * 2 <= kSignalAllFrom, "retire at least twice before the band");
 
 // --- registered memory -------------------------------------------------------------------------
+/// Bytes that are taken from the system and registered at once.
 inline constexpr std::size_t kSuperpage = std::size_t{1} << 30;
+/// Bytes of a chunk of a superpage.
 inline constexpr std::size_t kChunk = std::size_t{2} << 20;
+/// Bytes of a small page, and of a unit of a CircularAllocator by default.
 inline constexpr std::size_t kPage = 4096;
 /// Queue pairs that may use one piece of memory at the same time, unless the user says otherwise.
 inline constexpr std::uint32_t kQueuePairsPerPiece = 4;

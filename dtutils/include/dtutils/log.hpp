@@ -16,6 +16,7 @@ enum class LogLevel {
   kDebug,  ///< Each connection and each step of setting up and leaving.
 };
 
+/// "off", "error", "warn", "info" or "debug".
 const char* to_string(LogLevel level) noexcept;
 
 /// Takes one message: who speaks ("shm device", "fabric"), and a sentence without a line end. It

@@ -13,6 +13,7 @@ namespace dtutils {
 /// A node of the kernel that has memory, by its number. On a machine (or in a container) that does
 /// not offer the NUMA system calls there is one zone, number 0, and it holds everything.
 struct NumaZone {
+  /// The number of the node.
   std::uint16_t node = 0;
   friend auto operator<=>(const NumaZone&, const NumaZone&) = default;
 };
@@ -35,6 +36,7 @@ std::vector<int> cores_of(NumaZone zone);
 /// Restricts the calling thread to one core, or to the cores of one zone. Throws Error when that is
 /// not possible, and says which cores are. Setup only.
 void pin_thread(int core);
+/// Restricts the calling thread to the cores of a zone. Throws Error. Setup only.
 void pin_thread(NumaZone zone);
 
 /// Where the page that holds `address` lies; empty when it was never touched or is not mapped. Does

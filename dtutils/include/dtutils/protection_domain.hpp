@@ -16,12 +16,15 @@ namespace dtutils {
 /// own end: registered memory of this domain may carry tags of Transmitters that are gone.
 class ProtectionDomain {
  public:
+  /// Throws Error.
   explicit ProtectionDomain(Device& device) : device_(device), pd_(device.alloc_pd()) {}
   ProtectionDomain(const ProtectionDomain&) = delete;
   ProtectionDomain& operator=(const ProtectionDomain&) = delete;
   ~ProtectionDomain() { device_.dealloc_pd(pd_); }
 
+  /// The device that it was made on. Any thread, wait-free.
   Device& device() const noexcept { return device_; }
+  /// The verbs object. Any thread, wait-free.
   ibv_pd* raw() const noexcept { return pd_; }
 
   /// For a Transmitter: its counters. `parameters` must have passed check(). Any thread; locks.

@@ -26,22 +26,30 @@ enum class Post : std::uint8_t {
   kInvalid,
 };
 
+/// What a user may choose about a queue pair.
 struct QueuePairOptions {
+  /// Requests that the send queue holds.
   std::uint32_t send_depth = kSendDepth;
+  /// Receives that the receive queue holds.
   std::uint32_t receive_depth = kReceiveDepth;
+  /// Elements of one request at most.
   std::uint32_t scatter_gather = kScatterGather;
   /// Wanted inline bytes; the device may grant less, see max_inline().
   std::uint32_t max_inline = kInline;
   /// Receives come from here instead of the queue pair's own receive queue.
   SharedReceiveQueue* shared_receive_queue = nullptr;
   /// Posts never overlap: one thread at a time makes them. Writes are then posted from a request
-  /// that the queue pair keeps, as a loop does that is written by hand (queue_pair_vs_raw).
+  /// that the queue pair keeps, as in a loop written by hand.
   bool exclusive = false;
-  /// Rights of the peer over this side's regions, beside each region's own.
+  /// Rights of the peer over the regions of this side, in addition to those of each region.
   int access = kAccessAll;
+  /// Retries of a request that the peer does not acknowledge, 0 to 7 (ibv_modify_qp(3)).
   std::uint8_t retry_count = kRetryCount;
+  /// Time before a retry: 4.096 us * 2^ack_timeout.
   std::uint8_t ack_timeout = kAckTimeout;
+  /// Retries when the peer has no receive posted; 7 means without end.
   std::uint8_t rnr_retry = kRnrRetryForEver;
+  /// The code of the time before such a retry (ibv_modify_qp(3)).
   std::uint8_t min_rnr_timer = kMinRnrTimer;
 };
 
@@ -73,6 +81,7 @@ class QueuePair {
   /// Any thread. Turns to IBV_QPS_ERR when the device breaks the pair.
   ibv_qp_state state() const noexcept { return device_.qp_state(qp_); }
 
+  /// Writes `from` to the beginning of `to`. `id` comes back as wr_id of the completion.
   [[nodiscard]] Post post_write(LocalBuffer from, const RemoteMemoryLocator& to, std::uint64_t id,
                                 unsigned flags) noexcept {
     if (options_.exclusive && from.length != 0) [[likely]] {
@@ -91,13 +100,16 @@ class QueuePair {
     return post_one(
         WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from, id, flags).at(to).immediate(immediate).raw());
   }
+  /// Reads from the beginning of `from` as many bytes as `into` has.
   [[nodiscard]] Post post_read(LocalBuffer into, const RemoteMemoryLocator& from, std::uint64_t id,
                                unsigned flags) noexcept {
     return post_one(WorkRequest(IBV_WR_RDMA_READ, into, id, flags).at(from).raw());
   }
+  /// Sends a message, which consumes a receive of the peer.
   [[nodiscard]] Post post_send(LocalBuffer from, std::uint64_t id, unsigned flags) noexcept {
     return post_one(WorkRequest(IBV_WR_SEND, from, id, flags).raw());
   }
+  /// The same; the completion at the peer carries `immediate`.
   [[nodiscard]] Post post_send_with_immediate(LocalBuffer from, std::uint32_t immediate,
                                               std::uint64_t id, unsigned flags) noexcept {
     return post_one(WorkRequest(IBV_WR_SEND_WITH_IMM, from, id, flags).immediate(immediate).raw());
@@ -124,25 +136,29 @@ class QueuePair {
   /// Not with a shared receive queue. Only after connect.
   [[nodiscard]] Post post_receive(LocalBuffer buffer, std::uint64_t id) noexcept;
 
+  /// What wait() found.
   enum class Wait : std::uint8_t { kCompleted, kNothingSignaled, kTimeout, kOverrun };
-  /// Polls the send completion queue until a completion arrives, at most for `timeout`. Errors at
-  /// once, instead of waiting for ever, when nothing signaled is outstanding. For a send completion
-  /// queue that serves this pair alone and is polled by nobody else. Owner thread only.
+  /// Polls the send completion queue until a completion arrives, at most for `timeout`. Returns
+  /// kNothingSignaled at once when nothing signaled is outstanding. For a send completion queue
+  /// that serves this pair alone and that no other thread polls. Owner thread only.
   [[nodiscard]] Wait wait(ibv_wc& completion, std::chrono::milliseconds timeout) noexcept;
 
+  /// Inline bytes of one request, as granted. Any thread, wait-free.
   std::uint32_t max_inline() const noexcept { return max_inline_; }
-  /// As granted: at least what was asked for.
+  /// Depth of the send queue as granted, at least what the options say.
   std::uint32_t send_depth() const noexcept { return options_.send_depth; }
+  /// The device that it was made on. Any thread, wait-free.
   Device& device() const noexcept { return device_; }
+  /// Where its send completions arrive. Any thread, wait-free.
   CompletionQueue& send_completions() const noexcept { return send_completions_; }
+  /// The verbs object, for what this class does not wrap. Any thread, wait-free.
   ibv_qp* raw() const noexcept { return qp_; }
 
  private:
   Post post_one(ibv_send_wr& request) noexcept {
     const bool signaled = (request.send_flags & IBV_SEND_SIGNALED) != 0;
     // Relaxed: only a count; what it counts is ordered by the completion queue. Before the post,
-    // where the lock inside has to wait for the same stores (queue_pair_vs_raw: 2 % more than
-    // behind).
+    // where the lock inside has to wait for the same stores.
     if (signaled) signaled_posted_.fetch_add(1, std::memory_order_relaxed);
     ibv_send_wr* bad;
     const int code = ibv_post_send(qp_, &request, &bad);

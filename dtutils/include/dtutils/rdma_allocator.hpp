@@ -22,6 +22,7 @@ namespace dtutils {
 class Superpage;
 struct ChunkRecord;
 
+/// What a user may choose about an RDMAAllocator.
 struct RDMAAllocatorOptions {
   /// Bytes taken from the system and registered at once, a multiple of kChunk; lowered to `limit`.
   /// On 4 KB pages untouched memory costs nothing on shm, while a verbs device pins all of it.
@@ -71,7 +72,9 @@ class RDMAAllocator final : private MemoryOwner {
   /// thread; gives own segments back to the system.
   std::size_t collect() noexcept;
 
+  /// The zone that its memory lies in. Any thread, wait-free.
   NumaZone zone() const noexcept { return zone_; }
+  /// Bytes of a superpage. Any thread, wait-free.
   std::size_t superpage() const noexcept { return options_.superpage; }
   /// The pages of the superpage or segment that was taken last. Any thread, wait-free.
   PageKind page_kind() const noexcept { return page_kind_.load(std::memory_order_relaxed); }
@@ -79,10 +82,11 @@ class RDMAAllocator final : private MemoryOwner {
   std::string report() const;
   /// Bytes taken from the system. Any thread.
   std::size_t reserved() const noexcept { return reserved_.load(std::memory_order_relaxed); }
-  /// Bytes handed out or in quarantine; exact while nobody allocates. Any thread.
+  /// Bytes handed out or in quarantine; exact while no thread allocates. Any thread.
   std::size_t in_use() const;
 
-  /// Checks the records against each other. While nobody else uses the allocator; for tests.
+  /// Checks the records against each other, for tests. No other thread may use the allocator
+  /// meanwhile.
   bool invariant() const;
 
  private:

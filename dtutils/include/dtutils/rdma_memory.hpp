@@ -35,6 +35,7 @@ class RDMAMemory {
       : data_(data), size_(size), lkey_(lkey), rkey_(rkey), zone_(zone), slot_(&slot) {
     ++slot.handles;
   }
+  /// Takes the piece over; `other` is empty afterwards.
   RDMAMemory(RDMAMemory&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),
@@ -42,6 +43,7 @@ class RDMAMemory {
         rkey_(other.rkey_),
         zone_(other.zone_),
         slot_(std::exchange(other.slot_, nullptr)) {}
+  /// Gives back the piece of this handle, and takes over that of `other`.
   RDMAMemory& operator=(RDMAMemory&& other) noexcept {
     RDMAMemory moved(std::move(other));
     std::swap(data_, moved.data_);
@@ -56,12 +58,17 @@ class RDMAMemory {
   RDMAMemory& operator=(const RDMAMemory&) = delete;
   ~RDMAMemory() { reset(); }
 
+  /// Whether it holds a piece.
   explicit operator bool() const noexcept { return slot_ != nullptr; }
+  /// The first byte.
   std::byte* data() const noexcept { return data_; }
-  /// Bytes; at least as many as were asked for.
+  /// Bytes, at least as many as were requested.
   std::size_t size() const noexcept { return size_; }
+  /// The key for work requests of this process.
   std::uint32_t lkey() const noexcept { return lkey_; }
+  /// The key for work requests of peers.
   std::uint32_t rkey() const noexcept { return rkey_; }
+  /// The zone that the allocator took it from.
   NumaZone zone() const noexcept { return zone_; }
 
   /// A part as local side of a work request. Offset and length lie inside the piece.
@@ -86,10 +93,10 @@ class RDMAMemory {
     return {data_ + offset, size, lkey_, rkey_, zone_, *slot_};
   }
 
-  /// Call it after each post that uses the piece: nobody gets the memory before the tag is done.
-  /// Wait-free, never allocates. False when more queue pairs than the allocator was told of
-  /// (`queue_pairs` of its options) use the piece at once: then keep the handle until the tag is
-  /// done. An empty tag changes nothing.
+  /// Call it after each post that uses the piece: the allocator hands the memory out again only
+  /// when the tag is done. Wait-free, never allocates. False when more queue pairs than
+  /// `queue_pairs` of the allocator's options use the piece at once: then keep the handle until the
+  /// tag is done. An empty tag changes nothing.
   [[nodiscard]] bool retire_at(RetireTag tag) noexcept {
     assert(slot_ != nullptr);
     return slot_->tags.add(tag);

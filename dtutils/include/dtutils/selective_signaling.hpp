@@ -14,7 +14,9 @@ namespace dtutils {
 /// Trivially copyable. It may outlive the Transmitter that gave it, and is done from then on; the
 /// protection domain of that Transmitter must outlive it. Any thread, wait-free.
 struct RetireTag {
+  /// The counter of retired requests; nullptr: an empty tag.
   const std::atomic<std::uint64_t>* retired = nullptr;
+  /// The request that must be retired.
   std::uint64_t ticket = 0;
 
   /// An empty tag is done. Acquire: pairs with the release in SelectiveSignaling::retire, so that a
@@ -75,16 +77,16 @@ struct SignalingParameters {
 ///     Posts of one queue pair are totally ordered by the lock inside ibv_post_send. Had s been
 ///     posted before our request, its take() would happen before our post, and tag(), read after
 ///     our post, would be at least s + 1. So s was posted after our request, which is done too.
-///  4. *Nobody is blocked* by threads that stopped, if W - T >= 2n - 1. Say a thread waits for ever
-///     with ticket t; retired has its final value r, and t >= r + W. All tickets of the band
-///     [r + T, r + W) were taken. One of them that was posted saw retired <= r, was signaled, and
+///  4. *Nobody is blocked* by threads that stopped, if W - T >= 2n - 1. Say a thread waits without
+///     end with ticket t; retired has its final value r, and t >= r + W. All tickets of the band [r
+///     + T, r + W) were taken. One of them that was posted saw retired <= r, was signaled, and
 ///     completes; polled by a live thread it would raise retired above r. So each ticket of the
 ///     band is held unposted, or was polled but not retired, by a thread that stopped; live threads
 ///     that wait hold tickets from r + W on. A stopped thread can hold one of each kind (it polls
 ///     while it holds a ticket), so n - 1 of them account for at most 2(n - 1) tickets, and the
-///     band has more. One completion at a time must be polled for this.
-///     The wait is bounded: no ticket above t is posted meanwhile, so only the at most W + n - 1
-///     outstanding requests and the n - 1 smaller unposted tickets complete before t may pass.
+///     band has more. One completion at a time must be polled for this. The wait is bounded: no
+///     ticket above t is posted meanwhile, so only the at most W + n - 1 outstanding requests and
+///     the n - 1 smaller unposted tickets complete before t may pass.
 /// Spin checks 1 to 4 with three threads: tests/dtutils/model/selective_signaling.pml.
 ///
 /// Tickets start at 1. Any thread, wait-free, unless said otherwise.
@@ -99,8 +101,11 @@ class SelectiveSignaling {
   SelectiveSignaling(const SelectiveSignaling&) = delete;
   SelectiveSignaling& operator=(const SelectiveSignaling&) = delete;
 
+  /// How a request is to be posted.
   enum class Verdict : std::uint8_t {
+    /// Without a signal.
     kUnsignaled,
+    /// With a signal.
     kSignaled,
     /// Poll and ask again.
     kWait,
@@ -111,6 +116,7 @@ class SelectiveSignaling {
   /// One thread takes all tickets.
   bool exclusive() const noexcept { return exclusive_; }
 
+  /// The next ticket. Each is posted or given up by the thread that took it.
   std::uint64_t take() noexcept {
     if (exclusive_) {
       const std::uint64_t ticket = issued_.load(std::memory_order_relaxed);
@@ -143,12 +149,14 @@ class SelectiveSignaling {
     return ticket - retired_.load(std::memory_order_acquire) <
            band_.load(std::memory_order_relaxed);
   }
+  /// Whether the ticket is the one in k that is always signaled.
   bool signals_regularly(std::uint64_t ticket) const noexcept {
     return (ticket & interval_mask_) == interval_mask_;
   }
 
+  /// How the ticket is to be posted now.
   Verdict judge(std::uint64_t ticket) const noexcept {
-    // Acquire: pairs with fail, so that the cause is known to whoever is refused.
+    // Acquire: pairs with fail, so that a thread that is refused knows the cause.
     const std::uint64_t band = band_.load(std::memory_order_acquire);
     if (band == kNoBand) {
       return Verdict::kBroken;

@@ -6,6 +6,7 @@
 
 namespace dtutils {
 
+/// Owns an ibv_srq. Queue pairs that use it are destroyed before it.
 class SharedReceiveQueue {
  public:
   /// At most `depth` receives can be posted at once, each of one buffer. Setup only.
@@ -19,6 +20,7 @@ class SharedReceiveQueue {
   /// waits.
   [[nodiscard]] bool post_receive(LocalBuffer buffer, std::uint64_t id) noexcept;
 
+  /// The verbs object. Any thread, wait-free.
   ibv_srq* raw() const noexcept { return srq_; }
 
  private:

@@ -8,8 +8,10 @@
 
 namespace dtutils {
 
+/// What the memory of a segment is made of.
 enum class PageKind { kHuge1GB, kHuge2MB, kTransparentHuge, kSmall };
 
+/// "1 GB huge pages" and so on.
 const char* to_string(PageKind kind) noexcept;
 
 /// Owns one anonymous memory file (memfd_create(2)) and its mapping in this process. Nothing of it
@@ -37,17 +39,24 @@ class SharedSegment {
   SharedSegment& operator=(const SharedSegment&) = delete;
   ~SharedSegment();
 
+  /// The first byte. Any thread, wait-free.
   std::byte* data() const noexcept { return data_; }
+  /// Bytes, rounded up to the page size. Any thread, wait-free.
   std::size_t size() const noexcept { return size_; }
+  /// What its pages are. Any thread, wait-free.
   PageKind page_kind() const noexcept { return kind_; }
 
   /// Where an address range of this process lies in a memory file.
   struct Location {
+    /// Descriptor of the file in this process.
     int fd;
     /// Identity of the file, which a peer checks after it opened it.
     unsigned long inode;
+    /// Bytes from the beginning of the file to the range.
     std::size_t offset;
+    /// The beginning of the mapping in this process.
     std::byte* segment;
+    /// Bytes of the mapping.
     std::size_t segment_size;
   };
   /// The segment that holds all of [address, address + length), if one does. Any thread (takes a

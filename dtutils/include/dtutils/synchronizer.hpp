@@ -30,7 +30,9 @@ namespace dtutils {
 /// Any thread, wait-free, except for the waits.
 class Synchronizer {
  public:
+  /// How a wait has ended.
   enum class Outcome : std::uint8_t {
+    /// All operations are done.
     kDone,
     /// Over, but at least one operation failed: its peer, or the connection to it, is gone.
     kFailed,
@@ -38,8 +40,11 @@ class Synchronizer {
     kTimeout,
   };
 
+  /// What a peer adds for an operation that is done.
   static constexpr std::uint64_t kRemoteDecrement = std::numeric_limits<std::uint64_t>::max();
+  /// What a peer adds for an operation that failed.
   static constexpr std::uint64_t kRemoteFailure = 0xffff'ffff;
+  /// What a peer writes when the only operation is done.
   static constexpr std::uint64_t kDoneWord = 0;
 
   /// Waits for `operations` decrements.
@@ -49,7 +54,7 @@ class Synchronizer {
 
   /// `more` operations follow; called before the first of them can end.
   void expect(std::uint32_t more) noexcept {
-    // Relaxed: whoever starts the operations orders them after this.
+    // Relaxed: the thread that starts the operations orders them after this.
     word_.fetch_add(more, std::memory_order_relaxed);
   }
   /// An operation is done. Release: pairs with the acquire of the waiter, who then sees its effects
@@ -60,6 +65,7 @@ class Synchronizer {
 
   /// Nothing is pending any more.
   bool done() const noexcept { return pending(load()) == 0; }
+  /// Operations that have not ended.
   std::uint32_t pending() const noexcept { return pending(load()); }
   /// Operations that failed so far.
   std::uint32_t failures() const noexcept { return failures(load()); }

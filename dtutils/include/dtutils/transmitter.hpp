@@ -16,8 +16,11 @@
 
 namespace dtutils {
 
+/// What a user may choose about a Transmitter.
 struct TransmitterOptions {
+  /// Of its queue pair.
   QueuePairOptions queue_pair;
+  /// When requests are signaled, and how many may be outstanding.
   SignalingParameters signaling;
 
   /// What `threads` threads that share the Transmitter need; 1 gives the fastest form.
@@ -29,11 +32,13 @@ struct How {
   /// PostFlags. Signaling is automatic; kSignaled only adds a signal.
   unsigned flags = kUnsignaled;
   /// Decremented when the transfer is known to be done: for a write or send, when the peer's device
-  /// has it; for a read or atomic, when the result is here. It hears of this transfer exactly once,
-  /// also when the post answers false (then it has failed). Costs a completion.
+  /// has it; for a read or atomic, when the result is here. It is decremented or failed exactly
+  /// once for this transfer, also when the post returns false (then it fails). Costs a completion.
   Synchronizer* sent = nullptr;
 
-  How(unsigned post_flags = kUnsignaled) noexcept : flags(post_flags) {}       // NOLINT
+  /// From flags.
+  How(unsigned post_flags = kUnsignaled) noexcept : flags(post_flags) {}  // NOLINT
+  /// From a Synchronizer and flags.
   How(Synchronizer& synchronizer, unsigned post_flags = kUnsignaled) noexcept  // NOLINT
       : flags(post_flags), sent(&synchronizer) {}
 };
@@ -55,7 +60,7 @@ concept Recyclable = requires(Memory& memory, RetireTag tag) {
 /// wait or flush. Operations execute in the order of their posts.
 ///
 /// Failure: the first failed completion breaks the Transmitter for good. From then on posts and
-/// waits answer false, and error() says why. Synchronizers of everything outstanding fail, and all
+/// waits return false, and error() says why. Synchronizers of everything outstanding fail, and all
 /// tags become done, as soon as somebody has polled the last flushed request (progress does). A
 /// request that the device refuses (too many bytes inline, not connected) breaks it too.
 ///
@@ -77,6 +82,7 @@ class Transmitter {
 
   /// Setup only.
   Endpoint endpoint() const { return queue_pair_.endpoint(); }
+  /// As QueuePair::connect. Setup only.
   void connect(const Endpoint& peer) { queue_pair_.connect(peer); }
   /// For its receive side and its state.
   QueuePair& queue_pair() noexcept { return queue_pair_; }
@@ -93,18 +99,22 @@ class Transmitter {
     }
     return transmit_loudly(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), how);
   }
+  /// As QueuePair::post_write_with_immediate.
   [[nodiscard]] bool write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
                                           std::uint32_t immediate, How how = {}) noexcept {
     return transmit(WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from).at(to).immediate(immediate).raw(),
                     how);
   }
+  /// As QueuePair::post_read.
   [[nodiscard]] bool read(LocalBuffer into, const RemoteMemoryLocator& from,
                           How how = {}) noexcept {
     return transmit(WorkRequest(IBV_WR_RDMA_READ, into).at(from).raw(), how);
   }
+  /// As QueuePair::post_send.
   [[nodiscard]] bool send(LocalBuffer from, How how = {}) noexcept {
     return transmit(WorkRequest(IBV_WR_SEND, from).raw(), how);
   }
+  /// As QueuePair::post_send_with_immediate.
   [[nodiscard]] bool send_with_immediate(LocalBuffer from, std::uint32_t immediate,
                                          How how = {}) noexcept {
     return transmit(WorkRequest(IBV_WR_SEND_WITH_IMM, from).immediate(immediate).raw(), how);
@@ -116,6 +126,7 @@ class Transmitter {
     return transmit(
         WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value).at(target, expected, desired).raw(), how);
   }
+  /// As QueuePair::post_fetch_and_add.
   [[nodiscard]] bool fetch_and_add(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                    std::uint64_t addend, How how = {}) noexcept {
     return transmit(WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value).at(target, addend, 0).raw(),
@@ -129,9 +140,7 @@ class Transmitter {
     SelectiveSignaling& signaling = signaling_;
     if (signaling.exclusive() || how.sent != nullptr) return transmit(request, how);
     const std::uint64_t ticket = signaling.take_shared();
-    // Two branches that are hardly ever taken, instead of flags put together as below: calls of 8
-    // bytes go from 70 to 75 M/s (messenger_rate). Writes of an exclusive Transmitter, whose code
-    // lies beside it, lost 2 % by the same change.
+    // Two branches that are hardly ever taken are faster here than flags put together as below.
     if (!signaling.below_band(ticket) || signaling.signals_regularly(ticket)) [[unlikely]] {
       return hand_over_judged(request, ticket, how.flags);
     }
@@ -144,6 +153,7 @@ class Transmitter {
   [[nodiscard]] bool write(Memory& from, const RemoteMemoryLocator& to, How how = {}) noexcept {
     return write(from.local(), to, how) && recycle(from);
   }
+  /// Sends all of a memory and tags it.
   template <Recyclable Memory>
   [[nodiscard]] bool send(Memory& from, How how = {}) noexcept {
     return send(from.local(), how) && recycle(from);
@@ -162,6 +172,7 @@ class Transmitter {
   /// The value before.
   std::optional<std::uint64_t> blocking_fetch_and_add(const RemoteMemoryLocator& target,
                                                       std::uint64_t addend) noexcept;
+  /// The value before; the swap took place if it equals `expected`.
   std::optional<std::uint64_t> blocking_compare_and_swap(const RemoteMemoryLocator& target,
                                                          std::uint64_t expected,
                                                          std::uint64_t desired) noexcept;
@@ -172,9 +183,9 @@ class Transmitter {
   /// Polls for one completion and handles it; true when there was one. Never waits.
   bool progress() noexcept;
   /// Waits until the tag, one of this Transmitter's, is done, without waiting for further traffic:
-  /// it posts an empty signaled write if needed. False when broken, or after `timeout` (a peer that
-  /// posts no receive stops a send for ever, if rnr_retry says so). False at once for a tag of
-  /// another Transmitter that is not done.
+  /// it posts an empty signaled write if needed. False when broken, or after `timeout` (a send to a
+  /// peer that posts no receive never ends when rnr_retry is 7). False at once for a tag of another
+  /// Transmitter that is not done.
   [[nodiscard]] bool wait(
       RetireTag tag, std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max()) noexcept;
   /// Waits until every post that has returned by now, of any thread, is done. As wait.
@@ -191,6 +202,7 @@ class Transmitter {
   bool broken() const noexcept { return error_.load(std::memory_order_acquire) != 0; }
   /// What failed first, for describe(); empty when nothing has. Its wr_id is unknown (0).
   std::optional<ibv_wc> error() const noexcept;
+  /// Its counters, for tests and tools.
   const SelectiveSignaling& signaling() const noexcept { return signaling_; }
 
  private:

@@ -22,6 +22,7 @@ inline void cpu_pause() noexcept {
 /// after one that found something. Owner thread only.
 class Backoff {
  public:
+  /// Spins at first; after many calls it yields, then sleeps.
   void pause() noexcept {
     if (++polls_ <= kSpinPolls) {
       cpu_pause();
@@ -29,6 +30,7 @@ class Backoff {
       pause_slowly();
     }
   }
+  /// Begins with spinning again.
   void reset() noexcept { polls_ = 0; }
 
  private:
@@ -45,6 +47,7 @@ class Deadline {
   /// poll; so a loop that asks once a poll ends a little late, never early.
   bool passed() noexcept { return calls_++ % kPollsPerClock == 0 && Clock::now() >= end_; }
 
+  /// The point in time.
   std::chrono::steady_clock::time_point end() const noexcept { return end_; }
 
  private:

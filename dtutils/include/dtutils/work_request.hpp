@@ -17,7 +17,9 @@ namespace dtutils {
 
 /// Flags of one work request; combine with |.
 enum PostFlags : unsigned {
+  /// No completion, unless the request fails.
   kUnsignaled = 0,
+  /// Makes a completion.
   kSignaled = IBV_SEND_SIGNALED,
   /// The bytes are copied by the post itself: the local buffer needs no lkey and may be reused at
   /// once. At most QueuePair::max_inline() bytes.
@@ -30,10 +32,10 @@ enum PostFlags : unsigned {
 
 /// One ibv_send_wr and its only scatter/gather element, on the stack of a post. Fields that the
 /// operation does not use stay unset: to clear all 128 bytes would be a good part of a small post.
-/// Aligned as the stack is, so that no post has to align its frame (queue_pair_vs_raw at 64 and 256
-/// bytes, medians of 12 runs: 0.966 and 0.963; on cache lines of its own 0.962 and 0.925).
+/// Aligned as the stack is, so that no post has to align its frame.
 class alignas(16) WorkRequest {
  public:
+  /// A request of one element.
   WorkRequest(ibv_wr_opcode opcode, LocalBuffer local, std::uint64_t id, unsigned flags) noexcept
       : WorkRequest(opcode, local) {
     request_.wr_id = id;
@@ -46,8 +48,7 @@ class alignas(16) WorkRequest {
     element_.lkey = local.lkey;
     request_.next = nullptr;
     // What is the same in all posts of a loop leaves by one store, since the device's lock waits
-    // for each store before it (queue_pair_vs_raw at 8 and 64 bytes, medians of 5 runs: 0.95 and
-    // 0.93 with two stores, 0.98 and 0.96 with one).
+    // for each store before it.
     const Pair elements{reinterpret_cast<std::uint64_t>(&element_),
                         std::bit_cast<std::uint64_t>(std::array<int, 2>{1, opcode})};
     static_assert(offsetof(ibv_send_wr, opcode) == offsetof(ibv_send_wr, sg_list) + 12);
@@ -74,11 +75,13 @@ class alignas(16) WorkRequest {
     request_.wr.atomic.swap = swap;
     return *this;
   }
+  /// The value that the completion at the peer carries, in host byte order.
   WorkRequest& immediate(std::uint32_t value) noexcept {
     request_.imm_data = htonl(value);
     return *this;
   }
 
+  /// The request itself, valid as long as this object.
   ibv_send_wr& raw() noexcept { return request_; }
 
  private:
@@ -92,6 +95,7 @@ class alignas(16) WorkRequest {
 /// the rest was stored long ago. Owner thread only.
 class KeptWrite {
  public:
+  /// A request without addresses; fill() sets them.
   KeptWrite() noexcept {
     request_.sg_list = &element_;
     request_.num_sge = 1;

@@ -10,14 +10,15 @@
 
 namespace riutils {
 
-/// Of one ring, as its sender counts.
+/// The counters of one ring at its sender.
 struct OutgoingCounters {
+  /// The receiving worker.
   dsfabric::ThreadId to;
   /// It carries results of calls; they count as calls.
   bool results = false;
-  /// Made by the caller, sent or not.
+  /// Calls that were made, sent or not.
   std::uint64_t calls = 0;
-  /// Of records, with their headers, sent or not.
+  /// Bytes of records with their headers, sent or not.
   std::uint64_t bytes = 0;
   /// RDMA writes posted.
   std::uint64_t writes = 0;
@@ -35,19 +36,27 @@ struct OutgoingCounters {
   std::uint64_t held_most = 0;
 };
 
-/// Of one ring, as its receiver counts.
+/// The counters of one ring at its receiver.
 struct IncomingCounters {
+  /// The sending worker.
   dsfabric::ThreadId from;
+  /// It carries results of calls; they count as calls.
   bool results = false;
+  /// Calls that have run.
   std::uint64_t calls = 0;
   /// Headers: a run of equal calls is one.
   std::uint64_t records = 0;
+  /// Chunks given back to the sender.
   std::uint64_t chunks_consumed = 0;
 };
 
+/// All rings of one worker.
 struct Counters {
+  /// The worker.
   dsfabric::ThreadId thread;
+  /// The rings that it sends into.
   std::vector<OutgoingCounters> outgoing;
+  /// The rings that lead to it.
   std::vector<IncomingCounters> incoming;
 
   /// One line a ring, with a head line; those of results have an "r" behind the thread. Setup only.

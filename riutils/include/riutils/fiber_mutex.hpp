@@ -10,21 +10,21 @@ namespace riutils {
 /// may be held across waits. Given to waiters in the order in which they came. For
 /// std::scoped_lock and std::unique_lock.
 ///
-/// A fiber that waits for it is suspended; a program outside of handlers serves meanwhile. A
-/// handler that is no fiber must only try_lock(): while it waits, its thread runs no other handler,
-/// which may be the one that holds it.
+/// A fiber that waits for it is suspended; a program outside of handlers serves meanwhile. An
+/// inline handler must only try_lock(): while it waits, its thread runs no other handler, and the
+/// holder may be one.
 class FiberMutex {
  public:
   FiberMutex() = default;
   FiberMutex(const FiberMutex&) = delete;
   FiberMutex& operator=(const FiberMutex&) = delete;
 
-  /// Throws what handlers throw that a program serves while it waits; then it is not held. Any
-  /// thread.
+  /// Waits for the mutex. Throws what the handlers throw that run meanwhile; then the mutex is not
+  /// held. Any thread.
   void lock();
   /// Any thread.
   bool try_lock() noexcept;
-  /// By whoever holds it. Any thread.
+  /// The holder gives the mutex back. Any thread.
   void unlock() noexcept;
 
  private:

@@ -25,6 +25,7 @@ class SanitizedStack;
 class StackSlab;
 }  // namespace detail
 
+/// What a user may choose about a FiberPool.
 struct FiberOptions {
   /// Bytes of a stack, rounded up to pages, at least 16 KiB. A guard page below it is extra: a
   /// handler that uses more than its stack ends the process with SIGSEGV instead of writing into
@@ -40,10 +41,10 @@ struct FiberOptions {
 };
 
 /// Runs handlers on stacks of their own. A handler that waits there (Synchronizer::wait, hence
-/// ReturnSlot::get; a full ring; FiberMutex) is put aside, and the thread serves on; progress()
-/// resumes it once its wait is over. A handler that does not wait runs to its end at once, so that
-/// handlers start in the order of their calls; those that wait end later. Fibers of one pool never
-/// run at the same time, and never move to another thread.
+/// ReturnSlot::get; a full ring; FiberMutex) is suspended, and the thread goes on serving;
+/// progress() resumes it once its wait is over. A handler that does not wait runs to its end at
+/// once, so that handlers start in the order of their calls; those that wait end later. Fibers of
+/// one pool never run at the same time, and never move to another thread.
 ///
 /// A fiber counts as a running handler (dsfabric::HandlerScope): what it calls takes messages in,
 /// but runs no other handler on its stack. Collectives are not for fibers.
@@ -59,6 +60,7 @@ class FiberPool {
   /// other thread calls progress() here itself. Throws Error when the thread has a pool, when the
   /// options make no sense, or when there is no memory. Setup only.
   explicit FiberPool(dsfabric::Thread& self, const FiberOptions& options = {});
+  /// The same for a thread that is not a worker.
   explicit FiberPool(dsfabric::Fabric& fabric, const FiberOptions& options = {});
   FiberPool(const FiberPool&) = delete;
   FiberPool& operator=(const FiberPool&) = delete;
@@ -67,8 +69,10 @@ class FiberPool {
   /// The pool of the calling thread, or nullptr; and whether a fiber of it is calling. Any thread,
   /// wait-free.
   static FiberPool* current() noexcept { return mine(); }
+  /// Whether a fiber of this thread is calling. Any thread, wait-free.
   static bool inside() noexcept { return mine() != nullptr && mine()->running_ != nullptr; }
 
+  /// What run() did.
   enum class Outcome : std::uint8_t {
     /// It has ended, or waits.
     kRun,
@@ -95,16 +99,17 @@ class FiberPool {
   /// Throws what fibers throw, when the fabric has no upcall for it.
   bool progress();
 
-  /// One step of waiting for something that is no Synchronizer, such as room in a ring. In a fiber:
-  /// puts it aside until the next progress(). Elsewhere: makes the progress of the thread's wait
-  /// hook; false when that found nothing to do, so that the waiter backs off.
+  /// One step of waiting for something other than a Synchronizer, such as room in a ring. In a
+  /// fiber it suspends the fiber until the next progress(). Elsewhere it makes the progress of the
+  /// thread's wait hook; false when the hook found nothing to do, so that the waiter backs off.
   static bool wait_step();
 
-  /// Fibers that have waited and have not ended. Any thread, wait-free. Acquire: who sees a fiber
-  /// gone, sees what it did.
+  /// Fibers that have waited and have not ended. Any thread, wait-free. Acquire: a thread that sees
+  /// a fiber gone sees what it did.
   std::uint32_t unfinished() const noexcept { return unfinished_.load(std::memory_order_acquire); }
   /// Fibers that were made so far, in use or not.
   std::uint32_t made() const noexcept { return made_; }
+  /// As given, with the size of a stack rounded up.
   const FiberOptions& options() const noexcept { return options_; }
 
  private:

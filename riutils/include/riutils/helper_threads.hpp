@@ -13,7 +13,9 @@ namespace riutils {
 
 class Delegation;
 
+/// What a user may choose about HelperThreads.
 struct HelperOptions {
+  /// Number of helpers.
   std::uint32_t threads = 1;
   /// Each helper has a FiberPool of its own, so that in_fiber() calls work there too.
   FiberOptions fibers = {};
@@ -41,7 +43,8 @@ class HelperThreads {
 };
 
 /// While it lives, one helper executes the calls that come to this worker through rings, in their
-/// order, and nobody else does. Messages (SendChannel) still run inside progress() of the worker.
+/// order, and no other thread does. Messages (SendChannel) still run inside progress() of the
+/// worker.
 ///
 /// CallContext::worker is the worker that the call was for; a handler uses its id(), fabric() and
 /// zone() only, and calls out through a SendChannel of its own: channels over rings belong to the
@@ -52,6 +55,8 @@ class HelperThreads {
 /// with the helper, so let it end after wait_for_termination(). Owner thread of the worker only.
 class Delegation {
  public:
+  /// Hands the calls of the calling worker, which has no other Delegation, to the helper with the
+  /// fewest workers.
   Delegation(HelperThreads& helpers, dsfabric::Thread& self);
   Delegation(const Delegation&) = delete;
   Delegation& operator=(const Delegation&) = delete;

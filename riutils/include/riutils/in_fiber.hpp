@@ -25,8 +25,8 @@ struct NoPlacement {
   static void check() noexcept {}
 };
 
-/// Brings a call into a fiber of the thread that it came to. When there is none, the call runs all
-/// the same, so that whoever waits for its end hears of it, and check() throws.
+/// Brings a call into a fiber of the thread that it came to. When there is no fiber, the call runs
+/// nevertheless and check() throws, so that the caller who waits for its end gets an Error.
 struct FiberPlacement {
   static constexpr char kMark = 'f';
   static constexpr bool kNeedsPlace = true;

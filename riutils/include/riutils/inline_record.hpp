@@ -18,8 +18,7 @@ namespace riutils {
 
 /// A record with one call (ring_header.hpp) that is posted inline: the zero word below, the call,
 /// the header. A small call is put together here; of a larger one the device gathers the parts from
-/// where they lie. (All put together / all gathered, M calls a second: 53 / 47 of 8 bytes; after
-/// other things had become faster 53 / 57 of 64, 34 / 43 of 256.) Kept ready between posts, since
+/// where they lie, which is faster from 64 bytes on. The request is kept ready between posts, since
 /// most of it never changes. Not thread-safe.
 class InlineRecord {
  public:

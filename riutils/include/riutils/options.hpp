@@ -26,23 +26,28 @@ struct RingOptions {
 
 /// What a call does while the ring is full.
 enum class WhenFull : std::uint8_t {
-  /// It answers CallStatus::kFull.
+  /// It returns CallStatus::kFull.
   kFail,
-  /// It waits, serving incoming calls. Inside a handler that is no fiber nothing can be waited for:
-  /// there the call is held at the sender, in order, beyond held_limit if need be. It is refused
-  /// only when there is no registered memory left, or the peer is gone.
+  /// It waits, and the thread serves incoming calls meanwhile. An inline handler cannot wait; its
+  /// call is held at the sender, in order, beyond held_limit if necessary. It is refused only when
+  /// there is no registered memory left, or the peer is gone.
   kRetry,
   /// The call is held at the sender, in order, and progress() sends it; at held_limit it answers
   /// kFull.
   kRetryAsync,
 };
 
+/// What a user may choose about a messenger.
 struct MessengerOptions {
+  /// For rings that this object is the first to use.
   RingOptions ring = {};
+  /// What a call does while the ring is full.
   WhenFull when_full = WhenFull::kRetry;
 };
 
+/// What a user may choose about an aggregator.
 struct AggregatorOptions {
+  /// When calls are sent.
   enum class Mode : std::uint8_t {
     /// Calls are gathered, and sent together: when `flush_bytes` are full, by age, by flush().
     kTraditional,
@@ -50,7 +55,9 @@ struct AggregatorOptions {
     /// together when it has room again.
     kOverflow,
   };
+  /// When calls are sent.
   Mode mode = Mode::kTraditional;
+  /// For rings that this object is the first to use.
   RingOptions ring = {};
   /// When the ring is full. kOverflow holds calls first, and does this at held_limit.
   WhenFull when_full = WhenFull::kRetry;

@@ -26,6 +26,7 @@ class Station;
 
 /// What a channel wants done with its calls.
 struct SendPolicy {
+  /// What a call does while the ring is full.
   WhenFull when_full = WhenFull::kRetry;
   /// While the ring is full, calls are held first; `when_full` counts at held_limit.
   bool hold = false;
@@ -35,8 +36,11 @@ struct SendPolicy {
 
 /// What a sender is given by the process of the receiver: chunks, in their order.
 struct Grant {
+  /// Chunks in one grant at most.
   static constexpr std::uint32_t kMost = 16;
+  /// Chunks in this grant.
   std::uint32_t count = 0;
+  /// Where they are.
   dtutils::RemoteMemoryLocator chunks[kMost];
 };
 
@@ -46,7 +50,7 @@ struct Grant {
 /// held: they are serialized into further chunks of local memory, which take the place of mirrors
 /// when room comes, so nothing is copied again. README.md says who owns which bytes.
 ///
-/// Chunks are asked for by a service call, whose answer arrives by RDMA: neither end waits for the
+/// A service call requests chunks, and its answer arrives by RDMA: neither end waits for the
 /// other's worker. Until the first ones are there, the ring counts as full.
 ///
 /// Owner thread only.
@@ -105,6 +109,7 @@ class alignas(64) OutgoingRing {
   /// One step towards what the ring waits for; true when it must be looked at again.
   bool attend() noexcept;
 
+  /// The peer has failed or left.
   bool gone() const noexcept { return gone_; }
   /// The peer's program is this one.
   bool same_program() const noexcept { return same_program_; }
@@ -115,7 +120,9 @@ class alignas(64) OutgoingRing {
   std::uint64_t excess() const noexcept;
   /// Calls serialized so far.
   std::uint64_t issued() const noexcept;
+  /// What happened so far.
   OutgoingCounters counters() const noexcept;
+  /// The queue pair that carries the ring.
   dtutils::Transmitter& transmitter() noexcept { return *transmitter_; }
 
  private:
@@ -126,7 +133,7 @@ class alignas(64) OutgoingRing {
   /// Unretired requests above which a call makes progress first, instead of waiting inside a post.
   /// Posts poll from kSignalAllFrom on, so more than that means that the device is slow.
   static constexpr std::uint64_t kUnretired = dtutils::kSignalAllFrom + 8;
-  /// Of its stack, a waiting fiber has touched about so many bytes.
+  /// A waiting fiber has touched about so many bytes of its stack.
   static constexpr std::uint64_t kFiberBytes = 4096;
 
   /// A remote chunk and its mirror, which may be missing while the chunk is not in use.

@@ -18,6 +18,8 @@ namespace riutils {
 /// thread only.
 class RDMAAggregator : public RingChannel<RDMAAggregator> {
  public:
+  /// For the calling worker. The first call to a destination throws Error when the options of its
+  /// ring make no sense. Setup only.
   explicit RDMAAggregator(dsfabric::Thread& self, const AggregatorOptions& options = {})
       : RingChannel(self, options.ring, policy_of(options)) {
     station_->limit_age(options.max_age);

@@ -11,11 +11,15 @@ namespace riutils {
 /// Seriema's RDMAMessenger: an RDMAMessengerGlobal that knows its destination. Owner thread only.
 class RDMAMessenger {
  public:
+  /// For calls of this worker to the worker `to`. Setup only.
   RDMAMessenger(dsfabric::Thread& self, dsfabric::ThreadId to, const MessengerOptions& options = {})
       : calls_(self, options), to_(to) {}
 
+  /// The worker that it calls.
   dsfabric::ThreadId destination() const noexcept { return to_; }
+  /// Makes the ring now, see RingChannel::setup.
   void setup() { calls_.setup(to_); }
+  /// Sends what is held, see RDMAMessengerGlobal::flush.
   bool flush() noexcept { return calls_.flush(); }
 
   /// As the methods of dsfabric::Calls, without their first argument.
@@ -23,10 +27,12 @@ class RDMAMessenger {
   dsfabric::CallStatus call(Arguments&&... arguments) {
     return calls_.call(to_, std::forward<Arguments>(arguments)...);
   }
+  /// As dsfabric::Calls::call_buffer, without the destination.
   template <class... Arguments>
   dsfabric::CallStatus call_buffer(Arguments&&... arguments) {
     return calls_.call_buffer(to_, std::forward<Arguments>(arguments)...);
   }
+  /// As dsfabric::Calls::call_return, without the destination.
   template <class... Arguments>
   dsfabric::CallStatus call_return(Arguments&&... arguments) {
     return calls_.call_return(to_, std::forward<Arguments>(arguments)...);

@@ -17,6 +17,8 @@ namespace riutils {
 /// only.
 class RDMAMessengerGlobal : public RingChannel<RDMAMessengerGlobal> {
  public:
+  /// For the calling worker. The first call to a destination throws Error when the options of its
+  /// ring make no sense. Setup only.
   explicit RDMAMessengerGlobal(dsfabric::Thread& self, const MessengerOptions& options = {})
       : RingChannel(self, options.ring,
                     {options.when_full, options.when_full == WhenFull::kRetryAsync, 0}) {}

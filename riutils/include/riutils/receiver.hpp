@@ -25,8 +25,8 @@ struct NewChunks;
 ///
 /// Calls of one ring run in their order, each once. What a callable throws goes to
 /// Fabric::report_exception, and the next call follows; when that throws, it leaves poll(), and the
-/// next poll goes on behind the call that threw. A record that cannot be right fails the process
-/// that sent it, and its ring is never looked at again.
+/// next poll goes on behind the call that threw. An invalid record fails the process that sent it,
+/// and its ring is never read again.
 class Receiver {
  public:
   /// For calls to worker number `worker` of this process.
@@ -54,6 +54,7 @@ class Receiver {
   /// Whether calls that need a FiberPool wait in their ring while there is none (true), or end with
   /// an Error. One thread at a time, not during poll.
   void hold_fibers(bool wanted) noexcept { hold_fibers_ = wanted; }
+  /// As hold_fibers said last.
   bool holds_fibers() const noexcept { return hold_fibers_; }
 
   /// Calls run so far; one that throws counts. Any thread, wait-free.

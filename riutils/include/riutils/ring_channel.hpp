@@ -17,7 +17,9 @@ namespace riutils {
 template <class Channel>
 class RingChannel : public dsfabric::Calls<Channel> {
  public:
+  /// The fabric of the worker. Any thread, wait-free.
   dsfabric::Fabric& fabric() const noexcept { return station_->fabric(); }
+  /// The rings of the worker that made this channel.
   Station& station() const noexcept { return *station_; }
 
   /// Asks for the ring's memory now, and waits for it; inside a handler it only asks. Throws Error
@@ -25,6 +27,7 @@ class RingChannel : public dsfabric::Calls<Channel> {
   void setup(dsfabric::ThreadId to) { (void)station_->ring(to, ring_).setup(policy_); }
 
   // What Calls needs.
+  /// See dsfabric::CallChannel. Throws Error when the call can never fit into a chunk.
   std::byte* reserve(dsfabric::ThreadId to, std::uint32_t function, std::uint32_t bytes) {
     assert_mine();
     OutgoingRing* ring = station_->find(to);
@@ -35,20 +38,25 @@ class RingChannel : public dsfabric::Calls<Channel> {
     current_ = ring;
     return space;
   }
+  /// See dsfabric::CallChannel.
   dsfabric::CallStatus refusal() const noexcept {
     return current_->gone() ? dsfabric::CallStatus::kPeerGone : dsfabric::CallStatus::kFull;
   }
+  /// See dsfabric::CallChannel.
   bool commit(dtutils::Synchronizer* sent) noexcept { return current_->commit(sent, policy_); }
+  /// See dsfabric::CallChannel.
   std::uint32_t index_at(dsfabric::ThreadId to, std::uint32_t function) {
     return station_->ring(to, ring_).same_program()
                ? function
                : dsfabric::detail::index_at(fabric(), to, function);
   }
+  /// See dsfabric::CallChannel.
   dtutils::Transmitter& transmitter(dsfabric::ThreadId to) {
     return station_->ring(to, ring_).transmitter();
   }
 
  protected:
+  /// For the calling worker. Setup only.
   RingChannel(dsfabric::Thread& self, const RingOptions& ring, const SendPolicy& policy)
       : station_(&Station::of(self)), policy_(policy), ring_(ring) {
     station_->prefer(ring);
@@ -57,14 +65,14 @@ class RingChannel : public dsfabric::Calls<Channel> {
   RingChannel& operator=(const RingChannel&) = delete;
   ~RingChannel() = default;
 
+  /// Checks, in builds with assertions, that the worker that made the channel uses it.
   void assert_mine() const noexcept {
     assert(station_->is_mine() && "cariama: a channel over rings is for the worker that made it");
   }
 
   /// Station::find for calls that are sent at once. Most go where the last one went; then it is one
-  /// load instead of five that follow from one another. (messenger_rate at 8 / 64 / 256 bytes: 56 /
-  /// 44 / 37 to 65 / 52 / 42 M/s. Not for gathered calls: one destination 470 to 600 M/s, but four
-  /// workers that call each other at random 374 to 337.)
+  /// load instead of five that depend on each other. Not for gathered calls: it makes calls to one
+  /// destination faster, and calls to random destinations slower.
   OutgoingRing* find_again(dsfabric::ThreadId to) noexcept {
     assert_mine();
     if (last_ == nullptr || to != last_to_) [[unlikely]] {
@@ -74,11 +82,17 @@ class RingChannel : public dsfabric::Calls<Channel> {
     return last_;
   }
 
+  /// The rings of the worker.
   Station* station_;
+  /// The ring of the last reserve().
   OutgoingRing* current_ = nullptr;
+  /// The ring of the last find_again(), to `last_to_`.
   OutgoingRing* last_ = nullptr;
+  /// The destination of `last_`.
   dsfabric::ThreadId last_to_;
+  /// When calls are sent, and what they do while the ring is full.
   SendPolicy policy_;
+  /// For rings that this channel is the first to use.
   RingOptions ring_;
 };
 

@@ -25,19 +25,28 @@ namespace riutils {
 /// Host byte order, as everywhere. Of a control word (kControl) `bytes` is 0: the chunk ends here,
 /// and `count` new chunks stand between it and the one that was next so far.
 struct RingHeader {
+  /// Index of the function, or kControl.
   std::uint32_t function;
+  /// Calls in the record.
   std::uint32_t count;
+  /// Bytes of one call.
   std::uint32_t bytes;
 
+  /// The `function` of a control word.
   static constexpr std::uint32_t kControl = 0xffff;
+  /// Functions that a program can have; their indices are below this.
   static constexpr std::uint32_t kMostFunctions = 0xffff;
+  /// The largest `bytes`.
   static constexpr std::uint32_t kMostBytes = (1u << 24) - 1;
+  /// The largest `count`.
   static constexpr std::uint32_t kMostCount = (1u << 23) - 1;
 
+  /// The header as the word that travels.
   constexpr std::uint64_t encode() const noexcept {
     return std::uint64_t{1} << 63 | std::uint64_t{count} << 40 | std::uint64_t{function} << 24 |
            bytes;
   }
+  /// The header in a word.
   static constexpr RingHeader decode(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word >> 24) & kControl,
             static_cast<std::uint32_t>(word >> 40) & kMostCount,
@@ -45,6 +54,7 @@ struct RingHeader {
   }
   /// To be added to the encoding of a header whose count is 0.
   static constexpr std::uint64_t counting(std::uint64_t count) noexcept { return count << 40; }
+  /// Whether the word is a header; a zero word is none.
   static constexpr bool present(std::uint64_t word) noexcept { return word >> 63 != 0; }
 };
 
@@ -52,10 +62,10 @@ struct RingHeader {
 /// order between them. Results run no code of users, so their ring always drains.
 enum class RingKind : std::uint8_t { kCalls, kResults };
 
-/// Of a header, and of the zero word.
+/// Bytes of a header, and of the zero word.
 inline constexpr std::uint32_t kRingWord = sizeof(std::uint64_t);
-/// Room that a sender wants beside the calls of one record: its header, the zero word, and one more
-/// for the case that the zero must stay as it is in the mirror.
+/// Room that a sender needs in addition to the calls of one record: its header, the zero word, and
+/// one more for the case that the zero must stay as it is in the mirror.
 inline constexpr std::uint32_t kRingOverhead = 3 * kRingWord;
 
 /// Bytes from one call of a record to the next.

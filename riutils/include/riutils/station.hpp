@@ -29,14 +29,14 @@ class GatheredResults;
 /// go, and calls of one thread to another keep their order across them.
 ///
 /// Broadcasts that came through a ring go on through rings of this worker: at once, or held while a
-/// ring is full, so that nobody waits. They go on as messages when helper threads execute them,
+/// ring is full, so that no worker waits. They go on as messages when helper threads execute them,
 /// when RingOptions::held_limit is reached, or when the ring to the next worker cannot carry them;
 /// so do their further steps.
 ///
 /// From `of` until the Thread ends, Thread::progress() sends what waits here and polls the
 /// receiver. While handlers have made more calls than rings and RingOptions::held_limit take, it
-/// polls less often, the more they are; so what a handler answers is neither lost nor grows without
-/// bound where the destination is slow. Owner thread only, unless a method says otherwise.
+/// polls less often, the more they are; so the calls of handlers are neither lost nor pile up
+/// without bound where the destination is slow. Owner thread only, unless a method says otherwise.
 class Station final : private dsfabric::Onward {
  public:
   /// The station of a worker. Setup only.
@@ -47,16 +47,19 @@ class Station final : private dsfabric::Onward {
   /// The worker has a station in this run(), and will in later ones. Any thread, wait-free.
   bool opened() const noexcept { return opened_.load(std::memory_order_relaxed); }
 
+  /// For worker number `worker` of this process; users call of(). Setup only.
   Station(dsfabric::Fabric& fabric, std::uint32_t worker);
   Station(const Station&) = delete;
   Station& operator=(const Station&) = delete;
   ~Station();
 
+  /// The fabric of the worker. Any thread, wait-free.
   dsfabric::Fabric& fabric() const noexcept { return fabric_; }
   /// The worker, while it lives.
   dsfabric::Thread& thread() const noexcept { return *thread_; }
   /// Whether the calling thread is that worker. Any thread.
   bool is_mine() const noexcept { return fabric_.current_thread() == thread_; }
+  /// The rings that lead to this worker.
   Receiver& receiver() noexcept { return receiver_; }
   /// Who polls the receiver: a helper thread (true), or progress() of this worker. Setup only.
   void delegate(bool to_helper) noexcept { delegated_ = to_helper; }
@@ -72,7 +75,8 @@ class Station final : private dsfabric::Onward {
     if (to.process.value >= processes_ || to.index >> shift_ != 0) return nullptr;
     return table_[place_of(to)].get();
   }
-  /// The same, made if need be. Throws Error when there is no such thread, or no memory.
+  /// The ring to a thread; makes it when there is none. Throws Error when there is no such thread,
+  /// or no memory.
   OutgoingRing& ring(dsfabric::ThreadId to, const RingOptions& options);
 
   /// For results: the ring that carries them to a thread; nullptr while there is none.
@@ -86,11 +90,12 @@ class Station final : private dsfabric::Onward {
   /// Calls that this worker has made through rings, sent or not; and calls of others that have run
   /// here (any thread, wait-free).
   std::uint64_t issued() const noexcept;
+  /// Calls of others that have run here. Any thread, wait-free.
   std::uint64_t executed() const noexcept { return receiver_.executed(); }
   /// Setup only.
   Counters counters() const;
 
-  /// For rings: look at this one in each progress() until its attend() answers false.
+  /// For rings: look at this one in each progress() until its attend() returns false.
   void attend_to(OutgoingRing& ring);
   /// Grows by one in half of the longest time that gathered calls may wait.
   std::uint64_t epoch() const noexcept { return epoch_; }

@@ -12,14 +12,16 @@
 
 namespace sst {
 
-/// The leader proposes values; all members decide the same ones, in the same order, and nobody that
-/// takes part misses any. Paxos over the rows of a table; agreement_core.hpp has its rules.
+/// The leader proposes values; all members decide the same ones, in the same order, and no member
+/// that takes part misses any. It is Paxos over the rows of a table; agreement_core.hpp has the
+/// rules.
 ///
 /// What is promised:
-///  1. No two members ever decide different values under one number, whoever dies, is stopped and
-///     wakes, or is taken for dead, and when; also not a member that died meanwhile. (kSurvivors:
-///     as long as nobody is taken for dead who is not.)
-///  2. A value that is decided was proposed. Each member is told of 1, 2, 3, ... without a gap.
+///  1. No two members ever decide different values under one number, no matter which members die,
+///     are stopped and wake, or are taken for dead, and when. This includes members that died
+///     meanwhile. (kSurvivors: as long as no living member is taken for dead.)
+///  2. A value that is decided was proposed. Each member gets the decisions 1, 2, 3, ... without a
+///     gap.
 ///  3. As long as a quorum of those that take part live, and know of deaths, what the leader
 ///     proposes is decided. A member that is slow, or stopped, but not taken for dead by the
 ///     leader, is waited for. Without a quorum nothing is decided, and `state` says so.
@@ -66,19 +68,24 @@ class Agreement {
   }
   /// Takes back a wish that was not taken up.
   void withdraw() noexcept { core_.withdraw(); }
+  /// This process takes itself for the leader now.
   bool leads() const noexcept { return core_.leads(); }
-  /// This process leads, and nothing is on its way.
+  /// Whether this process leads, and no decision is in progress.
   bool idle() const noexcept { return core_.idle(); }
+  /// Whether this process can still decide; look at it where a decision is waited for.
   AgreementState state() const noexcept { return core_.state(); }
   /// The number of the last decision here.
   std::uint64_t decided() const noexcept { return core_.decided(); }
-  /// The process takes part, as decided so far.
+  /// Whether the process takes part, as decided so far.
   bool includes(dsfabric::ProcessId process) const noexcept { return core_.includes(process); }
 
+  /// Makes progress: follows the rules once. True when something changed. Does not wait.
   bool evaluate() { return core_.evaluate(); }
+  /// evaluate() as work of Thread::progress(): `self.add_hook(agreement.hook())`.
   dsfabric::ProgressHook hook() noexcept {
     return {[](void* core) { return static_cast<AgreementCore*>(core)->evaluate(); }, &core_};
   }
+  /// The options of its table, with all members filled in.
   const TableOptions& options() const noexcept { return core_.options(); }
 
  private:

@@ -19,13 +19,15 @@ enum class Quorum : std::uint8_t {
   /// members no survivor decides alone.
   kMajority,
   /// Any members of which each has found that all the others are gone; so a single survivor goes
-  /// on. Right as long as whoever the fabric calls failed or left has ended, which shm knows from
-  /// the operating system. With a partition, or a process given up though it lives, both sides may
-  /// decide for themselves.
+  /// on. Right as long as every process that the fabric calls failed or left has ended, which shm
+  /// knows from the operating system. With a partition, or a process given up though it lives, both
+  /// sides may decide for themselves.
   kSurvivors,
 };
 
+/// Whether a member can still decide.
 enum class AgreementState : std::uint8_t {
+  /// As far as this process knows, a quorum is there.
   kWorking,
   /// Nobody who takes part, and is not known to be gone, has a quorum of members that it does not
   /// know to be gone: nothing can be decided. With kSurvivors this passes when all have noticed a
@@ -42,7 +44,7 @@ enum class AgreementState : std::uint8_t {
 ///  - `vote`: the last entry that it has voted for, of the slot and ballot named in it.
 ///  - `decision`: the last entry that it knows as decided.
 ///  - `gone`: members that its fabric calls failed or left.
-///  - `parted`: it takes part no more; it is gone for whoever sees that.
+///  - `parted`: it does not take part any more; every member that sees this counts it as gone.
 ///
 /// Members and slots. `taking_part` begins with all members; the decision of a slot may remove
 /// some, and each slot is decided by those that take part in it; rows of others do not count.
@@ -51,7 +53,7 @@ enum class AgreementState : std::uint8_t {
 ///  1. promise: the highest ballot in any row. At first it is one of the first member.
 ///  2. vote: for what anybody voted for in the ballot promised.
 ///  3. decide: an entry that somebody knows as decided, or that a quorum has voted for in the
-///     ballot of the own vote.
+///     ballot of its own vote.
 ///  4. campaign: the leader takes a new ballot, if there is anything to decide and the ballot
 ///     promised is not its own. The leader is the first member that is not gone and whose own
 ///     `gone` leaves it a quorum.
@@ -71,11 +73,13 @@ enum class AgreementState : std::uint8_t {
 /// kMajority they say only who campaigns, who is waited for, and what is proposed. Here they are
 /// those of Table::frozen. tests/sst/model/agreement.pml holds the rules.
 ///
-/// The fence: a member that was removed because it failed is declared failed to the own fabric, and
-/// nothing further is done here before its connections are cut. Owner thread only.
+/// The fence: a member that was removed because it failed is declared failed to the fabric of this
+/// process, and nothing further is done here before its connections are cut. Owner thread only.
 class AgreementCore {
  public:
+  /// A value as bytes.
   using Value = std::array<std::uint64_t, 4>;
+  /// Runs on the evaluating thread, once for each decision, in their order.
   using Decided = std::function<void(std::uint64_t number, const Value& value)>;
 
   /// Throws as Table, and Error for the mode kReads, which keeps no order among fields.
@@ -84,18 +88,27 @@ class AgreementCore {
   AgreementCore& operator=(const AgreementCore&) = delete;
   ~AgreementCore();
 
+  /// As Agreement::propose.
   void propose(const Value& value) { wish_ = value; }
+  /// As Agreement::withdraw.
   void withdraw() noexcept { wish_.reset(); }
+  /// As Agreement::leads.
   bool leads() const noexcept;
+  /// As Agreement::idle.
   bool idle() const noexcept;
+  /// As Agreement::state.
   AgreementState state() const noexcept;
+  /// As Agreement::decided.
   std::uint64_t decided() const noexcept { return number_; }
+  /// As Agreement::includes.
   bool includes(dsfabric::ProcessId process) const noexcept {
     const std::optional<MemberId> member = table_.find(process);
     return member && taking_part_.contains(*member);
   }
 
+  /// As Agreement::evaluate.
   bool evaluate() { return table_.evaluate(); }
+  /// The options of its table, with all members filled in.
   const TableOptions& options() const noexcept { return table_.options(); }
 
  private:
@@ -130,7 +143,7 @@ class AgreementCore {
   bool is_quorum(const RowSet& members) const noexcept;
   /// Each of them says that all others are gone.
   bool are_alone(const RowSet& members) const noexcept;
-  /// Gone as the row of `member` says, or parted.
+  /// The members that are gone as the row of `member` says, or that parted.
   RowSet gone_to(MemberId member) const noexcept;
   bool knows_last(MemberId member) const noexcept;
   bool owns(std::uint64_t ballot) const noexcept;

@@ -29,30 +29,35 @@ template <class Self, RowType Row>
 class Columns {
  public:
   // --- one value ------------------------------------------------------------------------------
+  /// The value of a field, or of an element of an array, in the row of a member.
   template <class F>
   requires(!std::is_array_v<F>) auto get(MemberId member, F Row::*field) const noexcept {
     return detail::load_field(cells(member).*field);
   }
+  /// The value of an element of an array in the row of a member.
   template <class Array>
   auto get(MemberId member, Array Row::*array, std::size_t index) const noexcept {
     return detail::load_field((cells(member).*array)[index]);
   }
-  /// Of the own row.
+  /// The value in the row of this process.
   template <class F>
   auto mine(F Row::*field) const noexcept {
     return get(self().self(), field);
   }
+  /// An element of an array in the row of this process.
   template <class Array>
   auto mine(Array Row::*array, std::size_t index) const noexcept {
     return get(self().self(), array, index);
   }
 
   // --- a column -------------------------------------------------------------------------------
-  /// Over all rows, the own one included. `at` is a field, or an array and an index.
+  /// The least value over all rows, that of this process included. `at` is a field, or an array and
+  /// an index.
   template <class... At>
   auto min(At... at) const noexcept {
     return fold([](auto a, auto b) { return b < a ? b : a; }, at...);
   }
+  /// The largest value of a column, over all rows.
   template <class... At>
   auto max(At... at) const noexcept {
     return fold([](auto a, auto b) { return a < b ? b : a; }, at...);
@@ -73,6 +78,7 @@ class Columns {
   bool all(At... at) const noexcept {
     return all_of([](const auto& value) { return static_cast<bool>(value); }, at...);
   }
+  /// Whether at least one value is true (not zero).
   template <class... At>
   bool any(At... at) const noexcept {
     return !all_of([](const auto& value) { return !static_cast<bool>(value); }, at...);
@@ -86,6 +92,7 @@ class Columns {
     return true;
   }
 
+  /// Number of rows.
   std::uint16_t rows() const noexcept { return static_cast<std::uint16_t>(self().size()); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thread that evaluates tables for ever.
+// A thread that evaluates tables until it is stopped.
 #pragma once
 
 #include <atomic>
@@ -14,6 +14,7 @@
 
 namespace sst {
 
+/// What a user may choose about a Detector.
 struct DetectorOptions {
   /// The core it runs on; empty: any.
   std::optional<int> core = {};
@@ -22,14 +23,14 @@ struct DetectorOptions {
 };
 
 /// The paper's detector thread (section 4.3, table 1): predicates and triggers of its tables run on
-/// it, one after the other, so they need no lock among themselves. Nobody else evaluates these
-/// tables while it lives; they outlive it.
+/// it, one after the other, so they need no lock among themselves. No other thread evaluates these
+/// tables while it lives; the tables outlive it.
 ///
 ///     sst::Detector detector{fabric, {table.hook(), other.hook()}};
 ///
 /// An exception of a trigger ends the thread. It goes to the upcall of Fabric::on_exception at
-/// once, where there is one, and `stop` throws it again. One that neither has taken ends the
-/// process by std::terminate when the Detector is destroyed, as one that leaves a std::thread does.
+/// once, where there is one, and `stop` throws it again. An exception that neither has taken ends
+/// the process by std::terminate when the Detector is destroyed.
 class Detector {
  public:
   /// Throws Error when it may not run on that core. Setup only.
@@ -56,8 +57,8 @@ class Detector {
   std::thread thread_;
 };
 
-/// The paper's reader thread (SST-reads): fetches the rows of its tables for ever, at the pace of
-/// each (Table::set_pace), so that evaluating need not.
+/// The paper's reader thread (SST-reads). It fetches the rows of its tables, each at the pace that
+/// Table::set_pace says, so that evaluation does not fetch them.
 ///
 ///     sst::Reader reader{fabric, {table.refresh_hook()}};
 using Reader = Detector;

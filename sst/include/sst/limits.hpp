@@ -19,9 +19,9 @@ inline constexpr std::size_t kMaxFields = 16;
 /// Members of a table: what fits into an IdSet.
 inline constexpr std::size_t kMaxMembers = 256;
 
-/// Bytes of a predicate's captures that lie beside the others; larger ones live on the heap.
+/// Bytes of captures that the slot of a predicate holds; larger captures live on the heap.
 inline constexpr std::size_t kInlineCaptures = 40;
-/// Predicates that a table has room for at first; more are made room for by whoever adds them.
+/// Predicates that a table has room for at first; the thread that adds more of them makes room.
 inline constexpr std::size_t kFirstPredicates = 16;
 
 /// Copies of rows, for pushes of more bytes than the device takes inline, that may be on their way
@@ -35,13 +35,17 @@ inline constexpr std::chrono::milliseconds kFlushTimeout{1000};
 /// A leader of an agreement whose ballot was outbid waits so long before it tries again; twice as
 /// long each time, so many times.
 inline constexpr std::chrono::milliseconds kCampaignPause{2};
+/// How many times the pause doubles.
 inline constexpr std::uint32_t kMostCampaignDoublings = 6;
 
 /// Rounds that found nothing before an evaluating thread pauses between rounds, yields its core,
 /// and sleeps; see Pace.
 inline constexpr std::uint32_t kBusyRounds = 2000;
+/// kBusyRounds where processes outnumber cores.
 inline constexpr std::uint32_t kBusyRoundsCrowded = 2;
+/// Rounds in which an evaluating thread yields its core before it sleeps.
 inline constexpr std::uint32_t kYieldRounds = 4000;
+/// How long it sleeps between rounds.
 inline constexpr std::chrono::microseconds kIdleSleep{50};
 
 static_assert(kMaxRow % kLine == 0);

@@ -17,6 +17,7 @@ namespace sst {
 
 /// A row of a table, which is one member's: its place in the list of members, from 0.
 struct MemberId {
+  /// The place, from 0.
   std::uint16_t value = 0;
   friend auto operator<=>(const MemberId&, const MemberId&) = default;
 };
@@ -26,6 +27,7 @@ template <class Id>
 class IdSet {
  public:
   constexpr IdSet() noexcept = default;
+  /// The set of these ids. Each must be below kMaxMembers.
   explicit IdSet(const std::vector<Id>& ids) noexcept {
     for (const Id id : ids) add(id);
   }
@@ -36,16 +38,21 @@ class IdSet {
     return set;
   }
 
+  /// Adds an id below kMaxMembers.
   void add(Id id) noexcept { word(id) |= bit(id); }
+  /// Removes an id below kMaxMembers.
   void remove(Id id) noexcept { word(id) &= ~bit(id); }
+  /// Whether the id is in the set; any id may be asked for.
   bool contains(Id id) const noexcept {
     return id.value < kMaxMembers && (words_[id.value / 64] & bit(id)) != 0;
   }
+  /// Number of ids.
   std::size_t size() const noexcept {
     std::size_t bits = 0;
     for (const std::uint64_t each : words_) bits += static_cast<std::size_t>(std::popcount(each));
     return bits;
   }
+  /// Whether there is no id.
   bool empty() const noexcept { return *this == IdSet(); }
   /// In ascending order.
   std::vector<Id> ids() const {

@@ -39,6 +39,7 @@ struct View {
 /// quorum `state` says so, and the last view stays. Owner thread only: the evaluating one.
 class Membership {
  public:
+  /// Runs for each new view, see the class.
   using Upcall = std::function<void(const View& view)>;
 
   /// A collective of all processes of the job, with the same quorum. Throws as Table.
@@ -47,11 +48,16 @@ class Membership {
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
+  /// Says whether this process wants to be in the next views.
   void take_part(bool wanted) noexcept { wishes_.set(&Wish::wanted, wanted); }
+  /// The last view; number 0 and no members before the first one.
   const View& view() const noexcept { return view_; }
+  /// Whether this process can still learn of views (Agreement::state).
   AgreementState state() const noexcept { return agreement_.state(); }
 
+  /// Makes progress, and runs the upcall for new views. True when something changed.
   bool evaluate();
+  /// evaluate() as work of Thread::progress().
   dsfabric::ProgressHook hook() noexcept;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a thread that evaluates for ever treats its core between rounds that found nothing.
+// How a thread that evaluates in a loop treats its core between rounds that found nothing.
 #pragma once
 
 #include <cstdint>

@@ -17,6 +17,7 @@ class Predicates;
 
 /// Names a predicate that was added, for its removal.
 struct PredicateId {
+  /// From 1; 0 names none.
   std::uint64_t value = 0;
   friend bool operator==(const PredicateId&, const PredicateId&) = default;
 };

@@ -21,6 +21,7 @@
 
 namespace sst {
 
+/// What a user may choose about a Space.
 struct SpaceOptions {
   /// Threads of this process that may set, push or read at the same time, on all tables together:
   /// workers, a Detector whose triggers do it, a Reader. With 1 a push costs no locked instruction;
@@ -34,7 +35,8 @@ struct SpaceOptions {
 ///
 /// Made by all processes of the job, outside of Fabric::run (a collective). The tables are gone
 /// before it, it is gone before the fabric. Its end waits, at most kFlushTimeout, until pushes that
-/// were posted have arrived; from then on nobody can write into this process' tables.
+/// were posted have arrived; from then on no other process can write into the tables of this
+/// process.
 ///
 /// After the failure of a process no byte of it arrives any more.
 class Space {
@@ -45,6 +47,7 @@ class Space {
   Space& operator=(const Space&) = delete;
   ~Space();
 
+  /// The fabric that it was made from. Any thread, wait-free.
   dsfabric::Fabric& fabric() const noexcept { return fabric_; }
   /// To another process. Any thread, as SpaceOptions::threads allows.
   dtutils::Transmitter& transmitter(dsfabric::ProcessId to) noexcept {
@@ -69,18 +72,20 @@ class Space {
   // --- for tables -----------------------------------------------------------------------------
   /// The making of a table, as one of its members sees it.
   struct Meeting {
+    /// All members of the table, in the order of rows.
     const std::vector<dsfabric::ProcessId>& members;
     /// What tells the table from others.
     std::uint64_t digest;
+    /// TableOptions::name, for messages.
     std::string_view name;
     /// That member has made it: it needs nothing more from anybody, and may leave.
     std::function<bool(dsfabric::ProcessId)> made;
   };
   /// Offers memory of a table to the other members, and waits for theirs: those of the table with
-  /// the same digest. The result is in the order of `members`; the own entry is `mine`. Serves
-  /// messages meanwhile. Throws PeerFailed when any member fails or leaves: the others give up when
-  /// they know of it, so that nothing more is to be expected of them either. Throws Error when one
-  /// does not come within Config::start_timeout. One thread at a time.
+  /// the same digest. The result is in the order of `members`; the entry of this process is `mine`.
+  /// Serves messages meanwhile. Throws PeerFailed when any member fails or leaves: the others give
+  /// up when they know of it, so that nothing more is to be expected of them either. Throws Error
+  /// when one does not come within Config::start_timeout. One thread at a time.
   std::vector<dtutils::RemoteMemoryLocator> meet(const Meeting& meeting,
                                                  const dtutils::RemoteMemoryLocator& mine);
   /// Writes a word to a peer, whatever the device takes inline, and does not wait. False: the
@@ -93,18 +98,23 @@ class Space {
   /// Memory of a table that is gone here: others may still write to it, and the device may still
   /// read from it.
   struct Grave {
+    /// The memory itself.
     std::vector<dtutils::RDMAMemory> memory;
     /// What this process has posted.
     std::vector<dtutils::RetireTag> tags;
     /// Words in that memory in which the other members say that they write no more.
     struct Farewell {
+      /// The member that writes the word.
       dsfabric::ProcessId process;
+      /// The word, in `memory`.
       const std::uint64_t* word;
     };
+    /// One for each other member.
     std::vector<Farewell> farewells;
   };
+  /// The value by which a member says that it writes no more.
   static constexpr std::uint64_t kFarewell = 2;
-  /// Frees it when all have parted from it; at the latest with the Space. Waits for nobody.
+  /// Frees the memory when no member uses it any more, at the latest with the Space. Does not wait.
   void bury(Grave grave);
 
  private:

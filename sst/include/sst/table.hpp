@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The shared state table: everybody writes its own row and sees all rows; and what to do when.
+// The shared state table: each process writes its own row and sees all rows; predicates and
+// triggers.
 #pragma once
 
 #include <chrono>
@@ -35,10 +36,10 @@ namespace sst {
 ///     any order, except that they are in ascending order of address where bytes_in_order() says so
 ///     (what the devices answer to ibv_query_qp_data_in_order(3)).
 ///     SST-reads: nothing is promised across fields.
-///  3. What a reader has seen of a field it never sees older.
+///  3. A reader never sees a field older than it has seen it before.
 ///  4. The row of a member that failed does not change any more, from its upcall on.
 ///
-/// Between members nothing is promised: two may see the pushes of two others in different orders.
+/// There is no order between members: two may see the pushes of two others in different orders.
 ///
 /// Threads: one thread at a time evaluates (`evaluate`, `hook`, a Detector); predicates and
 /// triggers run on it. Any thread reads. Any thread sets and pushes, within SpaceOptions::threads;
@@ -54,8 +55,8 @@ class Table : public Columns<Table<Row>, Row> {
       : core_(space, std::move(options), {sizeof(Row), kStride<Row>, digest(), &Table::copy},
               &initial) {}
   /// A new table from an old one, for other members or with another type of row: in the same Space
-  /// and mode, under the same name. The own row begins as `convert` makes it from the own old one.
-  /// The old table and its predicates live on until it is destroyed. As above.
+  /// and mode, under the same name. The new row of this process is what `convert` makes of its old
+  /// one. The old table and its predicates live on until it is destroyed. As above.
   template <RowType OldRow, class Convert>
   Table(const Table<OldRow>& old, std::vector<dsfabric::ProcessId> members, Convert convert)
       : Table(old.space(), {std::move(members), old.options().mode, old.options().name},
@@ -63,26 +64,33 @@ class Table : public Columns<Table<Row>, Row> {
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
+  /// The Space of the table. Any thread, wait-free.
   Space& space() const noexcept { return core_.space(); }
+  /// With all members filled in. Any thread, wait-free.
   const TableOptions& options() const noexcept { return core_.options(); }
+  /// Number of rows. Any thread, wait-free.
   std::size_t size() const noexcept { return core_.size(); }
+  /// The row of this process. Any thread, wait-free.
   MemberId self() const noexcept { return core_.self(); }
+  /// The process that writes the row. Any thread, wait-free.
   dsfabric::ProcessId process(MemberId member) const noexcept {
     return options().members[member.value];
   }
+  /// The row of a process; empty when it is no member. Any thread, wait-free.
   std::optional<MemberId> find(dsfabric::ProcessId process) const noexcept {
     return core_.find(process);
   }
   /// See promise 2. Any thread, wait-free.
   bool bytes_in_order() const noexcept { return space().bytes_in_order(); }
 
-  // --- the own row ----------------------------------------------------------------------------
+  // --- the row of this process -----------------------------------------------------------------
   /// Stores and pushes. Wait-free as far as posts are; it waits only when the send queue is full.
   template <class F>
   requires(!std::is_array_v<F>) void set(F Row::*field, const detail::Value<F>& value) noexcept {
     store(field, value);
     push(field);
   }
+  /// Stores and pushes one element of an array. Any thread, as SpaceOptions::threads allows.
   template <class Array, class V>
   void set(Array Row::*array, std::size_t index, const V& value) noexcept {
     store(array, index, value);
@@ -93,6 +101,7 @@ class Table : public Columns<Table<Row>, Row> {
   requires(!std::is_array_v<F>) void store(F Row::*field, const detail::Value<F>& value) noexcept {
     detail::store_field(own().*field, value);
   }
+  /// Only stores one element of an array.
   template <class Array, class V>
   void store(Array Row::*array, std::size_t index, const V& value) noexcept {
     auto& element = (own().*array)[index];
@@ -105,10 +114,12 @@ class Table : public Columns<Table<Row>, Row> {
   requires(sizeof...(F) >= 1) void push(F Row::*... fields) noexcept {
     (push_one(own().*fields), ...);
   }
+  /// Sends one element of an array to all members.
   template <class Array>
   void push(Array Row::*array, std::size_t index) noexcept {
     push_one((own().*array)[index]);
   }
+  /// Sends the whole row to all members. SST-reads: does nothing.
   void push() noexcept {
     if (core_.options().mode == Mode::kWrites) core_.push(0, sizeof(Row));
   }
@@ -120,6 +131,7 @@ class Table : public Columns<Table<Row>, Row> {
     for (std::uint16_t i = 0; i < size(); ++i) detail::copy_whole_row(copy.cells({i}), cells({i}));
     return copy;
   }
+  /// A copy of the row of this process. Any thread.
   Row my_row() const noexcept {
     Row row{};
     detail::copy_whole_row(row, cells(self()));
@@ -142,6 +154,8 @@ class Table : public Columns<Table<Row>, Row> {
   WhenGrows<Table, Expression, V> when_grows(Expression value, V handled) {
     return {predicates_, std::move(value), handled};
   }
+  /// Removes a predicate: at once in a trigger, else before the end of the next evaluation. Any
+  /// thread.
   void remove(PredicateId id) { predicates_.remove(id); }
 
   /// Tells of failures, refreshes (SST-reads, unless a Reader does), evaluates every predicate
@@ -173,7 +187,7 @@ class Table : public Columns<Table<Row>, Row> {
 
   // --- failures -------------------------------------------------------------------------------
   /// `upcall` runs once for each member that fails, on the evaluating thread, in evaluate(); at
-  /// once for those that it was told of before. Before the evaluation begins, or on that thread.
+  /// once for members that failed before. Before the evaluation begins, or on that thread.
   void on_failure(FailureUpcall upcall) { core_.on_failure(std::move(upcall)); }
   /// The member failed or left: its row changes no more. Any thread, wait-free.
   bool frozen(MemberId member) const noexcept { return core_.frozen(member); }

@@ -31,10 +31,12 @@ enum class Mode : std::uint8_t {
   kReads,
 };
 
+/// What a user may choose about a table. The same at every member.
 struct TableOptions {
   /// In the order of rows; empty: all processes of the job. The same at every member, and this
   /// process is one of them.
   std::vector<dsfabric::ProcessId> members = {};
+  /// How rows come to the other members.
   Mode mode = Mode::kWrites;
   /// In messages, and to tell apart tables that are alike in all else.
   std::string name = "table";
@@ -54,10 +56,15 @@ class TableCore {
  public:
   /// Copies one row, field by field.
   using CopyRow = void (*)(void* to, const void* from) noexcept;
+  /// What TableCore has to know of the type of a row.
   struct Shape {
+    /// sizeof the row.
     std::size_t row_bytes;
+    /// Bytes from one row to the next, a multiple of kLine.
     std::size_t stride;
+    /// Of sizes, offsets and kinds of all fields: equal at all members.
     std::uint64_t digest;
+    /// Copies a row.
     CopyRow copy;
   };
 
@@ -65,18 +72,25 @@ class TableCore {
   TableCore(Space& space, TableOptions options, const Shape& shape, const void* initial);
   TableCore(const TableCore&) = delete;
   TableCore& operator=(const TableCore&) = delete;
-  /// Waits for no member: its memory stays until all have parted from it, see Space::bury. (In the
-  /// mode kReads it waits for reads that are on their way.)
+  /// Waits for no member: its memory stays until no member uses it any more, see Space::bury. (In
+  /// the mode kReads it waits for reads that are on their way.)
   ~TableCore();
 
+  /// The Space of the table. Any thread, wait-free.
   Space& space() const noexcept { return space_; }
+  /// With all members filled in. Any thread, wait-free.
   const TableOptions& options() const noexcept { return options_; }
+  /// Number of rows. Any thread, wait-free.
   std::size_t size() const noexcept { return options_.members.size(); }
+  /// The row of this process. Any thread, wait-free.
   MemberId self() const noexcept { return self_; }
+  /// The row of a process; empty when it is no member. Any thread, wait-free.
   std::optional<MemberId> find(dsfabric::ProcessId process) const noexcept;
+  /// The memory of a row in this process. Any thread, wait-free.
   std::byte* row(MemberId member) const noexcept { return rows_ + member.value * shape_.stride; }
 
-  /// Posts a part of the own row to all other members, before any of it is known to have arrived.
+  /// Posts a part of this process' row to all other members, and does not wait until it has
+  /// arrived.
   void push(std::size_t offset, std::uint32_t bytes) noexcept {
     if (bytes > max_inline_) [[unlikely]] {
       push_copy(offset, bytes);
@@ -84,7 +98,7 @@ class TableCore {
     }
     // The device copies inline bytes as it takes the request: later changes do not reach them.
     for (const Peer& peer : peers_) {
-      // When it is broken the fabric finds out why, and the member is told of as failed.
+      // When it is broken the fabric finds out why, and the upcall reports the member as failed.
       (void)peer.transmitter->write({own_row_ + offset, bytes, 0},
                                     {peer.own_row_there + offset, bytes, peer.rkey, 0, 0},
                                     dtutils::kInlined);
@@ -95,10 +109,13 @@ class TableCore {
   /// last one began; takes over what has arrived. True when rows arrived. One thread at a time.
   bool refresh(std::chrono::nanoseconds pace) noexcept;
 
-  /// Failures that the user has not been told of; tells.
+  /// Whether there are failures that the user has not been told of.
   bool failures_are_new() const noexcept { return space_.failures() != failures_seen_; }
+  /// Runs the upcalls for members that failed since the last time. The evaluating thread.
   void tell_failures();
+  /// Adds an upcall, and runs it for failures that were told before. As Table::on_failure.
   void on_failure(FailureUpcall upcall);
+  /// The member failed or left. Any thread, wait-free.
   bool frozen(MemberId member) const noexcept;
 
  private:

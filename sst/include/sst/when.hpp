@@ -14,6 +14,7 @@ namespace sst {
 template <class Target, class Predicate>
 class [[nodiscard]] When {
  public:
+  /// For Table::when.
   When(Predicates<Target>& predicates, Predicate predicate)
       : predicates_(predicates), predicate_(std::move(predicate)) {}
 
@@ -56,9 +57,11 @@ class [[nodiscard]] When {
 template <class Target, class Expression, class V>
 class [[nodiscard]] WhenGrows {
  public:
+  /// For Table::when_grows.
   WhenGrows(Predicates<Target>& predicates, Expression value, V handled)
       : predicates_(predicates), state_{std::move(value), handled} {}
 
+  /// Adds the predicate; `trigger(table, first, last)` gets each new range. Any thread; allocates.
   template <class Trigger>
   PredicateId deliver(Trigger trigger) {
     // Predicate and trigger share what was handled; both run on the evaluating thread.

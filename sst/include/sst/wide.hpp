@@ -38,16 +38,24 @@ template <class T>
 struct alignas(kLine) Wide {
   static_assert(std::is_trivially_copyable_v<T>, "cariama: sst::Wide<T> needs plain data");
   static_assert(sizeof(T) <= 48, "cariama: sst::Wide<T> holds 48 bytes at most; use an array");
+  /// The type that it holds.
   using Value = T;
+  /// The bytes of a value, as words.
   using Words = std::array<std::uint64_t, 6>;
 
+  /// One cache line.
   struct Slot {
+    /// Version word, written last.
     std::uint64_t front;
+    /// The value.
     Words words;
+    /// Version word, written before `front`.
     std::uint64_t back;
   };
+  /// Write number n goes into slot n % 2.
   std::array<Slot, 2> slots;
 
+  /// The last value that is here as a whole. Any thread, lock-free.
   T load() const noexcept {
     T value;
     std::uint64_t number = 0;
@@ -55,6 +63,7 @@ struct alignas(kLine) Wide {
     return value;
   }
 
+  /// Stores a value in this process only; Table::push sends it. The owner of the row only.
   void store(const T& value) noexcept {
     const std::uint64_t number = newest() + 1;
     put(slots[number % 2], value, number);
