@@ -12,9 +12,8 @@ namespace dtutils::shm {
 
 /// Small writes that lie equally far from each other, as those of a ring do: the peer has read the
 /// lines that they go to, and a store waits for each as long as it takes to come back. A core's own
-/// prefetcher does not help, for the locked instruction of each post holds it up. (messenger_rate
-/// at 8 / 64 / 256 bytes, on cores with a round trip of 250 to 300 ns: 25 / 22 / 15 M/s without
-/// this, 36 / 26 / 21 with it.) Under the send lock.
+/// prefetcher does not help, because the locked instruction of each post holds it up. Under the
+/// send lock.
 class Stride {
  public:
   /// The next write goes to `to`.

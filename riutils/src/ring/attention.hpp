@@ -21,8 +21,7 @@ class Attention {
   using Clock = std::chrono::steady_clock;
 
   static constexpr Clock::duration kLeastRest = std::chrono::nanoseconds(125);
-  /// messenger_rate at 64 bytes: 28 M/s with 1 us, 34 with 4 us, 46 with 8 us, 51 with 16 us, no
-  /// more with 24 us; on cores far from each other 18, 23 and 28 with the last three.
+  /// Longer rests bring nothing more on near cores.
   static constexpr Clock::duration kMostRest = std::chrono::microseconds(16);
   /// A rest takes one part in this many of the time that its stream has lasted.
   static constexpr int kShare = 8;

@@ -91,8 +91,7 @@ class IncomingRing {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kArrivalLimit{1};
-  /// Bytes. (messenger_rate at 64 bytes, round trip of 250 to 300 ns: 26 M/s without, 27 with 1024,
-  /// 30 with 512.)
+  /// Bytes below a record whose lines are fetched ahead.
   static constexpr std::ptrdiff_t kAhead = 512;
   /// So many bytes run by one poll are a backlog. Else the lines ahead may be the sender's next.
   static constexpr std::ptrdiff_t kBacklog = 256;
@@ -115,12 +114,12 @@ class IncomingRing {
   /// Changes each cache line of the calls from `at` to `end`, which have run. Not for the protocol:
   /// where another core writes the ring, a line that was changed here goes back to it at less cost
   /// than one that was only read, for which it waits as for nothing else. The lines of headers
-  /// change anyway. (read_all: 25 to 40 M/s of 256 bytes aggregated, 20 to 23 each by itself.)
+  /// change anyway.
   static void change_lines(std::byte* at, std::byte* end) noexcept;
-  /// Asks for the lines from `at` to `end`, which are about to be read and changed, all at once: of
-  /// a run of large calls (aggregated_vs_ring at 256 bytes, round trip 250 to 300 ns: 19 to 24
-  /// M/s), or, in a backlog, of what lies kAhead below a record: where the next one begins is known
-  /// only when this one's header has come, so that a core does not find out by itself.
+  /// Fetches the lines from `at` to `end`, which are about to be read and changed, all at once:
+  /// those of a run of large calls, or, in a backlog, of what lies kAhead below a record: where the
+  /// next one begins is known only when this one's header has come, so that a core does not find
+  /// out by itself.
   static void fetch(const std::byte* at, const std::byte* end) noexcept;
   void enter(std::size_t chunk) noexcept;
 
