@@ -13,12 +13,12 @@
 namespace dsfabric::detail {
 
 /// A node's part of the tree: itself (`first`) and `count` - 1 workers after it, numbered from the
-/// root in the order of workers, which closes to a ring. It hands the upper half of what is left to
-/// its first worker, again and again: n workers are reached in log2(n) steps.
+/// root in the order of workers, which closes to a ring. It repeatedly gives the upper half of what
+/// is left to the first worker of that half, so n workers are reached in log2(n) steps.
 struct Tree {
-  /// Where each worker tells that it has run the call; length 0: nowhere.
+  /// Where each worker reports that it has run the call; length 0: nowhere.
   dtutils::RemoteMemoryLocator words;
-  /// Who broadcasts, as CallContext::source of every execution.
+  /// The thread that broadcasts, as CallContext::source of every execution.
   ThreadId origin;
   std::uint32_t root;
   std::uint32_t first;

@@ -34,7 +34,7 @@ concept CallChannel = requires(C& channel, ThreadId to, std::uint32_t bytes,
   /// The index that `function` of this program has at the peer. Throws Error when there is no such
   /// thread, or no such function in its program.
   { channel.index_at(to, function) } -> std::same_as<std::uint32_t>;
-  /// What was posted here before a commit, the peer has before the record.
+  /// What is posted on it before a commit arrives at the peer before the record.
   { channel.transmitter(to) } -> std::same_as<dtutils::Transmitter&>;
   { channel.fabric() } -> std::same_as<Fabric&>;
 };
@@ -124,8 +124,8 @@ class Calls {
     });
   }
 
-  /// Thread `to` runs `function()` and its value arrives in `slot`, whose get() waits for it. With
-  /// a ReturnSlot<void>: only the news that it was executed.
+  /// Thread `to` runs `function()` and its value arrives in `slot`, whose get() waits for it. A
+  /// ReturnSlot<void> only learns that the call was executed.
   template <class F>
   CallStatus call_return(ThreadId to, const F& function, ReturnSlot<detail::CallResult<F>>& slot) {
     detail::check_callable<F>();
@@ -135,10 +135,11 @@ class Calls {
   }
 
   /// All workers of the job, this one too, run `function()` or `function(CallContext&)`. The calls
-  /// travel along a binomial tree of workers, who pass them on over channels of the same kind: as
+  /// travel along a binomial tree of workers, which forward them over channels of the same kind: as
   /// messages, or through rings of their own. A process that is gone is left out. With `executed`,
-  /// each worker tells when it has run it. The broadcasts of one thread over one channel run in
-  /// their order everywhere, while no process fails (rings: and while no step goes by message).
+  /// each worker reports when it has run the call. The broadcasts of one thread over one channel
+  /// run in their order everywhere, while no process fails (rings: and while no step goes by
+  /// message).
   template <class F>
   CallStatus broadcast(const F& function, ExecutionSlots* executed = nullptr) {
     return broadcast_buffer(function, std::span<const std::byte>(), executed);

@@ -23,7 +23,7 @@ struct Config {
   /// Index into the port's GID table; -1: the best one.
   std::int32_t gid_index = -1;
 
-  /// Joins no job of others: this process is one of its own, whatever launcher started it.
+  /// This process is a job of its own, whatever launcher started it.
   bool alone = false;
   /// Worker threads of this process; 0: its share of the machine's cores, at least one.
   std::uint32_t threads = 0;
@@ -54,12 +54,12 @@ struct Config {
   /// Bytes of registered memory in each zone at most.
   std::size_t memory_limit = std::size_t{4} << 30;
 
-  /// A process that has not come by then is named in the Error of join().
+  /// join() throws an Error that names the processes which have not come by then.
   std::chrono::milliseconds start_timeout{30'000};
   /// How long an orderly end waits for processes that still run, and the end of run() for calls
   /// that have not been executed.
   std::chrono::milliseconds leave_timeout{30'000};
-  /// Time between two looks at the health of idle peers.
+  /// Time between two checks that idle peers still live.
   std::chrono::milliseconds watch_interval{50};
 };
 
@@ -72,7 +72,7 @@ Config configure(Config base = {});
 /// an Error, which lists the settings. Setup only.
 Config configure(int& argc, char** argv, Config base = {});
 
-/// One line a setting, for --help texts: name, default, meaning. Setup only.
+/// One line for each setting, for --help texts: name, default, meaning. Setup only.
 std::string describe_settings();
 
 }  // namespace dsfabric

@@ -36,7 +36,7 @@ class ExecutionSlots {
   void expect() noexcept;
   /// For Calls: the broadcast was not sent; ends all waits as failed.
   void refuse() noexcept;
-  /// For Calls: where workers tell that they have executed the broadcast.
+  /// For Calls: where workers report that they have executed the broadcast.
   dtutils::RemoteMemoryLocator words() const noexcept { return memory_.remote(); }
 
  private:

@@ -77,7 +77,7 @@ class Fabric {
   ~Fabric();
 
   // --- who is where -------------------------------------------------------------------------
-  /// Any thread, wait-free: nothing of this changes.
+  /// This process. Any thread, wait-free, as all of these: they never change.
   ProcessId process() const noexcept;
   /// Number of processes of the job. Any thread, wait-free.
   std::uint32_t processes() const noexcept;
@@ -85,17 +85,17 @@ class Fabric {
   std::uint32_t machines() const noexcept;
   /// What is known of a process of the job. Any thread, wait-free.
   const ProcessInfo& info(ProcessId process) const noexcept;
-  /// All workers of the job, in the order of ThreadId.
+  /// Number of workers of the job. Their order is that of ThreadId.
   std::uint32_t total_threads() const noexcept;
-  /// The position of a thread in that order, and back. The argument names a thread that exists.
+  /// The position of a thread, which must exist, in that order.
   std::uint32_t rank_of(ThreadId thread) const noexcept;
   /// The thread at a position below total_threads(). Any thread, wait-free.
   ThreadId thread_of_rank(std::uint32_t rank) const noexcept;
   /// Whether this job has such a worker.
   bool exists(ThreadId thread) const noexcept;
-  /// Which NUMA zone the worker lives in, as its process told.
+  /// The NUMA zone that the worker lives in, as its process has said.
   dtutils::NumaZone zone_of(ThreadId thread) const noexcept;
-  /// Workers on one machine, and in one zone of it. Setup only.
+  /// Workers on one machine. Setup only.
   std::vector<ThreadId> threads_on(MachineId machine) const;
   /// Workers in one zone of a machine. Setup only.
   std::vector<ThreadId> threads_in(MachineId machine, dtutils::NumaZone zone) const;
@@ -103,29 +103,30 @@ class Fabric {
   const Config& config() const noexcept;
   /// The device that was opened. Any thread, wait-free.
   const dtutils::DeviceInfo& device() const noexcept;
-  /// "alone", "scripts/run", "PMIx (mpirun)".
+  /// What started this process: "alone", "scripts/run", "PMIx (mpirun)".
   std::string launched_by() const;
 
   // --- workers ------------------------------------------------------------------------------
-  /// Runs `work` on every worker of every process: a collective, called by all processes. Returns
-  /// when all workers of the job have returned and all calls have been executed that were accepted
-  /// from them or before, and those that these calls made (as wait_for_termination): functions may
-  /// run after the work of their worker has ended, so what they use must outlive it, or the work
-  /// ends with wait_for_termination. Calls that have not been executed within Config::leave_timeout
-  /// are an Error that says how many. When a process fails, run() does not wait for calls any more.
-  /// An exception of a worker leaves through run() of its process, once its other workers have
-  /// ended, and makes that process failed for all others; there, collectives throw PeerFailed. When
-  /// peers fail and the workers here return normally all the same, so does run(). Setup only; from
-  /// the thread that joined.
+  /// Runs `work` on every worker of every process: a collective, called by all processes. It
+  /// returns when the work of all workers of the job has returned, and all accepted calls have been
+  /// executed, together with the calls that these made (as wait_for_termination). Functions may run
+  /// after the work of their worker has returned, so what they use must outlive the work; or the
+  /// work ends with wait_for_termination. run() throws an Error that counts the calls which were
+  /// not executed within Config::leave_timeout. When a process fails, run() does not wait for calls
+  /// any more. An exception of a worker leaves run() of its process, once the other workers of that
+  /// process have returned. All other processes then see the process as failed, and their
+  /// collectives throw PeerFailed. When peers fail but the workers here return normally, run()
+  /// returns normally. Setup only; from the thread that joined.
   void run(const std::function<void(Thread&)>& work);
   /// The worker that is calling, or nullptr. Any thread, wait-free.
   Thread* current_thread() noexcept;
 
   // --- messages -----------------------------------------------------------------------------
-  /// To be sent with SendSpace (send_space.hpp). The largest payload.
+  /// The largest payload of a message, in bytes. SendSpace (send_space.hpp) sends messages. Any
+  /// thread, wait-free.
   std::uint32_t max_message() const noexcept;
-  /// Runs messages of `kind`, at every process, before the first of them can arrive: before run().
-  /// Setup only.
+  /// Sets what runs messages of `kind`. Every process calls it before the first of them can arrive:
+  /// before run(). Setup only.
   void set_dispatcher(MessageKind kind, Dispatcher dispatcher);
   /// Takes in what arrived, runs what is for the calling thread, and polls for sent work. True when
   /// there was something. A worker calls Thread::progress, which is a little faster. Inside a
@@ -137,12 +138,12 @@ class Fabric {
   /// also after a failure. Any thread; the first call of a thread unknown to the fabric allocates,
   /// and may throw as SendSpace.
   dtutils::Transmitter& transmitter(ProcessId to);
-  /// That of worker number `worker` of this process: for writes of several threads, in turn, to one
-  /// place, which arrive in their order. Any thread, wait-free.
+  /// The Transmitter of worker number `worker` of this process. Several threads that write to one
+  /// place in turn use the same one, so that their writes arrive in order. Any thread, wait-free.
   dtutils::Transmitter& transmitter_of(std::uint32_t worker, ProcessId to) noexcept;
-  /// Waits while making progress until a post on `transmitter` does not have to wait itself. Call
-  /// it before posts that could follow many sends, so that two processes which flood each other
-  /// keep taking messages in. Any thread.
+  /// Makes progress until a post on `transmitter` would not wait. Call it before posts that could
+  /// follow many sends, so that two processes that flood each other keep receiving messages. Any
+  /// thread.
   void make_room(dtutils::Transmitter& transmitter);
   /// The domain of all regions and queue pairs of this fabric. Any thread, wait-free.
   dtutils::ProtectionDomain& protection_domain() noexcept;
@@ -155,9 +156,9 @@ class Fabric {
   dtutils::GeneralAllocator& general_allocator(dtutils::NumaZone zone) noexcept;
   /// The same in the default zone.
   dtutils::GeneralAllocator& general_allocator() noexcept;
-  /// Memory in another process, in a zone of its own or where a worker of it lives. Waits for the
-  /// answer, serving meanwhile. Throws Error when the owner has no memory or no such zone,
-  /// PeerFailed when it is gone. Any thread, not inside a dispatcher.
+  /// Memory in another process: in one of its zones, or in its default zone. Waits for the answer,
+  /// and serves meanwhile. Throws Error when the owner has no memory or no such zone, PeerFailed
+  /// when it is gone. Any thread, not inside a dispatcher.
   RemoteMemory allocate_remote(ProcessId owner, std::size_t bytes,
                                std::optional<dtutils::NumaZone> zone = {});
   /// Memory in the zone where that worker lives. As allocate_remote.
@@ -173,7 +174,8 @@ class Fabric {
   /// when the name is empty or too long, PeerFailed when the process that keeps the name is gone.
   /// Any thread, not inside a dispatcher.
   void publish(std::string_view name, std::span<const std::byte> value);
-  /// The value, when somebody has published that name by now. As publish.
+  /// The value that was last published under that name; empty when there is none. Throws as
+  /// publish.
   std::optional<std::vector<std::byte>> lookup(std::string_view name);
 
   // --- failure ------------------------------------------------------------------------------
@@ -183,11 +185,11 @@ class Fabric {
   bool failed(ProcessId process) const noexcept { return state(process) == PeerState::kFailed; }
   /// The number of peers that have failed; grows only.
   std::uint32_t failures() const noexcept;
-  /// Why, in words; empty when it has not failed. Any thread (takes a lock).
+  /// Why the process has failed, in words; empty when it has not failed. Any thread (takes a lock).
   std::string failure_reason(ProcessId process) const;
   /// `upcall` runs once for each peer that fails, on the watch thread, after pending operations
-  /// have been failed; it must not wait. For peers that have failed before, at once on this thread.
-  /// Setup only.
+  /// have been failed; it must not wait. For peers that failed before, it runs at once on this
+  /// thread. Setup only.
   void on_failure(std::function<void(ProcessId, const std::string& reason)> upcall);
   /// Declares a peer failed, because it broke a protocol of a layer above: its queue pairs are
   /// broken, and everything else follows as for a crash. Any thread.
@@ -195,8 +197,8 @@ class Fabric {
 
   // --- exceptions of callables --------------------------------------------------------------
   /// `upcall` gets the exceptions of callables whose results no slot waits for, on the thread that
-  /// ran them, which then goes on with the next call. Without one such an exception leaves
-  /// progress(). A later one replaces it. Setup only.
+  /// ran them, which then goes on with the next call. Without an upcall such an exception leaves
+  /// progress(). A later upcall replaces this one. Setup only.
   void on_exception(std::function<void(const CallContext&, std::exception_ptr)> upcall);
   /// Hands an exception to the upcall; throws it again when there is none. Any thread.
   void report_exception(const CallContext& call, std::exception_ptr thrown);
@@ -205,18 +207,20 @@ class Fabric {
   /// The functions of this program, as join() found them. Any thread, wait-free.
   const FunctionTable& functions() const noexcept;
   /// Calls that this process has sent as messages, and calls that came as messages and were run
-  /// here, by any of its threads. A call is counted before it is sent, and after it was run; who
-  /// sees it counted as run, sees as counted what it sent. Any thread, wait-free.
+  /// here, by any of its threads. A call is counted before it is sent, and after it was run; a
+  /// thread that sees it counted as run also sees the calls counted that it sent. Any thread,
+  /// wait-free.
   std::uint64_t calls_sent() const noexcept;
   /// Calls that came as messages and were run here. Any thread, wait-free.
   std::uint64_t calls_run() const noexcept;
-  /// Every process gives bytes and gets everyone's: a collective through the launcher, slow and of
-  /// any size. Throws PeerFailed or Error. Setup only, outside of run().
+  /// Every process gives bytes of any number and gets those of all. A collective through the
+  /// launcher, and slow. Throws PeerFailed or Error. Setup only, outside of run().
   std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine);
 
-  /// What a layer above keeps once a process: `make` is called by the first who asks with that key
-  /// (the address of anything static). It lives until the fabric has left the job and no service
-  /// thread runs any more, and goes before the registered memory. Any thread (takes a lock).
+  /// What a layer above keeps once in each process. The first call with a key (the address of
+  /// anything static) calls `make`. The object lives until the fabric has left the job and no
+  /// service thread runs any more, and is destroyed before the registered memory. Any thread (takes
+  /// a lock).
   std::shared_ptr<void> attachment(const void* key,
                                    const std::function<std::shared_ptr<void>(Fabric&)>& make);
 
@@ -242,8 +246,8 @@ class Fabric {
 
 /// Joins the job that this process was started in: by PMIx (mpirun, prun, srun), by scripts/run, or
 /// alone when neither started it. Takes the settings from the arguments, which it removes, and the
-/// environment. Returns when all processes are connected. Throws Error that names who did not come,
-/// what differs between the processes, or what the machine lacks. Setup only.
+/// environment. Returns when all processes are connected. Throws Error that names the processes
+/// that did not come, what differs between the processes, or what the machine lacks. Setup only.
 Fabric join(int& argc, char** argv, Config config = {});
 /// The same without a command line.
 Fabric join(Config config = {});

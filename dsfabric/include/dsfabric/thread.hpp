@@ -19,8 +19,8 @@ namespace dsfabric {
 
 class Lane;
 
-/// What workers can meet in. Words of these travel along, so that workers who are in different
-/// collectives learn it.
+/// The kinds of collectives. The kind travels along, so that workers that are in different
+/// collectives find out.
 enum class Collective : std::uint8_t {
   kBarrier = 1,
   kAllGather,
@@ -60,7 +60,7 @@ class Thread {
   Fabric& fabric() const noexcept { return fabric_; }
   /// The worker `distance` places further in the order of all workers, which closes to a ring.
   ThreadId neighbour(std::int64_t distance) const noexcept;
-  /// The zone this worker lives in, and its allocator.
+  /// The zone that this worker lives in.
   dtutils::NumaZone zone() const noexcept { return fabric_.zone_of(id_); }
   /// The allocator of that zone. Any thread, wait-free.
   dtutils::RDMAAllocator& allocator() const noexcept { return fabric_.allocator(zone()); }
@@ -70,9 +70,9 @@ class Thread {
   /// Takes in what arrived, runs the messages for this worker, then the hooks. True when there was
   /// something to do. Inside a dispatcher it takes in but runs nothing. Throws what handlers throw.
   bool progress();
-  /// Adds work to progress(), unless it is there; removed by its value, or when run() has ended:
-  /// until then it runs, also after the work of this worker has returned. A step may add and remove
-  /// hooks, itself too: some may then be passed over until the next progress(). Setup only.
+  /// Adds work to progress(), unless it was added before. It runs until it is removed or run()
+  /// ends, also after the work of this worker has returned. A step may add and remove hooks, also
+  /// itself; some hooks may then be skipped until the next progress(). Setup only.
   void add_hook(ProgressHook hook);
   /// Removes a hook that was added; does nothing when there is none. Setup only.
   void remove_hook(ProgressHook hook) noexcept;
@@ -99,8 +99,8 @@ class Thread {
     return gather_values(Collective::kAllGather, mine);
   }
 
-  /// `combine` over all values, from left to right in the order of threads: the same at everyone,
-  /// also for an operation that rounds.
+  /// `combine` over all values, from left to right in the order of threads. All workers get the
+  /// same result, also for an operation that rounds.
   template <CollectiveValue T, class Combine = std::plus<T>>
   requires std::is_invocable_r_v<T, Combine&, const T&, const T&> T
   all_reduce(const T& mine, Combine combine = {}) {

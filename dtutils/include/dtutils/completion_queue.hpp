@@ -13,8 +13,8 @@
 
 namespace dtutils {
 
-/// Explains a completion: what happened, the likely cause, what to look at. Never "status 12".
-/// Allocates; not for the data path. Any thread.
+/// Explains a completion: what happened, the likely cause, and what to check. Allocates; not for
+/// the data path. Any thread.
 std::string describe(const ibv_wc& completion);
 /// The short form for a bare status.
 const char* describe(ibv_wc_status status) noexcept;
@@ -67,7 +67,7 @@ class CompletionQueue {
 
   /// Asks for one event on the channel at the next completion (at the next solicited or failed one
   /// if `solicited_only`). Poll once more after arming and before sleeping: what arrived before
-  /// gives no event (ibv_req_notify_cq(3)). Any thread; may be a system call on hardware.
+  /// makes no event (ibv_req_notify_cq(3)). Any thread; may be a system call on hardware.
   bool arm(bool solicited_only = false) noexcept {
     return ibv_req_notify_cq(cq_, solicited_only ? 1 : 0) == 0;
   }

@@ -29,7 +29,7 @@ struct RDMAAllocatorOptions {
   std::size_t superpage = kSuperpage;
   /// Bytes taken from the system at most.
   std::size_t limit = std::numeric_limits<std::size_t>::max();
-  /// What the user of the program knows `limit` as: errors tell him to raise that.
+  /// The name by which the user of the program knows `limit`: errors advise to raise it.
   std::string limit_name = "RDMAAllocatorOptions::limit";
   /// Tried in this order for each superpage. 1 GB pages are for superpages of whole GiB only.
   std::vector<PageKind> page_kinds = {PageKind::kHuge1GB, PageKind::kHuge2MB,
@@ -56,15 +56,16 @@ class RDMAAllocator final : private MemoryOwner {
   ~RDMAAllocator();
 
   /// Chunks in a row that hold `bytes`, out of the superpages that are there; empty when they have
-  /// no such row. Handles may move to other threads. Any thread, lock-free; may miss chunks that
-  /// another thread is just giving back, and rows that another thread is just trying.
+  /// no such row. Handles may move to other threads. Any thread, lock-free; it may miss chunks that
+  /// another thread gives back at the same time, and rows that another thread tries at the same
+  /// time.
   [[nodiscard]] std::optional<RDMAMemory> try_allocate(std::size_t bytes = kChunk) noexcept;
 
   /// As try_allocate, but takes another superpage from the system when needed; a piece larger than
   /// a superpage gets a segment of its own, which goes back to the system when the piece is done.
-  /// Throws Error when the limit is reached or the system has no memory: not because another thread
-  /// has pieces in its hands that are done. Any thread (takes a lock when no chunks are free; setup
-  /// only).
+  /// Throws Error when the limit is reached or the system has no memory; before that it waits for
+  /// pieces that are done and in the hands of another thread. Any thread (takes a lock when no
+  /// chunks are free; setup only).
   RDMAMemory allocate(std::size_t bytes = kChunk);
 
   /// Frees what is done in quarantine; returns the pieces that still wait there. A queue pair whose

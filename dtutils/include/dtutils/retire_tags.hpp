@@ -25,9 +25,8 @@ class RetireTags {
     }
   }
 
-  /// Keeps the tag, at no cost above the room. False when there is no room, because so many other
-  /// queue pairs still use the piece: then the caller waits until the tag, or one of those, is
-  /// done.
+  /// Keeps the tag without allocating. False when there is no room, because so many other queue
+  /// pairs still use the piece: then the caller waits until the tag, or one of those, is done.
   [[nodiscard]] bool add(RetireTag tag) noexcept {
     if (first_.retired == tag.retired) {
       first_.ticket = std::max(first_.ticket, tag.ticket);

@@ -13,8 +13,8 @@ namespace dtutils {
 
 /// Counts operations that are still to come. Each one decrements it once: by the transfer (it was
 /// sent), by a local call (it was executed), or by a peer (it was executed there). It carries
-/// failure: an operation that will never happen, because its peer is gone, decrements it all the
-/// same and leaves a mark. So a wait always ends when every operation has ended one way or another.
+/// failure: an operation that will never happen, because its peer is gone, also decrements it, and
+/// leaves a mark. So a wait always ends when every operation has ended one way or another.
 ///
 /// One 8-byte word, to be placed anywhere; in registered memory a peer decrements it by itself:
 ///
@@ -24,7 +24,7 @@ namespace dtutils {
 ///    this process decrements it too), or
 ///  - a write of 8 zero bytes (kDoneWord), if it is the only operation pending.
 ///
-/// The last decrement is the last touch of its memory: it may be destroyed as soon as done() is
+/// The last decrement is the last access to its memory: it may be destroyed as soon as done() is
 /// true, or a wait has answered kDone or kFailed. Never while operations are pending.
 ///
 /// Any thread, wait-free, except for the waits.

@@ -51,7 +51,7 @@ struct FiberOptions {
 ///
 /// One pool a thread: in_fiber() calls and receivers find it by themselves. The destructor serves
 /// until all fibers have ended; those that still wait after FiberOptions::drain_timeout are
-/// abandoned, and their stacks leaked, since somebody may still write to what they wait for.
+/// abandoned, and their stacks leaked, since a peer may still write to what they wait for.
 ///
 /// Owner thread only, unless a method says otherwise.
 class FiberPool {
@@ -95,8 +95,8 @@ class FiberPool {
   /// its last run() did nothing, or that it has no pool. Any thread.
   [[noreturn]] static void throw_no_fiber();
 
-  /// Looks at some fibers that wait, and resumes those whose wait is over. True when one was.
-  /// Throws what fibers throw, when the fabric has no upcall for it.
+  /// Checks some fibers that wait, and resumes those whose wait is over. True when one was. Throws
+  /// what fibers throw, when the fabric has no upcall for it.
   bool progress();
 
   /// One step of waiting for something other than a Synchronizer, such as room in a ring. In a
@@ -149,7 +149,7 @@ class FiberPool {
   detail::Fiber* free_ = nullptr;
   std::vector<Waiter> waiting_;
   std::size_t next_ = 0;
-  /// Of those that wait, how many do so for a limited time.
+  /// Number of fibers that wait for a limited time.
   std::uint32_t timed_ = 0;
   std::atomic<std::uint32_t> unfinished_{0};
   std::uint32_t made_ = 0;

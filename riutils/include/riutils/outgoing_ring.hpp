@@ -78,8 +78,8 @@ class alignas(64) OutgoingRing {
   template <class F>
   bool try_post(std::uint32_t function, const F& callable) noexcept;
 
-  /// Asks for the first chunks and waits for them; in a handler it only asks. Throws Error when the
-  /// peer has no memory for them.
+  /// Requests the first chunks and waits for them; in a handler it only requests them. Throws Error
+  /// when the peer has no memory for them.
   void setup(const SendPolicy& policy);
   /// Space for the bytes of one call; nullptr when the policy says so, or the peer is gone. Throws
   /// Error when the call can never fit, when the peer has no such function or no memory for a ring,
@@ -93,10 +93,10 @@ class alignas(64) OutgoingRing {
   }
   /// The last reserved call is complete. False: the peer is gone.
   bool commit(dtutils::Synchronizer* sent, const SendPolicy& policy) noexcept;
-  /// Asks for the first chunks, and does not wait for them. Throws as the sending of a message.
+  /// Requests the first chunks, and does not wait for them. Throws as SendSpace.
   void prepare();
-  /// Calls that are serialized now are sent, or held for no other reason than that chunks are full;
-  /// the peer has the functions of this program by the same numbers.
+  /// Whether a call that is serialized now is sent, or held only because chunks are full, and the
+  /// peer has the functions of this program under the same indices.
   bool ready() const noexcept { return !gone_ && same_program_ && !circle_.empty(); }
   /// `count` calls of one function, of `bytes` bytes each, which lie one below the other as in a
   /// record and end at `end`: sent at once as far as there is room, else held. Never waits; only of

@@ -38,11 +38,11 @@ class Receiver {
   /// Runs calls that have arrived, from each ring at most a few kilobytes. True when there was one,
   /// or when more are expected at once: in the midst of a stream a ring is left alone for up to 16
   /// microseconds, so that its sender is not disturbed. Inside a handler: false. Results of calls
-  /// go to `results`, if there is one, which must know how to send them. With kResults, only rings
-  /// of results are looked at: what they carry makes no calls. One thread at a time.
+  /// go to `results`, if there is one, which must know how to send them. With kResults, it polls
+  /// rings of results only, which run no code of users. One thread at a time.
   bool poll(dsfabric::ResultGatherer* results = nullptr, RingKind least = RingKind::kCalls);
-  /// What handlers find in their CallContext: the worker, nullptr while there is none, and the way
-  /// for broadcasts to go on. One thread at a time, not during poll.
+  /// What handlers find in their CallContext: the worker, nullptr while there is none, and the
+  /// channel through which broadcasts go on. One thread at a time, not during poll.
   void serve_for(dsfabric::Thread* worker, dsfabric::Onward* onward) noexcept {
     worker_ = worker;
     onward_ = onward;

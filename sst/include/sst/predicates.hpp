@@ -24,7 +24,7 @@ namespace sst {
 ///
 /// A run of predicates of the same type costs one indirect call (predicate_slot.hpp). Adding and
 /// removing goes by a list of requests, which the next evaluation takes over; so adding allocates,
-/// but evaluating does not, and never waits for those who add.
+/// but evaluating does not, and never waits for threads that add.
 template <class Target>
 class Predicates {
  public:
@@ -116,7 +116,7 @@ class Predicates {
   std::atomic<std::uint64_t> last_id_{0};
   /// Predicates that were added and not removed, those in requests included.
   std::atomic<std::size_t> expected_{0};
-  /// For so many there is room, or a request on its way that brings it.
+  /// Predicates for which there is room, or a request that brings room.
   std::atomic<std::size_t> promised_{kFirstPredicates};
 };
 

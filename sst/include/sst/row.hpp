@@ -80,8 +80,8 @@ consteval bool check_row() {
   }
 }
 
-/// Two rows of different shape have different digests, in all likelihood: processes that do not
-/// mean the same row are told apart.
+/// Two rows of different shape have different digests in all likelihood, so that processes which do
+/// not mean the same row are refused.
 template <class Row, std::size_t... I>
 consteval std::uint64_t digest(std::index_sequence<I...>) {
   std::uint64_t sum = sizeof(Row);

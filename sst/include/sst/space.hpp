@@ -29,14 +29,13 @@ struct SpaceOptions {
   std::uint32_t threads = 4;
 };
 
-/// One queue pair to each other process, for tables only: so one thread more or less that uses the
-/// fabric does not matter to them, and pushes to one member stay in order whichever thread of this
+/// One queue pair to each other process, for tables only: so other threads that use the fabric do
+/// not matter to them, and pushes to one member stay in order no matter which thread of this
 /// process makes them.
 ///
-/// Made by all processes of the job, outside of Fabric::run (a collective). The tables are gone
-/// before it, it is gone before the fabric. Its end waits, at most kFlushTimeout, until pushes that
-/// were posted have arrived; from then on no other process can write into the tables of this
-/// process.
+/// Made by all processes of the job, outside of Fabric::run (a collective). It outlives its tables,
+/// and the fabric outlives it. Its end waits, at most kFlushTimeout, until pushes that were posted
+/// have arrived; from then on no other process can write into the tables of this process.
 ///
 /// After the failure of a process no byte of it arrives any more.
 class Space {
@@ -56,7 +55,7 @@ class Space {
   /// Bytes that a push can carry inline to any process.
   std::uint32_t max_inline() const noexcept { return max_inline_; }
   /// The bytes of one write become visible in ascending order, at every process: what the devices
-  /// answer, see Table.
+  /// say, see Table.
   bool bytes_in_order() const noexcept { return bytes_in_order_; }
   /// Grows when a process has failed, after its connection was cut. Any thread, wait-free.
   std::uint32_t failures() const noexcept {
@@ -78,14 +77,14 @@ class Space {
     std::uint64_t digest;
     /// TableOptions::name, for messages.
     std::string_view name;
-    /// That member has made it: it needs nothing more from anybody, and may leave.
+    /// Whether that member has made the table, needs nothing more from others, and may leave.
     std::function<bool(dsfabric::ProcessId)> made;
   };
   /// Offers memory of a table to the other members, and waits for theirs: those of the table with
   /// the same digest. The result is in the order of `members`; the entry of this process is `mine`.
   /// Serves messages meanwhile. Throws PeerFailed when any member fails or leaves: the others give
-  /// up when they know of it, so that nothing more is to be expected of them either. Throws Error
-  /// when one does not come within Config::start_timeout. One thread at a time.
+  /// up when they know of it. Throws Error when one does not come within Config::start_timeout. One
+  /// thread at a time.
   std::vector<dtutils::RemoteMemoryLocator> meet(const Meeting& meeting,
                                                  const dtutils::RemoteMemoryLocator& mine);
   /// Writes a word to a peer, whatever the device takes inline, and does not wait. False: the
@@ -146,7 +145,8 @@ class Space {
                   std::uint64_t digest);
   bool take_offer(dsfabric::ProcessId from, std::uint64_t digest,
                   dtutils::RemoteMemoryLocator& theirs) noexcept;
-  /// A member because of which the others may give up; `awaited` is one that has not done its part.
+  /// A member whose absence may make the others give up; `awaited` is one that has not done its
+  /// part.
   std::optional<dsfabric::ProcessId> missing(const Meeting& meeting,
                                              dsfabric::ProcessId awaited) const;
   [[noreturn]] void throw_absent(dsfabric::ProcessId process, std::string_view name) const;

@@ -27,7 +27,7 @@ namespace sst {
 enum class Mode : std::uint8_t {
   /// Their owner pushes them by RDMA writes.
   kWrites,
-  /// Everybody fetches them by RDMA reads; the owner only stores.
+  /// All members fetch them by RDMA reads; the owner only stores.
   kReads,
 };
 
@@ -38,7 +38,7 @@ struct TableOptions {
   std::vector<dsfabric::ProcessId> members = {};
   /// How rows come to the other members.
   Mode mode = Mode::kWrites;
-  /// In messages, and to tell apart tables that are alike in all else.
+  /// For messages, and to distinguish tables that are equal in all else.
   std::string name = "table";
 };
 
@@ -126,13 +126,13 @@ class TableCore {
     std::uint32_t rkey;
     MemberId member;
   };
-  /// A copy of the own row that pushes are made from; free when `busy` is not set and all tags are
-  /// done.
+  /// A copy of this process' row that pushes are made from; free when `busy` is not set and all
+  /// tags are done.
   struct PushBuffer {
     std::atomic<bool> busy{false};
     std::vector<dtutils::RetireTag> tags;
   };
-  /// A refresh: one read of a row, and what is told of its end.
+  /// A refresh: one read of a row, and what waits for its end.
   struct Fetch {
     dtutils::RemoteMemoryLocator from;
     dtutils::Synchronizer arrived{0};

@@ -46,9 +46,9 @@ struct ValueOf<Wide<T>> {
 template <class F>
 using Value = typename ValueOf<std::remove_const_t<F>>::Type;
 
-/// Acquire: whoever sees a pushed value also sees what its writer pushed before. It pairs with the
-/// device's placement of the word (as dtutils::load_device_word), or with store_field. Any thread,
-/// wait-free (Wide: lock-free).
+/// Acquire: a thread that sees a pushed value also sees what its writer pushed before. It pairs
+/// with the device's placement of the word (as dtutils::load_device_word), or with store_field. Any
+/// thread, wait-free (Wide: lock-free).
 template <class F>
 Value<F> load_field(const F& field) noexcept {
   if constexpr (IsWide<std::remove_const_t<F>>::value) {
@@ -72,7 +72,7 @@ void store_field(F& field, const Value<F>& value) noexcept {
 }
 
 /// Copies a field, or all elements of an array, each whole, from memory that changes meanwhile. A
-/// Wide that cannot be read at this moment keeps its value in `to`, and the answer is false. The
+/// Wide that cannot be read at this moment keeps its value in `to`, and the result is false. The
 /// owner of `to`.
 template <class F>
 bool copy_field(F& to, const F& from) noexcept {
