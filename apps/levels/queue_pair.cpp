@@ -44,12 +44,12 @@ Cost send_by_queue_pair(const Job& job, Wire& wire) {
     // Room for two intervals: one fills while the other completes.
     if (signal && signaled - completed == 2) wait_for_one();
     const unsigned flags = dtutils::kInlined | (signal ? dtutils::kSignaled : dtutils::kUnsignaled);
-    dtutils::Post posted;
+    dtutils::PostResult posted;
     while ((posted = queue_pair.post_write({&i, 8, 0}, target.part(i % kSlots * 8, 8), i, flags)) ==
-           dtutils::Post::kFull) {
+           dtutils::PostResult::kFull) {
       wait_for_one();
     }
-    if (posted != dtutils::Post::kOk) {
+    if (posted != dtutils::PostResult::kOk) {
       throw dtutils::Error("level 1", "a post was refused", "see whether the target still runs");
     }
     signaled += signal;

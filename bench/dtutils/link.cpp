@@ -74,7 +74,7 @@ void Link::inspect(bench::Channel& channel, const Slots& slots, std::uint64_t tr
   }
 }
 
-void fail_post(dtutils::Post answer) {
+void fail_post(dtutils::PostResult answer) {
   throw std::runtime_error(fmt::format("a post was refused, answer {}", static_cast<int>(answer)));
 }
 

@@ -90,11 +90,11 @@ void connect(bench::Channel& channel, Pair& pair) {
 }
 
 /// Throws std::runtime_error that says what happened.
-[[noreturn]] void fail_post(dtutils::Post answer);
+[[noreturn]] void fail_post(dtutils::PostResult answer);
 [[noreturn]] void fail_poll(int polled, const ibv_wc& completion);
 
-inline void require(dtutils::Post answer) {
-  if (answer != dtutils::Post::kOk) [[unlikely]] {
+inline void require(dtutils::PostResult answer) {
+  if (answer != dtutils::PostResult::kOk) [[unlikely]] {
     fail_post(answer);
   }
 }

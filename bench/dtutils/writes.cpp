@@ -66,7 +66,7 @@ void write_raw(Ends& ends, const Slots& slots, std::uint64_t posts) {
     request.wr.rdma.rkey = inbox.rkey;
     ibv_send_wr* bad = nullptr;
     if (ibv_post_send(qp, &request, &bad) != 0) [[unlikely]] {
-      fail_post(dtutils::Post::kInvalid);
+      fail_post(dtutils::PostResult::kInvalid);
     }
   });
 }

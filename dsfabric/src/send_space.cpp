@@ -75,13 +75,13 @@ bool SendSpace::commit(MessageKind kind, ThreadId to, dtutils::Synchronizer* sen
   header.mark = kMessageMark;
 
   const std::uint32_t total = bytes_ + static_cast<std::uint32_t>(sizeof(MessageHeader));
-  dtutils::How how(to.is_service() ? dtutils::kSolicited : 0u);
-  how.sent = sent;
+  dtutils::PostOptions options(to.is_service() ? dtutils::kSolicited : 0u);
+  options.sent = sent;
   if (start_ == inline_) {
-    how.flags |= dtutils::kInlined;
-    return transmitter_->send({inline_, total, 0}, how);
+    options.flags |= dtutils::kInlined;
+    return transmitter_->send({inline_, total, 0}, options);
   }
-  const bool posted = transmitter_->send(memory_.local(0, total), how);
+  const bool posted = transmitter_->send(memory_.local(0, total), options);
   return transmitter_->recycle(memory_) && posted;
 }
 

@@ -154,7 +154,7 @@ void QueuePair::disconnect() {
   device_.modify_qp(qp_, error, IBV_QP_STATE);
 }
 
-Post QueuePair::post(ibv_send_wr& requests, ibv_send_wr** bad) noexcept {
+PostResult QueuePair::post(ibv_send_wr& requests, ibv_send_wr** bad) noexcept {
   ibv_send_wr* first_bad = nullptr;
   const int code = ibv_post_send(qp_, &requests, &first_bad);
   const ibv_send_wr* end = code == 0 ? nullptr : first_bad;
@@ -166,10 +166,10 @@ Post QueuePair::post(ibv_send_wr& requests, ibv_send_wr** bad) noexcept {
   if (bad != nullptr) {
     *bad = first_bad;
   }
-  return code == 0 ? Post::kOk : refusal(code);
+  return code == 0 ? PostResult::kOk : refusal(code);
 }
 
-Post QueuePair::post_receive(LocalBuffer buffer, std::uint64_t id) noexcept {
+PostResult QueuePair::post_receive(LocalBuffer buffer, std::uint64_t id) noexcept {
   ibv_sge element{reinterpret_cast<std::uint64_t>(buffer.address), buffer.length, buffer.lkey};
   ibv_recv_wr request{};
   request.wr_id = id;
@@ -177,7 +177,7 @@ Post QueuePair::post_receive(LocalBuffer buffer, std::uint64_t id) noexcept {
   request.num_sge = buffer.length != 0;
   ibv_recv_wr* bad = nullptr;
   const int code = ibv_post_recv(qp_, &request, &bad);
-  return code == 0 ? Post::kOk : refusal(code);
+  return code == 0 ? PostResult::kOk : refusal(code);
 }
 
 QueuePair::Wait QueuePair::wait(ibv_wc& completion, std::chrono::milliseconds timeout) noexcept {
@@ -205,12 +205,12 @@ QueuePair::Wait QueuePair::wait(ibv_wc& completion, std::chrono::milliseconds ti
   }
 }
 
-Post QueuePair::refusal(int code) const noexcept {
+PostResult QueuePair::refusal(int code) const noexcept {
   // Some providers answer with the negated errno.
   if (std::abs(code) == ENOMEM) {
-    return Post::kFull;
+    return PostResult::kFull;
   }
-  return state() == IBV_QPS_RTS ? Post::kInvalid : Post::kBroken;
+  return state() == IBV_QPS_RTS ? PostResult::kInvalid : PostResult::kBroken;
 }
 
 }  // namespace dtutils

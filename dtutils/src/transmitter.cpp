@@ -100,9 +100,9 @@ std::uint32_t Transmitter::claim(Synchronizer& synchronizer,
   return CompletionHooks::kNone;
 }
 
-bool Transmitter::transmit_tracked(ibv_send_wr& request, How how) noexcept {
-  const std::uint32_t slot = claim(*how.sent, CompletionHooks::After::kRelease);
-  return slot != CompletionHooks::kNone && transmit_in_slot(request, how.flags, slot);
+bool Transmitter::transmit_tracked(ibv_send_wr& request, PostOptions options) noexcept {
+  const std::uint32_t slot = claim(*options.sent, CompletionHooks::After::kRelease);
+  return slot != CompletionHooks::kNone && transmit_in_slot(request, options.flags, slot);
 }
 
 bool Transmitter::transmit_in_slot(ibv_send_wr& request, unsigned flags,

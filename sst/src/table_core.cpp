@@ -212,7 +212,7 @@ void TableCore::start_fetches() noexcept {
     // When it answers false the Synchronizer has failed already.
     (void)peer.transmitter->read(landing_.local(peer.member.value * shape_.stride,
                                                 static_cast<std::uint32_t>(shape_.row_bytes)),
-                                 fetch.from, dtutils::How(fetch.arrived));
+                                 fetch.from, dtutils::PostOptions(fetch.arrived));
   }
 }
 

@@ -8,9 +8,9 @@
 
 namespace support {
 
-void must(dtutils::Post answer, Where where) {
+void must(dtutils::PostResult answer, Where where) {
   constexpr const char* kAnswers[] = {"ok", "full", "broken", "invalid"};
-  require(answer == dtutils::Post::kOk,
+  require(answer == dtutils::PostResult::kOk,
           fmt::format("a post was answered \"{}\"", kAnswers[static_cast<int>(answer)]), where);
 }
 

@@ -10,7 +10,7 @@
 namespace support {
 
 /// Fails unless the post was taken.
-void must(dtutils::Post answer, Where where = Where::current());
+void must(dtutils::PostResult answer, Where where = Where::current());
 
 /// The next completion, whatever its status; fails when none arrives in time.
 ibv_wc next_completion(dtutils::CompletionQueue& queue, std::chrono::milliseconds limit = kPatience,

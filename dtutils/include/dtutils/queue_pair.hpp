@@ -16,7 +16,7 @@
 namespace dtutils {
 
 /// Answer of a post. Only kFull is worth another try, after polling.
-enum class Post : std::uint8_t {
+enum class PostResult : std::uint8_t {
   kOk,
   /// The send or receive queue holds as many work requests as it can: poll completions, then retry.
   kFull,
@@ -82,10 +82,10 @@ class QueuePair {
   ibv_qp_state state() const noexcept { return device_.qp_state(qp_); }
 
   /// Writes `from` to the beginning of `to`. `id` comes back as wr_id of the completion.
-  [[nodiscard]] Post post_write(LocalBuffer from, const RemoteMemoryLocator& to, std::uint64_t id,
-                                unsigned flags) noexcept {
+  [[nodiscard]] PostResult post_write(LocalBuffer from, const RemoteMemoryLocator& to,
+                                      std::uint64_t id, unsigned flags) noexcept {
     if (options_.exclusive && from.length != 0) [[likely]] {
-      ibv_send_wr& request = kept_.fill(from, to);
+      ibv_send_wr& request = prepared_write_.fill(from, to);
       request.wr_id = id;
       request.send_flags = flags;
       return post_one(request);
@@ -94,47 +94,50 @@ class QueuePair {
   }
   /// Also consumes a receive of the peer, whose completion carries `immediate` (see
   /// immediate_of in completion_queue.hpp).
-  [[nodiscard]] Post post_write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
-                                               std::uint32_t immediate, std::uint64_t id,
-                                               unsigned flags) noexcept {
+  [[nodiscard]] PostResult post_write_with_immediate(LocalBuffer from,
+                                                     const RemoteMemoryLocator& to,
+                                                     std::uint32_t immediate, std::uint64_t id,
+                                                     unsigned flags) noexcept {
     return post_one(
         WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from, id, flags).at(to).immediate(immediate).raw());
   }
   /// Reads from the beginning of `from` as many bytes as `into` has.
-  [[nodiscard]] Post post_read(LocalBuffer into, const RemoteMemoryLocator& from, std::uint64_t id,
-                               unsigned flags) noexcept {
+  [[nodiscard]] PostResult post_read(LocalBuffer into, const RemoteMemoryLocator& from,
+                                     std::uint64_t id, unsigned flags) noexcept {
     return post_one(WorkRequest(IBV_WR_RDMA_READ, into, id, flags).at(from).raw());
   }
   /// Sends a message, which consumes a receive of the peer.
-  [[nodiscard]] Post post_send(LocalBuffer from, std::uint64_t id, unsigned flags) noexcept {
+  [[nodiscard]] PostResult post_send(LocalBuffer from, std::uint64_t id, unsigned flags) noexcept {
     return post_one(WorkRequest(IBV_WR_SEND, from, id, flags).raw());
   }
   /// The same; the completion at the peer carries `immediate`.
-  [[nodiscard]] Post post_send_with_immediate(LocalBuffer from, std::uint32_t immediate,
-                                              std::uint64_t id, unsigned flags) noexcept {
+  [[nodiscard]] PostResult post_send_with_immediate(LocalBuffer from, std::uint32_t immediate,
+                                                    std::uint64_t id, unsigned flags) noexcept {
     return post_one(WorkRequest(IBV_WR_SEND_WITH_IMM, from, id, flags).immediate(immediate).raw());
   }
   /// The 8 bytes at `target` (8-byte aligned) become `desired` if they equal `expected`; their old
   /// value arrives in `old_value` (8 bytes) in either case.
-  [[nodiscard]] Post post_compare_and_swap(LocalBuffer old_value, const RemoteMemoryLocator& target,
-                                           std::uint64_t expected, std::uint64_t desired,
-                                           std::uint64_t id, unsigned flags) noexcept {
+  [[nodiscard]] PostResult post_compare_and_swap(LocalBuffer old_value,
+                                                 const RemoteMemoryLocator& target,
+                                                 std::uint64_t expected, std::uint64_t desired,
+                                                 std::uint64_t id, unsigned flags) noexcept {
     return post_one(WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value, id, flags)
                         .at(target, expected, desired)
                         .raw());
   }
   /// Adds `addend` to the 8 bytes at `target`; their old value arrives in `old_value`.
-  [[nodiscard]] Post post_fetch_and_add(LocalBuffer old_value, const RemoteMemoryLocator& target,
-                                        std::uint64_t addend, std::uint64_t id,
-                                        unsigned flags) noexcept {
+  [[nodiscard]] PostResult post_fetch_and_add(LocalBuffer old_value,
+                                              const RemoteMemoryLocator& target,
+                                              std::uint64_t addend, std::uint64_t id,
+                                              unsigned flags) noexcept {
     return post_one(
         WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value, id, flags).at(target, addend, 0).raw());
   }
   /// Any work request or chain of them, as ibv_post_send(3). On anything but kOk, `*bad` is the
   /// first one that was not posted.
-  [[nodiscard]] Post post(ibv_send_wr& requests, ibv_send_wr** bad) noexcept;
+  [[nodiscard]] PostResult post(ibv_send_wr& requests, ibv_send_wr** bad) noexcept;
   /// Not with a shared receive queue. Only after connect.
-  [[nodiscard]] Post post_receive(LocalBuffer buffer, std::uint64_t id) noexcept;
+  [[nodiscard]] PostResult post_receive(LocalBuffer buffer, std::uint64_t id) noexcept;
 
   /// What wait() found.
   enum class Wait : std::uint8_t { kCompleted, kNothingSignaled, kTimeout, kOverrun };
@@ -155,7 +158,7 @@ class QueuePair {
   ibv_qp* raw() const noexcept { return qp_; }
 
  private:
-  Post post_one(ibv_send_wr& request) noexcept {
+  PostResult post_one(ibv_send_wr& request) noexcept {
     const bool signaled = (request.send_flags & IBV_SEND_SIGNALED) != 0;
     // Relaxed: only a count; what it counts is ordered by the completion queue. Before the post,
     // where the lock inside has to wait for the same stores.
@@ -166,9 +169,9 @@ class QueuePair {
       if (signaled) signaled_posted_.fetch_sub(1, std::memory_order_relaxed);
       return refusal(code);
     }
-    return Post::kOk;
+    return PostResult::kOk;
   }
-  Post refusal(int code) const noexcept;
+  PostResult refusal(int code) const noexcept;
 
   Device& device_;
   CompletionQueue& send_completions_;
@@ -181,7 +184,7 @@ class QueuePair {
   alignas(kCacheLine) std::atomic<std::uint64_t> signaled_posted_{0};
   std::uint64_t waited_{0};
   /// Used by exclusive queue pairs only.
-  alignas(kCacheLine) KeptWrite kept_;
+  alignas(kCacheLine) PreparedWrite prepared_write_;
 };
 
 }  // namespace dtutils

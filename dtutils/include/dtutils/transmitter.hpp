@@ -28,7 +28,7 @@ struct TransmitterOptions {
 };
 
 /// How one transfer is to be made. Converts from flags, from a Synchronizer, or from {both}.
-struct How {
+struct PostOptions {
   /// PostFlags. Signaling is automatic; kSignaled only adds a signal.
   unsigned flags = kUnsignaled;
   /// Decremented when the transfer is known to be done: for a write or send, when the peer's device
@@ -37,9 +37,9 @@ struct How {
   Synchronizer* sent = nullptr;
 
   /// From flags.
-  How(unsigned post_flags = kUnsignaled) noexcept : flags(post_flags) {}  // NOLINT
+  PostOptions(unsigned post_flags = kUnsignaled) noexcept : flags(post_flags) {}  // NOLINT
   /// From a Synchronizer and flags.
-  How(Synchronizer& synchronizer, unsigned post_flags = kUnsignaled) noexcept  // NOLINT
+  PostOptions(Synchronizer& synchronizer, unsigned post_flags = kUnsignaled) noexcept  // NOLINT
       : flags(post_flags), sent(&synchronizer) {}
 };
 
@@ -88,75 +88,80 @@ class Transmitter {
   QueuePair& queue_pair() noexcept { return queue_pair_; }
 
   /// The posts: false only when broken.
-  [[nodiscard]] bool write(LocalBuffer from, const RemoteMemoryLocator& to, How how = {}) noexcept {
+  [[nodiscard]] bool write(LocalBuffer from, const RemoteMemoryLocator& to,
+                           PostOptions options = {}) noexcept {
     std::uint64_t ticket;
-    if (from.length != 0 && how.sent == nullptr && signaling_.take_quiet(ticket)) [[likely]] {
-      ibv_send_wr& request = kept_.fill(from, to);
+    if (from.length != 0 && options.sent == nullptr && signaling_.take_quiet(ticket)) [[likely]] {
+      ibv_send_wr& request = prepared_write_.fill(from, to);
       // Most often the same as before, and a load costs less than a store here.
-      if (request.send_flags != how.flags) request.send_flags = how.flags;
+      if (request.send_flags != options.flags) request.send_flags = options.flags;
       request.wr_id = ticket << kSlotBits;
       return hand_over(request);
     }
-    return transmit_loudly(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), how);
+    return transmit_loudly(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), options);
   }
   /// As QueuePair::post_write_with_immediate.
   [[nodiscard]] bool write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
-                                          std::uint32_t immediate, How how = {}) noexcept {
+                                          std::uint32_t immediate,
+                                          PostOptions options = {}) noexcept {
     return transmit(WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from).at(to).immediate(immediate).raw(),
-                    how);
+                    options);
   }
   /// As QueuePair::post_read.
   [[nodiscard]] bool read(LocalBuffer into, const RemoteMemoryLocator& from,
-                          How how = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_RDMA_READ, into).at(from).raw(), how);
+                          PostOptions options = {}) noexcept {
+    return transmit(WorkRequest(IBV_WR_RDMA_READ, into).at(from).raw(), options);
   }
   /// As QueuePair::post_send.
-  [[nodiscard]] bool send(LocalBuffer from, How how = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_SEND, from).raw(), how);
+  [[nodiscard]] bool send(LocalBuffer from, PostOptions options = {}) noexcept {
+    return transmit(WorkRequest(IBV_WR_SEND, from).raw(), options);
   }
   /// As QueuePair::post_send_with_immediate.
   [[nodiscard]] bool send_with_immediate(LocalBuffer from, std::uint32_t immediate,
-                                         How how = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_SEND_WITH_IMM, from).immediate(immediate).raw(), how);
+                                         PostOptions options = {}) noexcept {
+    return transmit(WorkRequest(IBV_WR_SEND_WITH_IMM, from).immediate(immediate).raw(), options);
   }
   /// The old value of the 8 bytes at `target` arrives in `old_value`.
   [[nodiscard]] bool compare_and_swap(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                       std::uint64_t expected, std::uint64_t desired,
-                                      How how = {}) noexcept {
+                                      PostOptions options = {}) noexcept {
     return transmit(
-        WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value).at(target, expected, desired).raw(), how);
+        WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value).at(target, expected, desired).raw(),
+        options);
   }
   /// As QueuePair::post_fetch_and_add.
   [[nodiscard]] bool fetch_and_add(LocalBuffer old_value, const RemoteMemoryLocator& target,
-                                   std::uint64_t addend, How how = {}) noexcept {
+                                   std::uint64_t addend, PostOptions options = {}) noexcept {
     return transmit(WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value).at(target, addend, 0).raw(),
-                    how);
+                    options);
   }
 
   /// A request that the caller keeps ready and posts again and again, so that only what changes is
   /// filled in anew; it may gather several elements. `next` is nullptr. Its wr_id and send_flags
   /// are set here. It may be changed as soon as this returns.
-  [[nodiscard]] [[gnu::always_inline]] bool post(ibv_send_wr& request, How how = {}) noexcept {
+  [[nodiscard]] [[gnu::always_inline]] bool post(ibv_send_wr& request,
+                                                 PostOptions options = {}) noexcept {
     SelectiveSignaling& signaling = signaling_;
-    if (signaling.exclusive() || how.sent != nullptr) return transmit(request, how);
+    if (signaling.exclusive() || options.sent != nullptr) return transmit(request, options);
     const std::uint64_t ticket = signaling.take_shared();
     // Two branches that are hardly ever taken are faster here than flags put together as below.
     if (!signaling.below_band(ticket) || signaling.signals_regularly(ticket)) [[unlikely]] {
-      return hand_over_judged(request, ticket, how.flags);
+      return hand_over_judged(request, ticket, options.flags);
     }
-    return hand_over(request, ticket, how.flags);
+    return hand_over(request, ticket, options.flags);
   }
 
   /// A write or send of all of an RDMAMemory, which is tagged, so that its allocator hands it out
   /// again when the transfer is done.
   template <Recyclable Memory>
-  [[nodiscard]] bool write(Memory& from, const RemoteMemoryLocator& to, How how = {}) noexcept {
-    return write(from.local(), to, how) && recycle(from);
+  [[nodiscard]] bool write(Memory& from, const RemoteMemoryLocator& to,
+                           PostOptions options = {}) noexcept {
+    return write(from.local(), to, options) && recycle(from);
   }
   /// Sends all of a memory and tags it.
   template <Recyclable Memory>
-  [[nodiscard]] bool send(Memory& from, How how = {}) noexcept {
-    return send(from.local(), how) && recycle(from);
+  [[nodiscard]] bool send(Memory& from, PostOptions options = {}) noexcept {
+    return send(from.local(), options) && recycle(from);
   }
   /// Tags such a memory with the last post. Waits for that post when the memory has no room for
   /// another queue pair's tag; false when broken.
@@ -219,17 +224,17 @@ class Transmitter {
 
   using Verdict = SelectiveSignaling::Verdict;
 
-  [[gnu::always_inline]] bool transmit(ibv_send_wr& request, How how) noexcept {
+  [[gnu::always_inline]] bool transmit(ibv_send_wr& request, PostOptions options) noexcept {
     std::uint64_t ticket;
-    if (how.sent == nullptr && signaling_.take_quiet(ticket)) {
-      return hand_over(request, ticket, how.flags);
+    if (options.sent == nullptr && signaling_.take_quiet(ticket)) {
+      return hand_over(request, ticket, options.flags);
     }
-    return transmit_loudly(request, how);
+    return transmit_loudly(request, options);
   }
   /// When the request may have to be signaled.
-  [[gnu::always_inline]] bool transmit_loudly(ibv_send_wr& request, How how) noexcept {
-    if (how.sent != nullptr) {
-      return transmit_tracked(request, how);
+  [[gnu::always_inline]] bool transmit_loudly(ibv_send_wr& request, PostOptions options) noexcept {
+    if (options.sent != nullptr) {
+      return transmit_tracked(request, options);
     }
     const std::uint64_t ticket = signaling_.take();
     bool signaled = signaling_.signals_regularly(ticket);
@@ -240,7 +245,7 @@ class Transmitter {
       }
       signaled = verdict == Verdict::kSignaled;
     }
-    return hand_over(request, ticket, how.flags | (signaled ? IBV_SEND_SIGNALED : 0));
+    return hand_over(request, ticket, options.flags | (signaled ? IBV_SEND_SIGNALED : 0));
   }
   [[gnu::always_inline]] bool hand_over(ibv_send_wr& request, std::uint64_t ticket,
                                         unsigned flags) noexcept {
@@ -259,7 +264,7 @@ class Transmitter {
   }
   /// The rest of a post with a ticket that is to be signaled, or is not admitted yet.
   bool hand_over_judged(ibv_send_wr& request, std::uint64_t ticket, unsigned flags) noexcept;
-  bool transmit_tracked(ibv_send_wr& request, How how) noexcept;
+  bool transmit_tracked(ibv_send_wr& request, PostOptions options) noexcept;
   bool transmit_in_slot(ibv_send_wr& request, unsigned flags, std::uint32_t slot) noexcept;
   std::uint32_t claim(Synchronizer& synchronizer, CompletionHooks::After after) noexcept;
   std::optional<std::uint64_t> blocking_atomic(ibv_wr_opcode opcode,
@@ -293,7 +298,7 @@ class Transmitter {
   CompletionQueue send_completions_;
   QueuePair queue_pair_;
   /// Used if there is one thread only.
-  alignas(kCacheLine) KeptWrite kept_;
+  alignas(kCacheLine) PreparedWrite prepared_write_;
 };
 
 }  // namespace dtutils

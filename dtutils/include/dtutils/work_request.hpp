@@ -93,16 +93,16 @@ class alignas(16) WorkRequest {
 
 /// A write of one element that is posted again and again: only what may differ is filled in, and
 /// the rest was stored long ago. Owner thread only.
-class KeptWrite {
+class PreparedWrite {
  public:
   /// A request without addresses; fill() sets them.
-  KeptWrite() noexcept {
+  PreparedWrite() noexcept {
     request_.sg_list = &element_;
     request_.num_sge = 1;
     request_.opcode = IBV_WR_RDMA_WRITE;
   }
-  KeptWrite(const KeptWrite&) = delete;
-  KeptWrite& operator=(const KeptWrite&) = delete;
+  PreparedWrite(const PreparedWrite&) = delete;
+  PreparedWrite& operator=(const PreparedWrite&) = delete;
 
   /// `from` has at least one byte: see WorkRequest. Good until the next call. Without id and flags,
   /// which the caller sets.

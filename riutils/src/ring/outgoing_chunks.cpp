@@ -149,7 +149,7 @@ void OutgoingRing::send_held() noexcept {
     if (last) at_ = sent_ = floor_ = tail_;
     for (dtutils::Synchronizer* const each : sent) {
       // Of no bytes: it completes after the calls. When it is refused, the Synchronizer fails.
-      if (!transmitter_->write(dtutils::LocalBuffer{}, {}, dtutils::How(*each))) give_up();
+      if (!transmitter_->write(dtutils::LocalBuffer{}, {}, dtutils::PostOptions(*each))) give_up();
     }
     if (!written || gone_) return;
   }

@@ -173,14 +173,14 @@ bool OutgoingRing::write(std::byte* low, std::byte* high, dtutils::Synchronizer*
   const auto write_part = [&](std::byte* from, std::byte* to, dtutils::Synchronizer* tell) {
     const auto bytes = static_cast<std::uint32_t>(to - from);
     const bool copied = bytes <= inline_limit_;
-    dtutils::How how(copied ? dtutils::kInlined : dtutils::kUnsignaled);
-    how.sent = tell;
+    dtutils::PostOptions options(copied ? dtutils::kInlined : dtutils::kUnsignaled);
+    options.sent = tell;
     if (from == low) inlined = copied;
     ++writes_;
     return transmitter_->write(
         {from, bytes, lkey_},
         {reinterpret_cast<std::uint64_t>(from) + to_remote_, bytes, rkey_, to_.process.value, 0},
-        how);
+        options);
   };
   // The header that the receiver waits for is the highest word; it must land last.
   std::byte* const header = high - kRingWord;

@@ -116,7 +116,7 @@ void write_until_the_peer_is_gone(Side& side, const RemoteMemoryLocator& peer) {
   while (cause.empty() || pending > 0) {
     if (cause.empty() && pending < kInFlight &&
         side.qp.post_write(side.local(outbox(0), kPiece), peer.part(inbox(0), kPiece), 0,
-                           kSignaled) == Post::kOk) {
+                           kSignaled) == PostResult::kOk) {
       ++pending;
       continue;
     }

@@ -172,15 +172,15 @@ TEST_CASE("remote_atomics_are_atomic_against_the_cpu_where_the_device_says_so") 
 TEST_CASE("misaligned_atomic_is_refused_and_changes_nothing") {
   Pair pair;
   if (skipped_without_atomics(*pair.device)) return;
-  const Post answer = pair.a.qp.post_fetch_and_add(pair.a.local(0, 8), pair.b.remote(kWord + 4, 8),
-                                                   1, 1, kSignaled);
+  const PostResult answer = pair.a.qp.post_fetch_and_add(
+      pair.a.local(0, 8), pair.b.remote(kWord + 4, 8), 1, 1, kSignaled);
   // Soft-RoCE refuses the post itself.
-  if (answer == Post::kOk) {
+  if (answer == PostResult::kOk) {
     const ibv_wc refused = failure(pair.a.sends, 1);
     INFO(describe(refused));
     CHECK((refused.status == IBV_WC_REM_INV_REQ_ERR || refused.status == IBV_WC_REM_ACCESS_ERR));
   } else {
-    CHECK(answer == Post::kInvalid);
+    CHECK(answer == PostResult::kInvalid);
   }
   CHECK(all_bytes(pair.b.bytes(), 0));
 }
@@ -188,13 +188,13 @@ TEST_CASE("misaligned_atomic_is_refused_and_changes_nothing") {
 TEST_CASE("atomic_whose_answer_finds_no_room_is_the_fault_of_the_requester") {
   Pair pair;
   if (skipped_without_atomics(*pair.device)) return;
-  const Post answer =
+  const PostResult answer =
       pair.a.qp.post_fetch_and_add(pair.a.local(0, 4), pair.b.remote(kWord, 8), 1, 1, kSignaled);
   // Soft-RoCE refuses the post itself.
-  if (answer == Post::kOk) {
+  if (answer == PostResult::kOk) {
     CHECK(failure(pair.a.sends, 1).status == IBV_WC_LOC_LEN_ERR);
   } else {
-    CHECK(answer == Post::kInvalid);
+    CHECK(answer == PostResult::kInvalid);
   }
   CHECK(pair.b.at<std::uint64_t>(kWord) == 0);
 }

@@ -86,8 +86,8 @@ TEST_CASE("pair_without_room_for_reads_reads_nothing") {
   must(a.qp.post_write(a.local(64, 8), b.remote(64, 8), 1, kSignaled));
   success(a.sends, 1);
   // Soft-RoCE takes the request and lets it wait for ever.
-  const Post answer = a.qp.post_read(a.local(0, 8), b.remote(0, 8), 2, kSignaled);
-  CHECK((answer == Post::kInvalid || answer == Post::kOk));
+  const PostResult answer = a.qp.post_read(a.local(0, 8), b.remote(0, 8), 2, kSignaled);
+  CHECK((answer == PostResult::kInvalid || answer == PostResult::kOk));
   CHECK(stays_empty(a.sends));
   CHECK(a.at<std::uint64_t>(0) == 0);
 }

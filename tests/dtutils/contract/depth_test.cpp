@@ -34,15 +34,15 @@ TEST_CASE("full_send_queue_says_so_and_works_again_after_polling") {
   for (int round = 0; round < 3; ++round) {
     // Without receives at the peer nothing completes, so the queue must fill up.
     const std::uint64_t first = sent;
-    Post answer = Post::kOk;
+    PostResult answer = PostResult::kOk;
     while (sent < first + kNeverGranted &&
-           (answer = pair.a.qp.post_send(pair.a.local(0, 8), sent, kSignaled)) == Post::kOk) {
+           (answer = pair.a.qp.post_send(pair.a.local(0, 8), sent, kSignaled)) == PostResult::kOk) {
       ++sent;
     }
-    REQUIRE(answer == Post::kFull);
+    REQUIRE(answer == PostResult::kFull);
     CHECK(sent - first >= kDepth);
     CHECK(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 0, kSignaled) ==
-          Post::kFull);
+          PostResult::kFull);
     for (std::uint64_t i = first; i < sent; ++i) {
       must(pair.b.qp.post_receive(pair.b.local(0, 8), received));
       success(pair.b.receives, received++);
@@ -59,13 +59,13 @@ TEST_CASE("polled_completion_gives_back_its_place_and_those_before_it_but_none_b
     return pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), id, flags);
   };
   for (std::uint64_t i = 0; i < depth; ++i) must(post(i, i == 7 ? kSignaled : kUnsignaled));
-  if (post(0, kUnsignaled) == Post::kOk) {
+  if (post(0, kUnsignaled) == PostResult::kOk) {
     WARN("SKIPPED: this device frees places before completions are polled (Soft-RoCE does)");
     return;
   }
   success(pair.a.sends, 7);
   std::uint64_t again = 0;
-  while (again < depth && post(again, kUnsignaled) == Post::kOk) ++again;
+  while (again < depth && post(again, kUnsignaled) == PostResult::kOk) ++again;
   CHECK(again == 8);
 }
 
@@ -74,12 +74,12 @@ TEST_CASE("full_receive_queue_says_so_and_works_again_after_polling") {
   std::uint64_t posted = 0;
   std::uint64_t received = 0;
   for (int round = 0; round < 3; ++round) {
-    Post answer = Post::kOk;
+    PostResult answer = PostResult::kOk;
     while (posted < received + kNeverGranted &&
-           (answer = pair.b.qp.post_receive(pair.b.local(0, 8), posted)) == Post::kOk) {
+           (answer = pair.b.qp.post_receive(pair.b.local(0, 8), posted)) == PostResult::kOk) {
       ++posted;
     }
-    REQUIRE(answer == Post::kFull);
+    REQUIRE(answer == PostResult::kFull);
     CHECK(posted - received >= kDepth);
     for (; received < posted; ++received) {
       must(pair.a.qp.post_send(pair.a.local(0, 8), received, kSignaled));
@@ -118,10 +118,11 @@ TEST_CASE("completion_queue_overrun_is_contained") {
   connect(bystander.qp, its_peer.qp);
 
   for (std::uint64_t i = 0; i < count; ++i) {
-    const Post answer = pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), i, kSignaled);
+    const PostResult answer =
+        pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), i, kSignaled);
     // A device that executes at once has broken the queue pair by now.
-    if (answer != Post::kOk) {
-      CHECK(answer == Post::kBroken);
+    if (answer != PostResult::kOk) {
+      CHECK(answer == PostResult::kBroken);
       CHECK(i >= capacity);
       break;
     }

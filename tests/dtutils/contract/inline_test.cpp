@@ -75,9 +75,9 @@ TEST_CASE("inline_data_is_gathered_from_several_places") {
 TEST_CASE("more_inline_bytes_than_granted_are_refused") {
   Pair pair;
   const std::uint32_t size = pair.a.qp.max_inline() + 1;
-  const Post answer =
+  const PostResult answer =
       pair.a.qp.post_write(pair.a.local(0, size), pair.b.remote(0, size), 1, kSignaled | kInlined);
-  CHECK(answer == Post::kInvalid);
+  CHECK(answer == PostResult::kInvalid);
   must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 2, kSignaled));
   success(pair.a.sends, 2);
 }
@@ -92,10 +92,11 @@ TEST_CASE("reads_and_atomics_are_never_inline") {
   std::uint64_t unregistered = 3;
   const LocalBuffer into{&unregistered, 8, 0};
   const unsigned flags = kSignaled | kInlined;
-  CHECK(pair.a.qp.post_read(into, pair.b.remote(0, 8), 1, flags) == Post::kInvalid);
-  CHECK(pair.a.qp.post_fetch_and_add(into, pair.b.remote(0, 8), 1, 2, flags) == Post::kInvalid);
+  CHECK(pair.a.qp.post_read(into, pair.b.remote(0, 8), 1, flags) == PostResult::kInvalid);
+  CHECK(pair.a.qp.post_fetch_and_add(into, pair.b.remote(0, 8), 1, 2, flags) ==
+        PostResult::kInvalid);
   CHECK(pair.a.qp.post_compare_and_swap(into, pair.b.remote(0, 8), 5, 6, 3, flags) ==
-        Post::kInvalid);
+        PostResult::kInvalid);
   must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(64, 8), 4, kSignaled));
   success(pair.a.sends, 4);
   CHECK(unregistered == 3);

@@ -59,8 +59,8 @@ void kill_in_a_stream(Side& side, RemotePeer& peer, Request request) {
       peer.kill();
     }
     if (outstanding < 64) {
-      const Post answer = request();
-      broken = answer == Post::kBroken;
+      const PostResult answer = request();
+      broken = answer == PostResult::kBroken;
       if (!broken) {
         must(answer);
         ++outstanding;
@@ -137,14 +137,14 @@ TEST_CASE("first_request_after_the_death_of_an_idle_peer_fails_in_time") {
   peer.kill();
   std::this_thread::sleep_for(milliseconds(100));
   const auto begin = Clock::now();
-  const Post answer = side.qp.post_write(side.local(0, 8), memory.part(0, 8), 2, kSignaled);
-  if (answer == Post::kOk) {
+  const PostResult answer = side.qp.post_write(side.local(0, 8), memory.part(0, 8), 2, kSignaled);
+  if (answer == PostResult::kOk) {
     const ibv_wc failed = failure(side.sends, 2);
     CHECK((failed.status == IBV_WC_RETRY_EXC_ERR || failed.status == IBV_WC_WR_FLUSH_ERR));
     CHECK(Clock::now() - begin < failure_limit(*device));
   } else {
     // The device has noticed the death by itself.
-    CHECK(answer == Post::kBroken);
+    CHECK(answer == PostResult::kBroken);
   }
   CHECK(eventually([&] { return side.qp.state() == IBV_QPS_ERR; }));
 }
@@ -195,12 +195,13 @@ TEST_CASE("connections_to_living_peers_survive_the_death_of_another") {
   survivor.wire().meet();
 
   victim.kill();
-  const Post answer = to_victim.qp.post_write(to_victim.local(0, 8), gone.part(0, 8), 1, kSignaled);
+  const PostResult answer =
+      to_victim.qp.post_write(to_victim.local(0, 8), gone.part(0, 8), 1, kSignaled);
   for (std::uint64_t i = 0; i < 100; ++i) {
     must(to_survivor.qp.post_write(to_survivor.local(0, 8), memory.part(8 * i, 8), i, kSignaled));
     success(to_survivor.sends, i);
   }
-  if (answer == Post::kOk) failure(to_victim.sends, 1);
+  if (answer == PostResult::kOk) failure(to_victim.sends, 1);
   must(to_survivor.qp.post_send(to_survivor.local(0, 8), 500, kSignaled));
   success(to_survivor.sends, 500);
   survivor.wire().meet();
@@ -244,12 +245,12 @@ TEST_CASE("process_that_ends_normally_is_reported_like_a_killed_one") {
   peer.wire().meet();
   peer.join();
   const auto begin = Clock::now();
-  const Post answer = side.qp.post_write(side.local(0, 8), memory.part(0, 8), 2, kSignaled);
-  if (answer == Post::kOk) {
+  const PostResult answer = side.qp.post_write(side.local(0, 8), memory.part(0, 8), 2, kSignaled);
+  if (answer == PostResult::kOk) {
     failure(side.sends, 2);
     CHECK(Clock::now() - begin < failure_limit(*device));
   } else {
-    CHECK(answer == Post::kBroken);
+    CHECK(answer == PostResult::kBroken);
   }
   CHECK(eventually([&] { return side.qp.state() == IBV_QPS_ERR; }));
 }

@@ -24,7 +24,8 @@ constexpr std::initializer_list<Operation> kAtomics{Operation::kCompareAndSwap,
                                                     Operation::kFetchAndAdd};
 
 /// An 8-byte operation of `side` on the start of `target`.
-Post attempt(Side& side, Operation operation, const RemoteMemoryLocator& target, std::uint64_t id) {
+PostResult attempt(Side& side, Operation operation, const RemoteMemoryLocator& target,
+                   std::uint64_t id) {
   const LocalBuffer local = side.local(0, 8);
   switch (operation) {
     case Operation::kWrite:
@@ -38,7 +39,7 @@ Post attempt(Side& side, Operation operation, const RemoteMemoryLocator& target,
     case Operation::kFetchAndAdd:
       return side.qp.post_fetch_and_add(local, target, 5, id, kSignaled);
   }
-  return Post::kInvalid;
+  return PostResult::kInvalid;
 }
 
 /// Names the target of an attempt; may register things at the target's side first.

@@ -130,7 +130,7 @@ TEST_CASE("more_elements_than_granted_are_refused") {
   request.wr.rdma.remote_addr = pair.b.remote(0, elements.size()).address;
   request.wr.rdma.rkey = pair.b.region.rkey();
   ibv_send_wr* bad = nullptr;
-  CHECK(pair.a.qp.post(request, &bad) == Post::kInvalid);
+  CHECK(pair.a.qp.post(request, &bad) == PostResult::kInvalid);
   CHECK(bad == &request);
   CHECK(all_bytes(pair.b.bytes(), 0));
 }
@@ -175,7 +175,7 @@ TEST_CASE("chain_is_executed_up_to_the_first_refused_request_which_is_named") {
   }
   pair.a.at<std::uint64_t>(0) = 77;
   ibv_send_wr* bad = nullptr;
-  CHECK(pair.a.qp.post(requests[0], &bad) == Post::kInvalid);
+  CHECK(pair.a.qp.post(requests[0], &bad) == PostResult::kInvalid);
   CHECK(bad == &requests[1]);
   success(pair.a.sends, 0);
   CHECK(stays_empty(pair.a.sends));
@@ -209,6 +209,6 @@ TEST_CASE("operations_that_the_device_does_not_offer_are_refused") {
   ibv_send_wr request{};
   request.opcode = IBV_WR_LOCAL_INV;
   ibv_send_wr* bad = nullptr;
-  CHECK(pair.a.qp.post(request, &bad) == Post::kInvalid);
+  CHECK(pair.a.qp.post(request, &bad) == PostResult::kInvalid);
   CHECK(bad == &request);
 }

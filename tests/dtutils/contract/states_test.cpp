@@ -15,8 +15,8 @@ namespace {
 /// A send queue that is not ready refuses. Some drivers see that too late to take the request back:
 /// they answer with an error, too, but may execute it once the queue pair is connected.
 void expect_send_refused(Side& side, const Side& target) {
-  const Post answer = side.qp.post_write(side.local(0, 8), target.remote(0, 8), 1, kSignaled);
-  CHECK(answer == Post::kBroken);
+  const PostResult answer = side.qp.post_write(side.local(0, 8), target.remote(0, 8), 1, kSignaled);
+  CHECK(answer == PostResult::kBroken);
   CHECK(stays_empty(side.sends));
   CHECK(all_bytes(target.bytes().first(8), 0));
 }
@@ -102,7 +102,7 @@ TEST_CASE("receives_posted_before_the_connection_are_used_after_it") {
 TEST_CASE("receives_are_refused_before_the_queue_pair_is_initialized") {
   const auto device = open_device_under_test();
   Side side(*device);
-  CHECK(side.qp.post_receive(side.local(0, 8), 1) != Post::kOk);
+  CHECK(side.qp.post_receive(side.local(0, 8), 1) != PostResult::kOk);
   to_init(*device, side.qp.raw(), kAccessAll);
   must(side.qp.post_receive(side.local(0, 8), 1));
 }
@@ -127,15 +127,16 @@ TEST_CASE("disconnect_flushes_what_is_posted") {
 TEST_CASE("posts_on_a_disconnected_queue_pair_are_refused_or_flushed") {
   Pair pair;
   pair.a.qp.disconnect();
-  const Post sent = pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 1, kSignaled);
-  if (sent == Post::kOk) {
+  const PostResult sent =
+      pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 1, kSignaled);
+  if (sent == PostResult::kOk) {
     CHECK(failure(pair.a.sends, 1).status == IBV_WC_WR_FLUSH_ERR);
   } else {
-    CHECK(sent == Post::kBroken);
+    CHECK(sent == PostResult::kBroken);
   }
-  const Post received = pair.a.qp.post_receive(pair.a.local(0, 8), 2);
+  const PostResult received = pair.a.qp.post_receive(pair.a.local(0, 8), 2);
   ibv_wc completion{};
-  if (received == Post::kOk) {
+  if (received == PostResult::kOk) {
     // Soft-RoCE takes the receive and forgets it: the break of a pair flushes what was there
     // before.
     if (eventually(
@@ -146,7 +147,7 @@ TEST_CASE("posts_on_a_disconnected_queue_pair_are_refused_or_flushed") {
       CHECK(completion.status == IBV_WC_WR_FLUSH_ERR);
     }
   } else {
-    CHECK(received == Post::kBroken);
+    CHECK(received == PostResult::kBroken);
   }
 }
 
@@ -181,11 +182,11 @@ TEST_CASE("after_a_failure_the_rest_is_flushed_in_order") {
   constexpr std::uint64_t kCount = 20;
   std::uint64_t posted = 0;
   for (; posted < kCount; ++posted) {
-    const Post answer = pair.a.qp.post_write(
+    const PostResult answer = pair.a.qp.post_write(
         pair.a.local(0, 8), posted == 3 ? wrong : pair.b.remote(0, 8), posted, kSignaled);
-    if (answer == Post::kOk) continue;
+    if (answer == PostResult::kOk) continue;
     // A device that executes at once refuses what comes after the failure.
-    CHECK(answer == Post::kBroken);
+    CHECK(answer == PostResult::kBroken);
     break;
   }
   REQUIRE(posted > 3);

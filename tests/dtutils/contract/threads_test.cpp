@@ -48,11 +48,11 @@ TEST_CASE("several_threads_post_on_one_queue_pair") {
       for (std::uint64_t i = 0; i < kEach; ++i) {
         const std::size_t place = 8 * (t * kEach + i);
         pair.a.at<std::uint64_t>(place) = t * 1000 + i + 1;
-        Post answer = Post::kFull;
+        PostResult answer = PostResult::kFull;
         const bool posted = eventually([&] {
           answer = pair.a.qp.post_write(pair.a.local(place, 8), pair.b.remote(place, 8),
                                         t * kEach + i, kSignaled);
-          return answer != Post::kFull;
+          return answer != PostResult::kFull;
         });
         require(posted, "the send queue stayed full");
         must(answer);
@@ -102,7 +102,7 @@ TEST_CASE("several_threads_poll_one_completion_queue") {
     for (std::uint64_t i = 0; i < kCount; ++i) {
       const bool posted = eventually([&] {
         return pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), i, kSignaled) ==
-               Post::kOk;
+               PostResult::kOk;
       });
       require(posted, "the send queue stayed full");
     }

@@ -91,7 +91,7 @@ TEST_CASE("a_prepared_request_is_posted_again_and_again") {
       request.wr.rdma.remote_addr = scene.target.remote(16 * i, 12).address;
       Synchronizer sent(1);
       const bool tracked = i % 100 == 99;
-      REQUIRE(scene.transmitter.post(request, tracked ? How(sent) : How()));
+      REQUIRE(scene.transmitter.post(request, tracked ? PostOptions(sent) : PostOptions()));
       if (tracked) REQUIRE(scene.transmitter.wait(sent, kPatience) == Outcome::kDone);
     }
     REQUIRE(scene.transmitter.flush(kPatience));

@@ -62,7 +62,8 @@ TEST_CASE("refused_writes_of_an_exclusive_queue_pair_are_not_waited_for") {
   Pair pair(options);
   const auto device = open_device_under_test();
   Side loose(*device, options);
-  CHECK(loose.qp.post_write(loose.local(0, 8), pair.b.remote(0, 8), 1, kSignaled) != Post::kOk);
+  CHECK(loose.qp.post_write(loose.local(0, 8), pair.b.remote(0, 8), 1, kSignaled) !=
+        PostResult::kOk);
   ibv_wc completion;
   CHECK(loose.qp.wait(completion, std::chrono::milliseconds(100)) ==
         QueuePair::Wait::kNothingSignaled);

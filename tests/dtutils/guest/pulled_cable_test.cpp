@@ -50,7 +50,7 @@ void run(Stream& stream, Side& side, Request request) {
   std::uint64_t pending = 0;
   while (stream.failed.empty() || pending > 0) {
     require(Clock::now() < limit, "a request neither succeeded nor failed");
-    if (stream.failed.empty() && pending < 32 && request() == Post::kOk) ++pending;
+    if (stream.failed.empty() && pending < 32 && request() == PostResult::kOk) ++pending;
     ibv_wc completion{};
     if (side.sends.poll({&completion, 1}) == 0) {
       std::this_thread::yield();
@@ -179,7 +179,7 @@ TEST_CASE("transmitter_breaks_and_its_synchronizers_fail") {
   Transmitter transmitter(a.pd, a.receives, TransmitterOptions::for_threads(1));
   transmitter.connect(b.qp.endpoint());
   b.qp.connect(transmitter.endpoint());
-  const auto write = [&](How how) {
+  const auto write = [&](PostOptions how) {
     return transmitter.write(a.local(0, 256), b.remote(0, 256), how);
   };
   for (int i = 0; i < 100; ++i) REQUIRE(write(kUnsignaled));

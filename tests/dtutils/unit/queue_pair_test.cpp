@@ -21,7 +21,7 @@ struct QueuePairFixture {
       : pd(device), sends(device, 512), receives(device, 512), qp(pd, sends, receives, options) {}
 
   void connect() { qp.connect(qp.endpoint()); }
-  Post write(unsigned flags) {
+  PostResult write(unsigned flags) {
     return qp.post_write({&word, 8, 1}, {reinterpret_cast<std::uint64_t>(&word), 8, 2}, 5, flags);
   }
 
@@ -40,14 +40,14 @@ TEST_CASE("waiting_for_something_never_signaled_is_an_answer_at_once") {
   fixture.connect();
   ibv_wc completion;
   CHECK(fixture.qp.wait(completion, milliseconds(60'000)) == QueuePair::Wait::kNothingSignaled);
-  REQUIRE(fixture.write(kUnsignaled) == Post::kOk);
+  REQUIRE(fixture.write(kUnsignaled) == PostResult::kOk);
   CHECK(fixture.qp.wait(completion, milliseconds(60'000)) == QueuePair::Wait::kNothingSignaled);
 }
 
 TEST_CASE("wait_ends_by_completion_or_timeout_when_something_is_signaled") {
   QueuePairFixture fixture;
   fixture.connect();
-  REQUIRE(fixture.write(kSignaled) == Post::kOk);
+  REQUIRE(fixture.write(kSignaled) == PostResult::kOk);
   ibv_wc completion;
   CHECK(fixture.qp.wait(completion, milliseconds(5)) == QueuePair::Wait::kTimeout);
   fixture.device.execute();
@@ -59,7 +59,7 @@ TEST_CASE("wait_ends_by_completion_or_timeout_when_something_is_signaled") {
 TEST_CASE("wait_reports_an_overrun_completion_queue") {
   QueuePairFixture fixture;
   fixture.connect();
-  REQUIRE(fixture.write(kSignaled) == Post::kOk);
+  REQUIRE(fixture.write(kSignaled) == PostResult::kOk);
   fixture.device.overrun();
   ibv_wc completion;
   CHECK(fixture.qp.wait(completion, milliseconds(60'000)) == QueuePair::Wait::kOverrun);
@@ -68,8 +68,8 @@ TEST_CASE("wait_reports_an_overrun_completion_queue") {
 TEST_CASE("failed_requests_that_were_not_signaled_do_not_confuse_wait") {
   QueuePairFixture fixture;
   fixture.connect();
-  REQUIRE(fixture.write(kUnsignaled) == Post::kOk);
-  REQUIRE(fixture.write(kUnsignaled) == Post::kOk);
+  REQUIRE(fixture.write(kUnsignaled) == PostResult::kOk);
+  REQUIRE(fixture.write(kUnsignaled) == PostResult::kOk);
   fixture.device.fail_next(IBV_WC_RETRY_EXC_ERR);
   fixture.device.execute();
   ibv_wc completion;
@@ -82,22 +82,22 @@ TEST_CASE("posts_tell_full_from_broken_from_invalid") {
   QueuePairOptions options;
   options.send_depth = 2;
   QueuePairFixture fixture(options);
-  CHECK(fixture.write(kSignaled) == Post::kBroken);
+  CHECK(fixture.write(kSignaled) == PostResult::kBroken);
   fixture.connect();
   fixture.device.refuse_next(EINVAL);
-  CHECK(fixture.write(kSignaled) == Post::kInvalid);
-  CHECK(fixture.write(kSignaled) == Post::kOk);
-  CHECK(fixture.write(kSignaled) == Post::kOk);
-  CHECK(fixture.write(kSignaled) == Post::kFull);
+  CHECK(fixture.write(kSignaled) == PostResult::kInvalid);
+  CHECK(fixture.write(kSignaled) == PostResult::kOk);
+  CHECK(fixture.write(kSignaled) == PostResult::kOk);
+  CHECK(fixture.write(kSignaled) == PostResult::kFull);
   fixture.device.refuse_next(-ENOMEM);
-  CHECK(fixture.write(kSignaled) == Post::kFull);
+  CHECK(fixture.write(kSignaled) == PostResult::kFull);
   fixture.device.execute();
   ibv_wc completion;
   REQUIRE(fixture.sends.poll({&completion, 1}) == 1);
-  CHECK(fixture.write(kSignaled) == Post::kOk);
+  CHECK(fixture.write(kSignaled) == PostResult::kOk);
   fixture.qp.disconnect();
   fixture.device.refuse_next(EINVAL);
-  CHECK(fixture.write(kSignaled) == Post::kBroken);
+  CHECK(fixture.write(kSignaled) == PostResult::kBroken);
 }
 
 TEST_CASE("chain_names_the_request_that_was_not_posted_and_counts_the_others") {
@@ -114,7 +114,7 @@ TEST_CASE("chain_names_the_request_that_was_not_posted_and_counts_the_others") {
   first.send_flags = 0;
   first.next = &second;
   ibv_send_wr* bad = nullptr;
-  CHECK(fixture.qp.post(first, &bad) == Post::kFull);
+  CHECK(fixture.qp.post(first, &bad) == PostResult::kFull);
   CHECK(bad == &third);
   fixture.device.execute();
   ibv_wc completion;
@@ -127,13 +127,14 @@ TEST_CASE("each_operation_posts_its_opcode") {
   fixture.connect();
   const LocalBuffer word{&fixture.word, 8, 1};
   const RemoteMemoryLocator there{8, 8, 2};
-  REQUIRE(fixture.qp.post_write(word, there, 1, kInlined) == Post::kOk);
-  REQUIRE(fixture.qp.post_write_with_immediate(word, there, 0x01020304, 2, kFenced) == Post::kOk);
-  REQUIRE(fixture.qp.post_read(word, there, 3, kSignaled) == Post::kOk);
-  REQUIRE(fixture.qp.post_send(word, 4, kSolicited) == Post::kOk);
-  REQUIRE(fixture.qp.post_send_with_immediate({}, 9, 5, kUnsignaled) == Post::kOk);
-  REQUIRE(fixture.qp.post_compare_and_swap(word, there, 1, 2, 6, kSignaled) == Post::kOk);
-  REQUIRE(fixture.qp.post_fetch_and_add(word, there, 1, 7, kSignaled) == Post::kOk);
+  REQUIRE(fixture.qp.post_write(word, there, 1, kInlined) == PostResult::kOk);
+  REQUIRE(fixture.qp.post_write_with_immediate(word, there, 0x01020304, 2, kFenced) ==
+          PostResult::kOk);
+  REQUIRE(fixture.qp.post_read(word, there, 3, kSignaled) == PostResult::kOk);
+  REQUIRE(fixture.qp.post_send(word, 4, kSolicited) == PostResult::kOk);
+  REQUIRE(fixture.qp.post_send_with_immediate({}, 9, 5, kUnsignaled) == PostResult::kOk);
+  REQUIRE(fixture.qp.post_compare_and_swap(word, there, 1, 2, 6, kSignaled) == PostResult::kOk);
+  REQUIRE(fixture.qp.post_fetch_and_add(word, there, 1, 7, kSignaled) == PostResult::kOk);
   const auto posted = fixture.device.posted();
   const ibv_wr_opcode opcodes[] = {
       IBV_WR_RDMA_WRITE,    IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,           IBV_WR_SEND,

@@ -43,9 +43,9 @@ bool is_refused(CompletionChannel& channel) {
 /// Whether every operation is refused.
 bool everything_is_refused(Side& side, const RemoteMemoryLocator& to) {
   ibv_wc completion{};
-  return side.qp.post_write(side.local(0, 8), to, 66, kSignaled) != Post::kOk &&
-         side.qp.post_send(side.local(0, 8), 66, kSignaled) != Post::kOk &&
-         side.qp.post_receive(side.local(0, 8), 66) != Post::kOk &&
+  return side.qp.post_write(side.local(0, 8), to, 66, kSignaled) != PostResult::kOk &&
+         side.qp.post_send(side.local(0, 8), 66, kSignaled) != PostResult::kOk &&
+         side.qp.post_receive(side.local(0, 8), 66) != PostResult::kOk &&
          side.receives.poll({&completion, 1}) < 0 && !side.receives.arm() &&
          is_refused(side.receive_channel);
 }
@@ -125,7 +125,7 @@ TEST_CASE("shm_child_of_fork_opens_a_device_of_its_own_whatever_threads_of_the_p
   for (int i = 0; i < 20 && all_worked; ++i) {
     all_worked = in_child([] {
       Pair pair;
-      return pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 1, 0) == Post::kOk;
+      return pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 1, 0) == PostResult::kOk;
     });
   }
   stop.store(true);

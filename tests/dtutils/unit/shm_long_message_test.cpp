@@ -27,7 +27,7 @@ TEST_CASE("shm_message_of_more_than_two_gigabytes_is_refused") {
   // 2^31 and some, and 2^32, which is no bytes in 32 bits.
   for (const int count : {9, 16}) {
     request.num_sge = count;
-    CHECK(a.qp.post(request, nullptr) == Post::kInvalid);
+    CHECK(a.qp.post(request, nullptr) == PostResult::kInvalid);
   }
   CHECK(stays_empty(b.receives));
   must(a.qp.post_write(a.local(0, 8), b.remote(0, 8), 2, kSignaled));

@@ -89,7 +89,8 @@ TEST_CASE("shm_completion_polled_late_gives_back_nothing_of_the_connection_after
   for (std::uint64_t i = 0; i < kSendDepth; ++i) {
     must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), i, kSignaled));
   }
-  CHECK(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 0, kSignaled) == Post::kFull);
+  CHECK(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 0, kSignaled) ==
+        PostResult::kFull);
 }
 
 TEST_CASE("shm_completion_of_a_destroyed_pair_gives_back_nothing_of_the_next_with_its_index") {

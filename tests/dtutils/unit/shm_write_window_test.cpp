@@ -93,13 +93,13 @@ TEST_CASE("shm_small_write_that_the_queue_pair_cannot_take_is_refused") {
   ibv_sge elements[kScatterGather + 1];
   for (ibv_sge& each : elements) each = element(source.data(), 8);
   ibv_send_wr many = inline_write(elements, pair.b.remote(0, 8), 2);
-  CHECK(pair.a.qp.post(many, nullptr) == Post::kInvalid);
+  CHECK(pair.a.qp.post(many, nullptr) == PostResult::kInvalid);
   ibv_sge long_one[] = {element(source.data(), most), element(source.data(), 8)};
   ibv_send_wr large = inline_write(long_one, pair.b.remote(0, most + 8), 2);
-  CHECK(pair.a.qp.post(large, nullptr) == Post::kInvalid);
+  CHECK(pair.a.qp.post(large, nullptr) == PostResult::kInvalid);
   ibv_sge whole[] = {element(source.data(), most)};
   ibv_send_wr fits = inline_write(whole, pair.b.remote(0, most), 3);
-  CHECK(pair.a.qp.post(fits, nullptr) == Post::kOk);
+  CHECK(pair.a.qp.post(fits, nullptr) == PostResult::kOk);
 }
 
 TEST_CASE("shm_small_write_does_not_overtake_a_send_that_waits_for_its_receive") {
@@ -123,9 +123,9 @@ TEST_CASE("shm_small_writes_fill_the_send_queue_and_no_more") {
   ibv_sge elements[] = {element(&value, 8)};
   ibv_send_wr request = inline_write(elements, pair.b.remote(0, 8), 2);
   std::uint32_t posted = 0;
-  while (pair.a.qp.post(request, nullptr) == Post::kOk) REQUIRE(++posted <= 1u << 16);
+  while (pair.a.qp.post(request, nullptr) == PostResult::kOk) REQUIRE(++posted <= 1u << 16);
   CHECK(posted == pair.a.qp.send_depth());
-  CHECK(pair.a.qp.post(request, nullptr) == Post::kFull);
+  CHECK(pair.a.qp.post(request, nullptr) == PostResult::kFull);
 }
 
 TEST_CASE("shm_small_write_after_the_pair_broke_is_flushed") {

@@ -15,7 +15,9 @@ struct TransmitterFixture {
     transmitter.connect(transmitter.endpoint());
   }
 
-  bool write(dtutils::How how = {}) { return transmitter.write(here(), there, how); }
+  bool write(dtutils::PostOptions options = {}) {
+    return transmitter.write(here(), there, options);
+  }
   dtutils::LocalBuffer here() { return {&word, 8, 1}; }
 
   std::uint64_t word = 0;
