@@ -13,7 +13,7 @@ namespace dtutils {
 namespace {
 
 /// W - T that n threads need, so that those which stop cannot hold all signaled tickets.
-std::uint32_t needed_band(std::uint32_t threads) noexcept { return 2 * threads - 1; }
+std::uint32_t needed_margin(std::uint32_t threads) noexcept { return 2 * threads - 1; }
 
 [[noreturn]] void refuse(const std::string& happened, const std::string& remedy) {
   throw Error("selective signaling", happened, remedy);
@@ -24,7 +24,7 @@ std::uint32_t needed_band(std::uint32_t threads) noexcept { return 2 * threads -
 SignalingParameters SignalingParameters::for_threads(std::uint32_t threads) noexcept {
   SignalingParameters parameters;
   parameters.sharing_threads = threads;
-  parameters.window = std::max(kWindow, kSignalAllFrom + needed_band(threads));
+  parameters.window = std::max(kWindow, kSignalAllFrom + needed_margin(threads));
   return parameters;
 }
 
@@ -39,11 +39,11 @@ void SignalingParameters::check(std::uint32_t send_depth, std::uint32_t completi
   if (signal_all_from == 0) {
     refuse("signal_all_from is 0", "use at least 1; 1 signals nearly every request");
   }
-  if (window < signal_all_from || window - signal_all_from < needed_band(sharing_threads)) {
-    refuse(
-        fmt::format("window {} is too close to signal_all_from {} for {} threads", window,
-                    signal_all_from, sharing_threads),
-        fmt::format("use a window of at least {}", signal_all_from + needed_band(sharing_threads)));
+  if (window < signal_all_from || window - signal_all_from < needed_margin(sharing_threads)) {
+    refuse(fmt::format("window {} is too close to signal_all_from {} for {} threads", window,
+                       signal_all_from, sharing_threads),
+           fmt::format("use a window of at least {}",
+                       signal_all_from + needed_margin(sharing_threads)));
   }
   if (send_depth < needed_send_depth()) {
     refuse(fmt::format("the send queue holds {} requests, but {} threads with a window of {} can "

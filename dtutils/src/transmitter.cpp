@@ -65,25 +65,27 @@ Transmitter::~Transmitter() {
   }
 }
 
-SelectiveSignaling::Verdict Transmitter::admit(std::uint64_t ticket) noexcept {
+SelectiveSignaling::Admission Transmitter::wait_for_admission(std::uint64_t ticket) noexcept {
   Backoff backoff;
   for (;;) {
     // One completion for one request keeps up with the device without a pile of them at once.
     const bool found = progress();
-    const Verdict verdict = signaling_.judge(ticket);
-    if (verdict != Verdict::kWait) {
-      return verdict;
+    const Admission admission = signaling_.admit(ticket);
+    if (admission != Admission::kWait) {
+      return admission;
     }
     found ? backoff.reset() : backoff.pause();
   }
 }
 
-bool Transmitter::hand_over_judged(ibv_send_wr& request, std::uint64_t ticket,
-                                   unsigned flags) noexcept {
-  const Verdict verdict = signaling_.below_band(ticket) ? signaling_.judge(ticket) : admit(ticket);
-  if (verdict == Verdict::kBroken) return false;
+bool Transmitter::hand_over_admitted(ibv_send_wr& request, std::uint64_t ticket,
+                                     unsigned flags) noexcept {
+  const Admission admission = signaling_.below_signal_threshold(ticket)
+                                  ? signaling_.admit(ticket)
+                                  : wait_for_admission(ticket);
+  if (admission == Admission::kBroken) return false;
   return hand_over(request, ticket,
-                   flags | (verdict == Verdict::kSignaled ? IBV_SEND_SIGNALED : 0));
+                   flags | (admission == Admission::kSignaled ? IBV_SEND_SIGNALED : 0));
 }
 
 std::uint32_t Transmitter::claim(Synchronizer& synchronizer,
@@ -110,8 +112,9 @@ bool Transmitter::transmit_in_slot(ibv_send_wr& request, unsigned flags,
   const std::uint64_t ticket = signaling_.take();
   request.wr_id = ticket << kSlotBits | slot;
   request.send_flags = flags | IBV_SEND_SIGNALED;
-  const bool posted =
-      (signaling_.below_band(ticket) || admit(ticket) != Verdict::kBroken) && hand_over(request);
+  const bool posted = (signaling_.below_signal_threshold(ticket) ||
+                       wait_for_admission(ticket) != Admission::kBroken) &&
+                      hand_over(request);
   if (!posted) {
     hooks_.deliver(slot, false);
   }
@@ -142,7 +145,8 @@ std::optional<std::uint64_t> Transmitter::blocking_atomic(ibv_wr_opcode opcode,
     // find who waits: the ticket tells.
     const std::uint64_t ticket = signaling_.take();
     const LocalBuffer result{results_.get(), sizeof(std::uint64_t), result_region_.lkey()};
-    if ((!signaling_.below_band(ticket) && admit(ticket) == Verdict::kBroken) ||
+    if ((!signaling_.below_signal_threshold(ticket) &&
+         wait_for_admission(ticket) == Admission::kBroken) ||
         !hand_over(WorkRequest(opcode, result).at(target, compare_or_add, swap).raw(), ticket,
                    IBV_SEND_SIGNALED)) {
       return std::nullopt;

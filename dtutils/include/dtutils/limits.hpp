@@ -47,7 +47,7 @@ inline constexpr std::uint32_t kSignalAllFrom = 128;
 static_assert(kWindow - kSignalAllFrom >= 2 * kSharingThreads - 1,
               "W - T >= 2n - 1, or threads that stop can block another");
 static_assert(kSendDepth >= kWindow + kSharingThreads - 1, "the send queue must hold W + n - 1");
-static_assert(kSignalInterval * 2 <= kSignalAllFrom, "retire at least twice before the band");
+static_assert(kSignalInterval * 2 <= kSignalAllFrom, "retire at least twice before the threshold");
 
 // --- registered memory -------------------------------------------------------------------------
 /// Bytes that are taken from the system and registered at once.

@@ -55,19 +55,19 @@ struct SignalingParameters {
 /// the caller posts and polls. The protocol, for one request:
 ///
 ///     ticket = take()
-///     while judge(ticket) == kWait: poll one completion, and retire(its ticket)
-///     post it with its ticket, signaled if judge said so
+///     while admit(ticket) == kWait: poll one completion, and retire(its ticket)
+///     post it with its ticket, signaled if admit said so
 ///     its memory may be used again when tag(), asked after the post returned, is done
 ///
 /// with issued and retired the two counters, take() = issued++, retire(s): retired = max(retired,
-/// s + 1), tag() = {issued, done when retired > it}, and judge(t): wait while t - retired >= W;
+/// s + 1), tag() = {issued, done when retired > it}, and admit(t): wait while t - retired >= W;
 /// signaled if t is the last of k, or if t - retired >= T.
 ///
 /// Why it is right. At most n threads; each may stop for good between any two steps. The device
 /// executes in the order of posts and completes in that order; polling a completion frees the send
 /// queue's slots of that request and of all posted before it.
 ///  1. *Send queue.* At most W + n - 1 requests are outstanding. Let s be the largest ticket polled
-///     so far. Whoever passed judge saw retired <= s + 1, so tickets above s + W are not posted:
+///     so far. Whoever was admitted saw retired <= s + 1, so tickets above s + W are not posted:
 ///     at most W outstanding tickets are above s. An outstanding ticket below s was posted after s
 ///     but taken before it, so its thread held it, unposted, when s was posted: one for each other
 ///     thread, n - 1. (Before the first poll the same holds with s = 0.)
@@ -81,10 +81,10 @@ struct SignalingParameters {
 ///     end with ticket t; retired has its final value r, and t >= r + W. All tickets of the band [r
 ///     + T, r + W) were taken. One of them that was posted saw retired <= r, was signaled, and
 ///     completes; polled by a live thread it would raise retired above r. So each ticket of the
-///     band is held unposted, or was polled but not retired, by a thread that stopped; live threads
+///     margin is unposted, or was polled but not retired, by a thread that stopped; live threads
 ///     that wait hold tickets from r + W on. A stopped thread can hold one of each kind (it polls
 ///     while it holds a ticket), so n - 1 of them account for at most 2(n - 1) tickets, and the
-///     band has more. One completion at a time must be polled for this. The wait is bounded: no
+///     margin has more. One completion at a time must be polled for this. The wait is bounded: no
 ///     ticket above t is posted meanwhile, so only the at most W + n - 1 outstanding requests and
 ///     the n - 1 smaller unposted tickets complete before t may pass.
 /// Spin checks 1 to 4 with three threads: tests/dtutils/model/selective_signaling.pml.
@@ -97,12 +97,12 @@ class SelectiveSignaling {
       : interval_mask_(parameters.signal_interval - 1),
         window_(parameters.window),
         exclusive_(parameters.sharing_threads == 1),
-        band_(parameters.signal_all_from) {}
+        signal_threshold_(parameters.signal_all_from) {}
   SelectiveSignaling(const SelectiveSignaling&) = delete;
   SelectiveSignaling& operator=(const SelectiveSignaling&) = delete;
 
   /// How a request is to be posted.
-  enum class Verdict : std::uint8_t {
+  enum class Admission : std::uint8_t {
     /// Without a signal.
     kUnsignaled,
     /// With a signal.
@@ -132,22 +132,22 @@ class SelectiveSignaling {
     return issued_.fetch_add(1, std::memory_order_relaxed);
   }
 
-  /// With one thread, most of the time: a ticket that needs no judge, because it is to be posted
-  /// unsignaled. False: take() gives one.
-  bool take_quiet(std::uint64_t& ticket) noexcept {
+  /// With one thread, most of the time: a ticket that needs no look at the window, because it is to
+  /// be posted unsignaled. False: take() gives one.
+  bool try_take_unsignaled(std::uint64_t& ticket) noexcept {
     ticket = issued_.load(std::memory_order_relaxed);
-    if (ticket >= quiet_below_) return false;
+    if (ticket >= unsignaled_below_) return false;
     issued_.store(ticket + 1, std::memory_order_relaxed);
     return true;
   }
 
-  /// The common case of judge, in one comparison: the ticket is below the band and nothing has
+  /// The common case of admit, in one comparison: the ticket is below the threshold and nothing has
   /// failed, so it is posted, and it is signaled if signals_regularly().
-  bool below_band(std::uint64_t ticket) const noexcept {
+  bool below_signal_threshold(std::uint64_t ticket) const noexcept {
     // Acquire: pairs with retire, so that slots freed by the poll before it are seen to be free.
     // A ticket that others have overtaken wraps round and takes the slow way, as all do after fail.
     return ticket - retired_.load(std::memory_order_acquire) <
-           band_.load(std::memory_order_relaxed);
+           signal_threshold_.load(std::memory_order_relaxed);
   }
   /// Whether the ticket is the one in k that is always signaled.
   bool signals_regularly(std::uint64_t ticket) const noexcept {
@@ -155,30 +155,30 @@ class SelectiveSignaling {
   }
 
   /// How the ticket is to be posted now.
-  Verdict judge(std::uint64_t ticket) const noexcept {
+  Admission admit(std::uint64_t ticket) const noexcept {
     // Acquire: pairs with fail, so that a thread that is refused knows the cause.
-    const std::uint64_t band = band_.load(std::memory_order_acquire);
-    if (band == kNoBand) {
-      return Verdict::kBroken;
+    const std::uint64_t threshold = signal_threshold_.load(std::memory_order_acquire);
+    if (threshold == kNoThreshold) {
+      return Admission::kBroken;
     }
     const auto unretired =
         static_cast<std::int64_t>(ticket - retired_.load(std::memory_order_acquire));
     if (unretired >= static_cast<std::int64_t>(window_)) {
-      return Verdict::kWait;
+      return Admission::kWait;
     }
-    return unretired >= static_cast<std::int64_t>(band) || signals_regularly(ticket)
-               ? Verdict::kSignaled
-               : Verdict::kUnsignaled;
+    return unretired >= static_cast<std::int64_t>(threshold) || signals_regularly(ticket)
+               ? Admission::kSignaled
+               : Admission::kUnsignaled;
   }
 
   /// A completion of this ticket was polled, and it was a success.
   void retire(std::uint64_t ticket) noexcept { raise(ticket + 1); }
 
-  /// The queue pair is broken: from now on every ticket is judged kBroken. Tags stay as they are,
-  /// since the device may still be busy with their memory.
+  /// The queue pair is broken: from now on every ticket is answered with kBroken. Tags stay as they
+  /// are, since the device may still be busy with their memory.
   void fail() noexcept {
-    band_.store(kNoBand, std::memory_order_release);
-    if (exclusive_) quiet_below_ = 0;
+    signal_threshold_.store(kNoThreshold, std::memory_order_release);
+    if (exclusive_) unsignaled_below_ = 0;
   }
   /// After fail(), when everything posted before it has been flushed: all tags are done.
   void retire_all() noexcept { raise(kAllRetired); }
@@ -200,16 +200,17 @@ class SelectiveSignaling {
   std::uint64_t issued() const noexcept { return issued_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint64_t kNoBand = 0;
+  static constexpr std::uint64_t kNoThreshold = 0;
   static constexpr std::uint64_t kAllRetired = std::uint64_t{1} << 63;
 
-  /// With one thread: the tickets behind `ticket` need no judge, up to the next one that
-  /// signals_regularly() or lies in the band. retired_ only grows meanwhile.
+  /// With one thread: the tickets behind `ticket` need no look at the window, up to the next one
+  /// that signals_regularly() or lies above the threshold. retired_ only grows meanwhile.
   void look_ahead(std::uint64_t ticket) noexcept {
-    const std::uint64_t band = band_.load(std::memory_order_relaxed);
-    quiet_below_ = band == kNoBand ? 0
-                                   : std::min((ticket + 1) | interval_mask_,
-                                              retired_.load(std::memory_order_relaxed) + band);
+    const std::uint64_t threshold = signal_threshold_.load(std::memory_order_relaxed);
+    unsignaled_below_ = threshold == kNoThreshold
+                            ? 0
+                            : std::min((ticket + 1) | interval_mask_,
+                                       retired_.load(std::memory_order_relaxed) + threshold);
   }
 
   /// Wait-free: each failed exchange means that the counter grew towards `to`.
@@ -226,15 +227,15 @@ class SelectiveSignaling {
   }
 
   // Each on a cache line of its own: issued changes with every post, retired with every completion,
-  // the rest never (band_: at the one failure).
+  // the rest never (signal_threshold_: at the one failure).
   alignas(kCacheLine) std::atomic<std::uint64_t> issued_{1};
-  /// See take_quiet; 0 among several threads.
-  std::uint64_t quiet_below_ = 0;
+  /// See try_take_unsignaled; 0 among several threads.
+  std::uint64_t unsignaled_below_ = 0;
   alignas(kCacheLine) std::atomic<std::uint64_t> retired_{1};
   alignas(kCacheLine) const std::uint64_t interval_mask_;
   const std::uint64_t window_;
   const bool exclusive_;
-  std::atomic<std::uint64_t> band_;
+  std::atomic<std::uint64_t> signal_threshold_;
 };
 
 }  // namespace dtutils

@@ -91,14 +91,15 @@ class Transmitter {
   [[nodiscard]] bool write(LocalBuffer from, const RemoteMemoryLocator& to,
                            PostOptions options = {}) noexcept {
     std::uint64_t ticket;
-    if (from.length != 0 && options.sent == nullptr && signaling_.take_quiet(ticket)) [[likely]] {
+    if (from.length != 0 && options.sent == nullptr && signaling_.try_take_unsignaled(ticket))
+        [[likely]] {
       ibv_send_wr& request = prepared_write_.fill(from, to);
       // Most often the same as before, and a load costs less than a store here.
       if (request.send_flags != options.flags) request.send_flags = options.flags;
       request.wr_id = ticket << kSlotBits;
       return hand_over(request);
     }
-    return transmit_loudly(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), options);
+    return transmit_checked(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), options);
   }
   /// As QueuePair::post_write_with_immediate.
   [[nodiscard]] bool write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
@@ -145,8 +146,9 @@ class Transmitter {
     if (signaling.exclusive() || options.sent != nullptr) return transmit(request, options);
     const std::uint64_t ticket = signaling.take_shared();
     // Two branches that are hardly ever taken are faster here than flags put together as below.
-    if (!signaling.below_band(ticket) || signaling.signals_regularly(ticket)) [[unlikely]] {
-      return hand_over_judged(request, ticket, options.flags);
+    if (!signaling.below_signal_threshold(ticket) || signaling.signals_regularly(ticket))
+        [[unlikely]] {
+      return hand_over_admitted(request, ticket, options.flags);
     }
     return hand_over(request, ticket, options.flags);
   }
@@ -222,28 +224,28 @@ class Transmitter {
   static constexpr std::uint32_t kDrainSlot = kSlotMask;
   static_assert(CompletionHooks::kMaxSlots < kDrainSlot);
 
-  using Verdict = SelectiveSignaling::Verdict;
+  using Admission = SelectiveSignaling::Admission;
 
   [[gnu::always_inline]] bool transmit(ibv_send_wr& request, PostOptions options) noexcept {
     std::uint64_t ticket;
-    if (options.sent == nullptr && signaling_.take_quiet(ticket)) {
+    if (options.sent == nullptr && signaling_.try_take_unsignaled(ticket)) {
       return hand_over(request, ticket, options.flags);
     }
-    return transmit_loudly(request, options);
+    return transmit_checked(request, options);
   }
   /// When the request may have to be signaled.
-  [[gnu::always_inline]] bool transmit_loudly(ibv_send_wr& request, PostOptions options) noexcept {
+  [[gnu::always_inline]] bool transmit_checked(ibv_send_wr& request, PostOptions options) noexcept {
     if (options.sent != nullptr) {
       return transmit_tracked(request, options);
     }
     const std::uint64_t ticket = signaling_.take();
     bool signaled = signaling_.signals_regularly(ticket);
-    if (!signaling_.below_band(ticket)) [[unlikely]] {
-      const Verdict verdict = admit(ticket);
-      if (verdict == Verdict::kBroken) {
+    if (!signaling_.below_signal_threshold(ticket)) [[unlikely]] {
+      const Admission admission = wait_for_admission(ticket);
+      if (admission == Admission::kBroken) {
         return false;
       }
-      signaled = verdict == Verdict::kSignaled;
+      signaled = admission == Admission::kSignaled;
     }
     return hand_over(request, ticket, options.flags | (signaled ? IBV_SEND_SIGNALED : 0));
   }
@@ -263,7 +265,7 @@ class Transmitter {
     return true;
   }
   /// The rest of a post with a ticket that is to be signaled, or is not admitted yet.
-  bool hand_over_judged(ibv_send_wr& request, std::uint64_t ticket, unsigned flags) noexcept;
+  bool hand_over_admitted(ibv_send_wr& request, std::uint64_t ticket, unsigned flags) noexcept;
   bool transmit_tracked(ibv_send_wr& request, PostOptions options) noexcept;
   bool transmit_in_slot(ibv_send_wr& request, unsigned flags, std::uint32_t slot) noexcept;
   std::uint32_t claim(Synchronizer& synchronizer, CompletionHooks::After after) noexcept;
@@ -272,7 +274,7 @@ class Transmitter {
                                                std::uint64_t compare_or_add,
                                                std::uint64_t swap) noexcept;
   /// Waits until the ticket may be posted, or the Transmitter is broken.
-  Verdict admit(std::uint64_t ticket) noexcept;
+  Admission wait_for_admission(std::uint64_t ticket) noexcept;
   void refused(int code) noexcept;
   void fail(const ibv_wc& completion) noexcept;
   void drain() noexcept;

@@ -6,7 +6,7 @@
 /* No memory is used again before its request is done, and no overflow when a window is full. */
 /* spin-check: spin="-DCHECK_REUSE -DBAND=2" cc="-DSAFETY -DMEMLIM=4000" expect=pass */
 /* Mistakes that must show: each relation is as narrow as it can be. */
-/* A band narrower than 2n - 1: threads that stop hold all signaled tickets. */
+/* A margin W - T narrower than 2n - 1: threads that stop hold all signaled tickets. */
 /* spin-check: spin="-DWINDOW=5" cc="-DSAFETY" expect=fail error="invalid end" */
 /* A send queue that holds less than W + n - 1. */
 /* spin-check: spin="-DCHECK_REUSE -DSEND_DEPTH=5" cc="-DSAFETY" expect=fail error="assertion" */

@@ -12,7 +12,7 @@ using dtutils::RetireTag;
 using dtutils::SelectiveSignaling;
 using dtutils::SignalingParameters;
 using support::Random;
-using Verdict = SelectiveSignaling::Verdict;
+using Admission = SelectiveSignaling::Admission;
 
 namespace {
 
@@ -50,7 +50,7 @@ class Schedule {
         thread.at = Thread::At::kTicket;
         return true;
       case Thread::At::kTicket:
-        return judge(thread);
+        return admit(thread);
       case Thread::At::kJudged:
         post(thread);
         return true;
@@ -68,14 +68,14 @@ class Schedule {
     return false;
   }
 
-  bool judge(Thread& thread) {
+  bool admit(Thread& thread) {
     thread.signaled = signaling_.signals_regularly(thread.ticket);
     thread.at = Thread::At::kJudged;
-    if (signaling_.below_band(thread.ticket)) return true;
+    if (signaling_.below_signal_threshold(thread.ticket)) return true;
     if (random_.one_in(2) && poll(thread)) return true;
-    const Verdict verdict = signaling_.judge(thread.ticket);
-    thread.signaled = verdict == Verdict::kSignaled;
-    if (verdict != Verdict::kWait) return true;
+    const Admission admission = signaling_.admit(thread.ticket);
+    thread.signaled = admission == Admission::kSignaled;
+    if (admission != Admission::kWait) return true;
     thread.at = Thread::At::kTicket;
     return poll(thread);
   }

@@ -14,16 +14,16 @@ using dtutils::SelectiveSignaling;
 using dtutils::SignalingParameters;
 using support::contains;
 using support::error_text;
-using Verdict = SelectiveSignaling::Verdict;
+using Admission = SelectiveSignaling::Admission;
 
 namespace {
 
-SignalingParameters parameters(std::uint32_t threads, std::uint32_t interval, std::uint32_t band,
-                               std::uint32_t window) {
+SignalingParameters parameters(std::uint32_t threads, std::uint32_t interval,
+                               std::uint32_t threshold, std::uint32_t window) {
   SignalingParameters made;
   made.sharing_threads = threads;
   made.signal_interval = interval;
-  made.signal_all_from = band;
+  made.signal_all_from = threshold;
   made.window = window;
   made.check(made.needed_send_depth(), made.needed_completion_depth());
   return made;
@@ -91,9 +91,9 @@ TEST_CASE("below_the_band_one_ticket_in_k_is_signaled") {
   int signaled = 0;
   for (int i = 0; i < 16; ++i) {
     const std::uint64_t ticket = signaling.take();
-    REQUIRE(signaling.below_band(ticket));
-    CHECK(signaling.judge(ticket) ==
-          (signaling.signals_regularly(ticket) ? Verdict::kSignaled : Verdict::kUnsignaled));
+    REQUIRE(signaling.below_signal_threshold(ticket));
+    CHECK(signaling.admit(ticket) ==
+          (signaling.signals_regularly(ticket) ? Admission::kSignaled : Admission::kUnsignaled));
     signaled += signaling.signals_regularly(ticket);
   }
   CHECK(signaled == 4);
@@ -104,8 +104,8 @@ TEST_CASE("in_the_band_every_ticket_is_signaled") {
   take(signaling, 16);
   for (int i = 16; i < 24; ++i) {
     const std::uint64_t ticket = signaling.take();
-    CHECK_FALSE(signaling.below_band(ticket));
-    CHECK(signaling.judge(ticket) == Verdict::kSignaled);
+    CHECK_FALSE(signaling.below_signal_threshold(ticket));
+    CHECK(signaling.admit(ticket) == Admission::kSignaled);
   }
 }
 
@@ -113,11 +113,11 @@ TEST_CASE("a_full_window_waits_until_something_retires") {
   SelectiveSignaling signaling(parameters(2, 4, 16, 24));
   take(signaling, 24);
   const std::uint64_t ticket = signaling.take();
-  CHECK(signaling.judge(ticket) == Verdict::kWait);
+  CHECK(signaling.admit(ticket) == Admission::kWait);
   signaling.retire(1);
-  CHECK(signaling.judge(ticket) == Verdict::kSignaled);
+  CHECK(signaling.admit(ticket) == Admission::kSignaled);
   signaling.retire(20);
-  CHECK(signaling.below_band(ticket));
+  CHECK(signaling.below_signal_threshold(ticket));
 }
 
 TEST_CASE("a_smaller_ticket_that_completes_late_takes_nothing_back") {
@@ -135,7 +135,7 @@ TEST_CASE("a_ticket_that_others_have_overtaken_is_posted") {
   SelectiveSignaling signaling(parameters(2, 4, 16, 24));
   const std::uint64_t slow = signaling.take();
   signaling.retire(take(signaling, 20));
-  CHECK(signaling.judge(slow) != Verdict::kWait);
+  CHECK(signaling.admit(slow) != Admission::kWait);
 }
 
 TEST_CASE("tag_of_a_shared_one_waits_for_a_ticket_taken_after_the_post") {
@@ -171,14 +171,14 @@ TEST_CASE("quiet_tickets_are_those_that_would_be_posted_unsignaled") {
   constexpr int kTickets = 20000;
   for (int i = 0; i < kTickets; ++i) {
     std::uint64_t ticket;
-    if (signaling.take_quiet(ticket)) {
+    if (signaling.try_take_unsignaled(ticket)) {
       ++quiet;
-      REQUIRE(signaling.judge(ticket) == Verdict::kUnsignaled);
+      REQUIRE(signaling.admit(ticket) == Admission::kUnsignaled);
     } else {
       ticket = signaling.take();
     }
     REQUIRE(ticket == ++last);
-    // At times nothing retires for long, so that the band and the window are met.
+    // At times nothing retires for long, so that the threshold and the window are met.
     if (random() % 1024 < (i / 1000 % 2 == 0 ? 900 : 40)) {
       signaling.retire(signaling.retired() + random() % (last + 1 - signaling.retired()));
     }
@@ -191,14 +191,14 @@ TEST_CASE("no_ticket_is_quiet_after_a_failure_or_among_several_threads") {
     SelectiveSignaling signaling(parameters(threads, 4, 16, 24));
     std::uint64_t ticket;
     signaling.retire(take(signaling, 5));
-    CHECK(signaling.take_quiet(ticket) == (threads == 1));
+    CHECK(signaling.try_take_unsignaled(ticket) == (threads == 1));
     signaling.fail();
-    CHECK_FALSE(signaling.take_quiet(ticket));
+    CHECK_FALSE(signaling.try_take_unsignaled(ticket));
     take(signaling, 1);
-    CHECK_FALSE(signaling.take_quiet(ticket));
+    CHECK_FALSE(signaling.try_take_unsignaled(ticket));
     signaling.retire_all();
     take(signaling, 1);
-    CHECK_FALSE(signaling.take_quiet(ticket));
+    CHECK_FALSE(signaling.try_take_unsignaled(ticket));
   }
 }
 
@@ -211,12 +211,12 @@ TEST_CASE("after_a_failure_nothing_is_posted_and_tags_wait_for_the_end_of_the_fl
     const RetireTag tag = signaling.tag();
     signaling.fail();
     const std::uint64_t ticket = signaling.take();
-    CHECK_FALSE(signaling.below_band(ticket));
-    CHECK(signaling.judge(ticket) == Verdict::kBroken);
+    CHECK_FALSE(signaling.below_signal_threshold(ticket));
+    CHECK(signaling.admit(ticket) == Admission::kBroken);
     CHECK_FALSE(tag.done());
     signaling.retire_all();
     CHECK(tag.done());
-    CHECK_FALSE(signaling.below_band(signaling.take()));
-    CHECK(signaling.judge(signaling.take()) == Verdict::kBroken);
+    CHECK_FALSE(signaling.below_signal_threshold(signaling.take()));
+    CHECK(signaling.admit(signaling.take()) == Admission::kBroken);
   }
 }
