@@ -85,7 +85,7 @@ detail::Placed<F, detail::FiberPlacement> in_fiber(const F& function) noexcept {
 }
 
 /// A callable that does not wait, and runs inline also where calls run in fibers by default
-/// (Station::run_in_fibers).
+/// (RingSet::run_in_fibers).
 template <class F>
 detail::Placed<F, detail::NoPlacement> in_place(const F& function) noexcept {
   dsfabric::detail::check_callable<F>();

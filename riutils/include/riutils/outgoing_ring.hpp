@@ -22,7 +22,7 @@
 
 namespace riutils {
 
-class Station;
+class RingSet;
 
 /// What a channel wants done with its calls.
 struct SendPolicy {
@@ -57,7 +57,7 @@ struct Grant {
 class alignas(64) OutgoingRing {
  public:
   /// Throws Error when the options make no sense, or there is no registered memory. Setup only.
-  OutgoingRing(Station& station, dsfabric::ThreadId to, const RingOptions& options,
+  OutgoingRing(RingSet& ring_set, dsfabric::ThreadId to, const RingOptions& options,
                RingKind kind = RingKind::kCalls);
   OutgoingRing(const OutgoingRing&) = delete;
   OutgoingRing& operator=(const OutgoingRing&) = delete;
@@ -126,7 +126,7 @@ class alignas(64) OutgoingRing {
   dtutils::Transmitter& transmitter() noexcept { return *transmitter_; }
 
  private:
-  friend class Station;
+  friend class RingSet;
   static constexpr std::uint32_t kNoRun = 0xffff'ffff;
   static constexpr std::uint64_t kUnused = std::numeric_limits<std::uint64_t>::max();
   static constexpr std::uintptr_t kNever = std::uintptr_t{1} << 63;
@@ -263,7 +263,7 @@ class alignas(64) OutgoingRing {
   /// announced.
   std::byte* tail_ = nullptr;
   std::uint64_t bytes_ = 0;
-  Station& station_;
+  RingSet& ring_set_;
   const dsfabric::ThreadId to_;
   const RingKind kind_;
   RingOptions options_;
@@ -288,7 +288,7 @@ class alignas(64) OutgoingRing {
     RingHeader header{};
     std::uint32_t run_function = kNoRun;
   } reserved_;
-  /// Station::epoch when the oldest gathered call was made.
+  /// RingSet::epoch when the oldest gathered call was made.
   std::uint64_t gathered_ = 0;
   OutgoingCounters counters_;
 };

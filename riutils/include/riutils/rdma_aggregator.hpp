@@ -22,19 +22,19 @@ class RDMAAggregator : public RingChannel<RDMAAggregator> {
   /// ring make no sense. Setup only.
   explicit RDMAAggregator(dsfabric::Thread& self, const AggregatorOptions& options = {})
       : RingChannel(self, options.ring, policy_of(options)) {
-    station_->limit_age(options.max_age);
+    ring_set_->limit_age(options.max_age);
   }
   /// Sends what was gathered.
   ~RDMAAggregator() { (void)flush(); }
 
   /// Sends what is gathered, and what is held as far as there is room; true when nothing is left.
-  bool flush() noexcept { return station_->flush(); }
+  bool flush() noexcept { return ring_set_->flush(); }
 
   /// For Calls: the usual call in the shortest way.
   template <class F>
   bool try_call(dsfabric::ThreadId to, const F& function) noexcept {
     assert_mine();
-    OutgoingRing* const ring = policy_.gather == 0 ? find_again(to) : station_->find(to);
+    OutgoingRing* const ring = policy_.gather == 0 ? find_again(to) : ring_set_->find(to);
     if (ring == nullptr) return false;
     const std::uint32_t index = dsfabric::function_index<F>();
     return ring->try_append(index, function) || ring->try_gather(index, function) ||

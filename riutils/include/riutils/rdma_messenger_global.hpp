@@ -24,7 +24,7 @@ class RDMAMessengerGlobal : public RingChannel<RDMAMessengerGlobal> {
                     {options.when_full, options.when_full == WhenFull::kRetryAsync, 0}) {}
 
   /// Sends what is held (WhenFull::kRetryAsync) as far as there is room; true when nothing is left.
-  bool flush() noexcept { return station_->flush(); }
+  bool flush() noexcept { return ring_set_->flush(); }
 
   /// For Calls: the usual call in the shortest way.
   template <class F>

@@ -20,8 +20,8 @@ class IncomingRing;
 struct NewChunks;
 
 /// Finds calls in the rings of a thread and runs them. There is one for each worker of a process;
-/// rings join it without its help, through service threads. A Station makes Thread::progress() poll
-/// it; or a helper thread does, see Station::delegate.
+/// rings join it without its help, through service threads. A RingSet makes Thread::progress() poll
+/// it; or a helper thread does, see RingSet::delegate.
 ///
 /// Calls of one ring run in their order, each once. What a callable throws goes to
 /// Fabric::report_exception, and the next call follows; when that throws, it leaves poll(), and the

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "dsfabric/calls.hpp"
-#include "riutils/station.hpp"
+#include "riutils/ring_set.hpp"
 #include "riutils/try_call.hpp"
 
 namespace riutils {
@@ -18,20 +18,20 @@ template <class Channel>
 class RingChannel : public dsfabric::Calls<Channel> {
  public:
   /// The fabric of the worker. Any thread, wait-free.
-  dsfabric::Fabric& fabric() const noexcept { return station_->fabric(); }
+  dsfabric::Fabric& fabric() const noexcept { return ring_set_->fabric(); }
   /// The rings of the worker that made this channel.
-  Station& station() const noexcept { return *station_; }
+  RingSet& ring_set() const noexcept { return *ring_set_; }
 
   /// Asks for the ring's memory now, and waits for it; inside a handler it only asks. Throws Error
   /// as the first call would.
-  void setup(dsfabric::ThreadId to) { (void)station_->ring(to, ring_).setup(policy_); }
+  void setup(dsfabric::ThreadId to) { (void)ring_set_->ring(to, ring_).setup(policy_); }
 
   // What Calls needs.
   /// See dsfabric::CallChannel. Throws Error when the call can never fit into a chunk.
   std::byte* reserve(dsfabric::ThreadId to, std::uint32_t function, std::uint32_t bytes) {
     assert_mine();
-    OutgoingRing* ring = station_->find(to);
-    if (ring == nullptr) ring = &station_->ring(to, ring_);
+    OutgoingRing* ring = ring_set_->find(to);
+    if (ring == nullptr) ring = &ring_set_->ring(to, ring_);
     ring->require_fit(bytes, ring_.chunk_bytes);
     std::byte* const space = ring->reserve(function, bytes, policy_);
     // Not before: while a fiber waits for room, others of its thread call through this channel.
@@ -46,20 +46,20 @@ class RingChannel : public dsfabric::Calls<Channel> {
   bool commit(dtutils::Synchronizer* sent) noexcept { return current_->commit(sent, policy_); }
   /// See dsfabric::CallChannel.
   std::uint32_t index_at(dsfabric::ThreadId to, std::uint32_t function) {
-    return station_->ring(to, ring_).same_program()
+    return ring_set_->ring(to, ring_).same_program()
                ? function
                : dsfabric::detail::index_at(fabric(), to, function);
   }
   /// See dsfabric::CallChannel.
   dtutils::Transmitter& transmitter(dsfabric::ThreadId to) {
-    return station_->ring(to, ring_).transmitter();
+    return ring_set_->ring(to, ring_).transmitter();
   }
 
  protected:
   /// For the calling worker. Setup only.
   RingChannel(dsfabric::Thread& self, const RingOptions& ring, const SendPolicy& policy)
-      : station_(&Station::of(self)), policy_(policy), ring_(ring) {
-    station_->prefer(ring);
+      : ring_set_(&RingSet::of(self)), policy_(policy), ring_(ring) {
+    ring_set_->prefer(ring);
   }
   RingChannel(const RingChannel&) = delete;
   RingChannel& operator=(const RingChannel&) = delete;
@@ -67,23 +67,23 @@ class RingChannel : public dsfabric::Calls<Channel> {
 
   /// Checks, in builds with assertions, that the worker that made the channel uses it.
   void assert_mine() const noexcept {
-    assert(station_->is_mine() && "cariama: a channel over rings is for the worker that made it");
+    assert(ring_set_->is_mine() && "cariama: a channel over rings is for the worker that made it");
   }
 
-  /// Station::find for calls that are sent at once. Most go where the last one went; then it is one
+  /// RingSet::find for calls that are sent at once. Most go where the last one went; then it is one
   /// load instead of five that depend on each other. Not for gathered calls: it makes calls to one
   /// destination faster, and calls to random destinations slower.
   OutgoingRing* find_again(dsfabric::ThreadId to) noexcept {
     assert_mine();
     if (last_ == nullptr || to != last_to_) [[unlikely]] {
-      last_ = station_->find(to);
+      last_ = ring_set_->find(to);
       last_to_ = to;
     }
     return last_;
   }
 
   /// The rings of the worker.
-  Station* station_;
+  RingSet* ring_set_;
   /// The ring of the last reserve().
   OutgoingRing* current_ = nullptr;
   /// The ring of the last find_again(), to `last_to_`.

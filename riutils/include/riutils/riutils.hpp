@@ -13,5 +13,5 @@
 #include "riutils/rdma_messenger.hpp"
 #include "riutils/rdma_messenger_global.hpp"
 #include "riutils/receiver.hpp"
-#include "riutils/station.hpp"
+#include "riutils/ring_set.hpp"
 #include "riutils/termination.hpp"

@@ -6,7 +6,7 @@
 
 namespace riutils {
 
-/// dsfabric::wait_for_termination(), after the station of this worker was made: returns when every
+/// dsfabric::wait_for_termination(), after the ring set of this worker was made: returns when every
 /// call of the job has been executed, those through rings (RDMAMessenger, RDMAMessengerGlobal,
 /// RDMAAggregator) among them, no matter which thread executes them. A call that waits in a fiber
 /// has not been executed. Gathered and held calls are sent by it. A plain barrier() does not wait

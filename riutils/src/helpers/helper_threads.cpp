@@ -6,7 +6,7 @@
 
 #include "dtutils/error.hpp"
 #include "helpers/helper.hpp"
-#include "riutils/station.hpp"
+#include "riutils/ring_set.hpp"
 
 namespace riutils {
 
@@ -25,15 +25,15 @@ Delegation::Delegation(HelperThreads& helpers, dsfabric::Thread& self)
     : self_(self),
       helper_(**std::ranges::min_element(helpers.helpers_, {},
                                          [](const auto& helper) { return helper->load(); })),
-      work_(std::make_unique<Work>(Station::of(self).receiver())) {
+      work_(std::make_unique<Work>(RingSet::of(self).receiver())) {
   self.add_hook({&Work::rethrow, work_.get()});
-  Station::of(self).delegate(true);
+  RingSet::of(self).delegate(true);
   helper_.add(*work_);
 }
 
 Delegation::~Delegation() {
   helper_.remove(*work_, self_);
-  Station::of(self_).delegate(false);
+  RingSet::of(self_).delegate(false);
   self_.remove_hook({&Work::rethrow, work_.get()});
 }
 

@@ -4,7 +4,7 @@
 
 #include "riutils/outgoing_ring.hpp"
 #include "riutils/ring_header.hpp"
-#include "riutils/station.hpp"
+#include "riutils/ring_set.hpp"
 
 namespace riutils {
 
@@ -12,9 +12,9 @@ bool GatheredResults::start(dsfabric::ThreadId to, std::uint32_t function,
                             std::uint32_t bytes) noexcept {
   if (ring_ != nullptr) send();
   if (!gathering_) return false;
-  ring_ = station_.result_ring(to);
+  ring_ = ring_set_.result_ring(to);
   if (ring_ == nullptr) {
-    if (to == alone_) station_.ask_for_result_ring(to);
+    if (to == alone_) ring_set_.ask_for_result_ring(to);
     alone_ = to;
     return false;
   }

@@ -11,9 +11,9 @@
 namespace riutils {
 
 class OutgoingRing;
-class Station;
+class RingSet;
 
-/// Collects the results of the calls that one poll of a station runs, for one destination and of
+/// Collects the results of the calls that one poll of a ring set runs, for one destination and of
 /// one type at a time, and writes them to the destination's ring of results as one record. That
 /// ring is made when one poll has more than one result for a worker: a single result is home as
 /// soon by a write of its own, and needs no ring. Until the ring is there, and where it cannot be
@@ -22,7 +22,7 @@ class Station;
 /// Owner thread only.
 class GatheredResults final : public dsfabric::ResultGatherer {
  public:
-  explicit GatheredResults(Station& station) noexcept : station_(station) {}
+  explicit GatheredResults(RingSet& ring_set) noexcept : ring_set_(ring_set) {}
 
   /// While it lives, results are collected; at its end they are sent. Calls that end at another
   /// time, those of fibers that have waited, send their results at once.
@@ -47,7 +47,7 @@ class GatheredResults final : public dsfabric::ResultGatherer {
   bool start(dsfabric::ThreadId to, std::uint32_t function, std::uint32_t bytes) noexcept override;
   void send() noexcept;
 
-  Station& station_;
+  RingSet& ring_set_;
   OutgoingRing* ring_ = nullptr;
   std::uint32_t bytes_ = 0;
   bool gathering_ = false;

@@ -8,7 +8,7 @@
 #include "dtutils/wait_hook.hpp"
 #include "riutils/fiber_pool.hpp"
 #include "riutils/outgoing_ring.hpp"
-#include "riutils/station.hpp"
+#include "riutils/ring_set.hpp"
 
 namespace riutils {
 
@@ -51,8 +51,8 @@ dtutils::RDMAMemory OutgoingRing::local_chunk() noexcept {
   if (!spare_.empty()) {
     memory = std::move(spare_.back());
     spare_.pop_back();
-  } else if (auto fresh = station_.fabric()
-                              .general_allocator(station_.thread().zone())
+  } else if (auto fresh = ring_set_.fabric()
+                              .general_allocator(ring_set_.thread().zone())
                               .try_allocate(options_.chunk_bytes)) {
     memory = std::move(*fresh);
   }
@@ -119,7 +119,7 @@ bool OutgoingRing::hold(HoldLimit limit) noexcept {
   ++counters_.held;
   counters_.held_most = std::max(counters_.held_most, bytes);
   refresh();
-  station_.attend_to(*this);
+  ring_set_.attend_to(*this);
   return true;
 }
 
@@ -167,11 +167,11 @@ bool OutgoingRing::next_chunk(const SendPolicy& policy, std::uint32_t needed) {
     if (first) ++counters_.stalls;
     ask_for_chunks();
     if (policy.hold && hold(HoldLimit::kOptions)) return true;
-    const bool in_handler = station_.thread().in_dispatcher();
+    const bool in_handler = ring_set_.thread().in_dispatcher();
     const bool setting_up = circle_.empty() && !in_handler;
     if (policy.when_full != WhenFull::kRetry && !setting_up) return false;
     // In a handler that is no fiber: whoever is to make room may wait for this very thread. What
-    // bounds these is that the Station takes fewer calls in (excess).
+    // bounds these is that the RingSet takes fewer calls in (excess).
     if (!wait_for_room(in_handler)) return hold(HoldLimit::kMemory);
   }
 }
@@ -183,7 +183,7 @@ std::uint64_t OutgoingRing::excess() const noexcept {
 
 bool OutgoingRing::wait_for_room(bool in_handler) {
   Waiter waiter(*this);
-  station_.attend_to(*this);
+  ring_set_.attend_to(*this);
   dtutils::Backoff backoff;
   do {
     ++counters_.retries;
@@ -195,10 +195,10 @@ bool OutgoingRing::wait_for_room(bool in_handler) {
 }
 
 bool OutgoingRing::attend() noexcept {
-  if (!gone_ && station_.fabric().state(to_.process) != dsfabric::PeerState::kActive) give_up();
+  if (!gone_ && ring_set_.fabric().state(to_.process) != dsfabric::PeerState::kActive) give_up();
   if (!gone_ && asked_ && grant_.done()) take_grant();
   if (!gone_) send_held();
-  const bool old = held_.empty() && at_ != sent_ && station_.epoch() - gathered_ >= 2;
+  const bool old = held_.empty() && at_ != sent_ && ring_set_.epoch() - gathered_ >= 2;
   if (!gone_ && old && !is_backlogged()) (void)post(0, nullptr);
   if (waiters_ != nullptr && has_room()) wake();
   return !gone_ && (asked_ || unsent() || waiters_ != nullptr);

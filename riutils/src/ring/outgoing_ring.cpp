@@ -10,7 +10,7 @@
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "ring/limits.hpp"
-#include "riutils/station.hpp"
+#include "riutils/ring_set.hpp"
 
 namespace riutils {
 namespace {
@@ -45,21 +45,21 @@ bool is_same_program(dsfabric::Fabric& fabric, dsfabric::ThreadId to) {
 
 }  // namespace
 
-OutgoingRing::OutgoingRing(Station& station, dsfabric::ThreadId to, const RingOptions& options,
+OutgoingRing::OutgoingRing(RingSet& ring_set, dsfabric::ThreadId to, const RingOptions& options,
                            RingKind kind)
-    : transmitter_(&station.fabric().transmitter(to.process)),
+    : transmitter_(&ring_set.fabric().transmitter(to.process)),
       inline_limit_(transmitter_->queue_pair().max_inline()),
       in_order_(transmitter_->queue_pair().device().data_in_order(transmitter_->queue_pair().raw(),
                                                                   IBV_WR_RDMA_WRITE)),
-      same_program_(is_same_program(station.fabric(), to)),
+      same_program_(is_same_program(ring_set.fabric(), to)),
       record_(inline_limit_),
-      station_(station),
+      ring_set_(ring_set),
       to_(to),
       kind_(kind),
       options_(checked(options)),
-      functions_(station.fabric().functions()),
-      consumed_(station.fabric().general_allocator().allocate(dtutils::kCacheLine)),
-      grant_(station.fabric()) {
+      functions_(ring_set.fabric().functions()),
+      consumed_(ring_set.fabric().general_allocator().allocate(dtutils::kCacheLine)),
+      grant_(ring_set.fabric()) {
   if (functions_.size() >= RingHeader::kMostFunctions) {
     throw dtutils::Error("ring",
                          "the program has more remotely called functions than a header names",
@@ -95,13 +95,13 @@ std::byte* OutgoingRing::reserve(std::uint32_t function, std::uint32_t bytes,
                                  const SendPolicy& policy) {
   const std::uint32_t there = same_program_ && function < functions_.size()
                                   ? function
-                                  : dsfabric::detail::index_at(station_.fabric(), to_, function);
+                                  : dsfabric::detail::index_at(ring_set_.fabric(), to_, function);
   const std::uint32_t stride = ring_stride(bytes);
   const std::uint32_t needed = stride + kRingOverhead;
   if (needed > options_.chunk_bytes || bytes > RingHeader::kMostBytes) {
     throw_too_large(bytes, options_.chunk_bytes);
   }
-  if (is_backlogged()) station_.fabric().make_room(*transmitter_);
+  if (is_backlogged()) ring_set_.fabric().make_room(*transmitter_);
   // First: it takes a word of the room.
   if (sent_ != nullptr && at_ != sent_ && policy.gather != 0 &&
       static_cast<std::size_t>(sent_ - at_) + stride + kRingWord > policy.gather &&
@@ -130,8 +130,8 @@ bool OutgoingRing::commit(dtutils::Synchronizer* sent, const SendPolicy& policy)
   const auto gathered = static_cast<std::size_t>(sent_ - at_);
   floor_ = at_ - std::min(room, policy.gather - std::min<std::size_t>(gathered, policy.gather));
   if (first) {
-    gathered_ = station_.epoch();
-    station_.attend_to(*this);
+    gathered_ = ring_set_.epoch();
+    ring_set_.attend_to(*this);
   }
   return true;
 }

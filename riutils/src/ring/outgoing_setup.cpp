@@ -6,9 +6,9 @@
 
 #include "dsfabric/send_channel.hpp"
 #include "dtutils/error.hpp"
-#include "ring/stations.hpp"
+#include "ring/ring_registry.hpp"
 #include "riutils/outgoing_ring.hpp"
-#include "riutils/station.hpp"
+#include "riutils/ring_set.hpp"
 
 namespace riutils {
 
@@ -19,13 +19,13 @@ void OutgoingRing::ask_for_chunks() {
   if (asked_ || refused_ || want == 0) return;
   // First: sending the question may run handlers, whose calls come here too.
   asked_ = true;
-  station_.attend_to(*this);
+  ring_set_.attend_to(*this);
   const GrantRequest request{to_.index, kind_, options_.chunk_bytes, want, consumed_.remote()};
-  dsfabric::SendChannel services(station_.fabric());
+  dsfabric::SendChannel services(ring_set_.fabric());
   const dsfabric::CallStatus sent = services.call_return(
       dsfabric::ThreadId::service_of(to_.process),
       [request](dsfabric::CallContext& call) {
-        return Stations::of(call.fabric)->grant(call, request);
+        return RingRegistry::of(call.fabric)->grant(call, request);
       },
       grant_);
   if (sent == dsfabric::CallStatus::kPeerGone) give_up();
@@ -73,7 +73,7 @@ void OutgoingRing::setup(const SendPolicy&) {
     if (!circle_.empty() || gone_) return;
     require_chunks();
     ask_for_chunks();
-    const bool in_handler = station_.thread().in_dispatcher();
+    const bool in_handler = ring_set_.thread().in_dispatcher();
     if (!wait_for_room(in_handler) && in_handler) return;
   }
 }

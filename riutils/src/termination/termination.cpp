@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// wait_for_termination: that of the fabric, which Stations count for.
+// wait_for_termination: that of the fabric, which RingRegistry count for.
 #include "riutils/termination.hpp"
 
 #include "dsfabric/termination.hpp"
-#include "riutils/station.hpp"
+#include "riutils/ring_set.hpp"
 
 namespace riutils {
 
 void wait_for_termination(dsfabric::Thread& self) {
-  (void)Station::of(self);
+  (void)RingSet::of(self);
   dsfabric::wait_for_termination(self);
 }
 

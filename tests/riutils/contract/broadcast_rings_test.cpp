@@ -20,7 +20,7 @@ using namespace dsfabric;
 using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
 using riutils::RingOptions;
-using riutils::Station;
+using riutils::RingSet;
 using support::ledger;
 using support::Member;
 using support::require;
@@ -114,18 +114,18 @@ TEMPLATE_TEST_CASE("broadcast_goes_through_rings_at_every_step", "", RDMAMesseng
       // Rings are made, by messages.
       in_turn(self, act);
       const std::uint64_t messages = messages_of_all(self);
-      const std::uint64_t issued = self.all_reduce(Station::of(self).issued());
-      const std::uint64_t executed = self.all_reduce(Station::of(self).executed());
+      const std::uint64_t issued = self.all_reduce(RingSet::of(self).issued());
+      const std::uint64_t executed = self.all_reduce(RingSet::of(self).executed());
       in_turn(self, act);
       const std::uint64_t steps =
           4ull * self.fabric().total_threads() * self.fabric().total_threads();
-      require_equal(self.all_reduce(Station::of(self).issued()) - issued, steps, "calls in rings");
-      require_equal(self.all_reduce(Station::of(self).executed()) - executed, steps, "calls run");
+      require_equal(self.all_reduce(RingSet::of(self).issued()) - issued, steps, "calls in rings");
+      require_equal(self.all_reduce(RingSet::of(self).executed()) - executed, steps, "calls run");
       require_equal(messages_of_all(self) - messages, 0u, "calls by message");
       // Each ring counts its own.
       std::uint64_t sum = 0;
-      for (const auto& ring : Station::of(self).counters().outgoing) sum += ring.calls;
-      require_equal(sum, Station::of(self).issued(), "calls of all rings");
+      for (const auto& ring : RingSet::of(self).counters().outgoing) sum += ring.calls;
+      require_equal(sum, RingSet::of(self).issued(), "calls of all rings");
       require_equal(ledger(0).load(), 0u, "wrong bytes");
     });
   }

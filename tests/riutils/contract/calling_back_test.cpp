@@ -156,7 +156,7 @@ TEST_CASE("a_worker_holds_little_for_one_that_does_not_look") {
       if (self.id().process.value == 1) {
         // Bytes that one poll makes: twice those of its questions, to be safe; and a chunk or two.
         const double bound = std::sqrt(2 * 32e3 * 1e9 * seconds) + 128e3 + RingOptions().held_limit;
-        const auto outgoing = channel.station().counters().outgoing;
+        const auto outgoing = channel.ring_set().counters().outgoing;
         require(outgoing.size() == 1 && static_cast<double>(outgoing[0].held_most) < bound,
                 "held more than promised");
         require(bound < 0.75 * 16 * kQuestions || seconds > 0.05, "a bound that says something");

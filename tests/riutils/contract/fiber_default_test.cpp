@@ -21,7 +21,7 @@ using riutils::FiberPool;
 using riutils::in_place;
 using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
-using riutils::Station;
+using riutils::RingSet;
 using support::ask;
 using support::go;
 using support::kDefaultFibers;
@@ -39,7 +39,7 @@ std::string in_fibers(std::uint32_t processes, std::uint32_t threads,
                       const riutils::FiberOptions& options,
                       const std::function<void(Thread&)>& work) {
   return run_handler_job<Channel>(processes, threads, &options, [&](Thread& self) {
-    Station::of(self).run_in_fibers(true);
+    RingSet::of(self).run_in_fibers(true);
     self.barrier();
     work(self);
   });
@@ -78,7 +78,7 @@ TEMPLATE_TEST_CASE("calls_run_inline_again_when_the_worker_says_so", "", RDMAMes
           require(inside(look), "in a fiber");
           require(!inside(in_place(look)), "in place, as the call wants");
           require(inside(riutils::in_fiber(look)), "in a fiber, as both want");
-          Station::of(self).run_in_fibers(false);
+          RingSet::of(self).run_in_fibers(false);
           self.barrier();
           require(!inside(look), "inline");
           require(inside(riutils::in_fiber(look)), "in a fiber, as the call wants");
@@ -126,11 +126,11 @@ TEMPLATE_TEST_CASE("calls_stay_in_the_ring_while_no_stack_is_free", "", RDMAMess
           serve_until(self, [&] { return pool.unfinished() == 3; });
           for (int i = 0; i < 1000; ++i) self.progress();
           require_equal(ledger(0).load(), 0u, "calls that ended");
-          require(Station::of(self).executed() <= 3, "the others are in the ring");
+          require(RingSet::of(self).executed() <= 3, "the others are in the ring");
           go().decrement();
           riutils::wait_for_termination(self);
           require_equal(ledger(0).load(), kCalls, "calls that ended");
-          const auto counters = Station::of(self).counters();
+          const auto counters = RingSet::of(self).counters();
           require_equal(counters.incoming.at(0).calls, kCalls, "calls counted");
         }) == "");
 }
@@ -183,9 +183,9 @@ TEST_CASE("call_that_is_too_large_for_a_stack_runs_inline") {
 
 TEST_CASE("calls_in_fibers_need_a_pool_and_an_owner_that_polls") {
   CHECK(support::run_helper_job(1, 1, 1, [](Thread& self, riutils::HelperThreads& helpers) {
-          Station& station = Station::of(self);
+          RingSet& ring_set = RingSet::of(self);
           const auto refusal = [&] {
-            return support::error_text([&] { station.run_in_fibers(true); });
+            return support::error_text([&] { ring_set.run_in_fibers(true); });
           };
           require(refusal().find("no FiberPool") != std::string::npos, "without a pool");
           const FiberPool pool(self);

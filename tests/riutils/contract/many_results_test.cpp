@@ -14,7 +14,7 @@ using namespace dsfabric;
 using riutils::in_fiber;
 using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
-using riutils::Station;
+using riutils::RingSet;
 using support::kDefaultFibers;
 using support::my_channel;
 using support::require;
@@ -60,7 +60,7 @@ void ask_for_many(Thread& self, Channel& channel, ThreadId to, std::uint64_t cou
 /// Results that this worker has sent through rings.
 std::uint64_t results_sent(Thread& self) {
   std::uint64_t sent = 0;
-  for (const auto& ring : Station::of(self).counters().outgoing) {
+  for (const auto& ring : RingSet::of(self).counters().outgoing) {
     if (ring.results) sent += ring.calls;
   }
   return sent;

@@ -9,7 +9,7 @@
 #include "dtutils/memory_slot.hpp"
 #include "ring/incoming_ring.hpp"
 #include "ring/limits.hpp"
-#include "ring/stations.hpp"
+#include "ring/ring_registry.hpp"
 #include "riutils/support/ring_job.hpp"
 
 using namespace dsfabric;
@@ -225,7 +225,7 @@ TEST_CASE("corrupt_ring_fails_its_sender_and_nobody_else") {
           const auto sent = services.call_return(
               ThreadId::service_of(ProcessId{1}),
               [request](CallContext& call) {
-                return Stations::of(call.fabric)->grant(call, request);
+                return RingRegistry::of(call.fabric)->grant(call, request);
               },
               slot);
           require(sent, "sent");

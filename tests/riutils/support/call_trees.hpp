@@ -112,7 +112,7 @@ inline std::string grow_trees(const Trees& trees, std::uint64_t seed, std::uint6
   const auto work = [&](dsfabric::Thread& self) {
     const riutils::FiberPool fibers(self);
     Own mine(self);
-    riutils::Station::of(self).run_in_fibers((trees.ways & kFibersByDefault) != 0);
+    riutils::RingSet::of(self).run_in_fibers((trees.ways & kFibersByDefault) != 0);
     mine.random = Random(seed * 31 + self.fabric().rank_of(self.id()));
     own() = &mine;
     self.barrier();

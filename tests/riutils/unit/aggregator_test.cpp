@@ -93,12 +93,12 @@ void call_in_runs(Thread& self, const AggregatorOptions& options, std::uint64_t 
   }
   serve_until(self, [&] { return aggregator.flush() && ledger().calls == count; });
   require_equal(ledger().wrong.load(), 0u, "calls out of order");
-  const Counters counters = aggregator.station().counters();
+  const Counters counters = aggregator.ring_set().counters();
   require_equal(counters.outgoing[0].calls, count, "calls counted by the sender");
   require_equal(counters.incoming[0].calls, count, "calls counted by the receiver");
   require(counters.incoming[0].records < count, "equal calls share a record");
-  require_equal(aggregator.station().issued(), count, "issued");
-  require_equal(aggregator.station().executed(), count, "executed");
+  require_equal(aggregator.ring_set().issued(), count, "issued");
+  require_equal(aggregator.ring_set().executed(), count, "executed");
   self.barrier();
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("exception_in_a_run_neither_loses_nor_repeats_calls") {
       }
       require_equal(ledger().wrong.load(), 0u, "calls out of order");
       require_equal(ledger().thrown.load(), (kCalls + 3) / 7, "exceptions");
-      require_equal(aggregator.station().executed(), kCalls, "executed");
+      require_equal(aggregator.ring_set().executed(), kCalls, "executed");
       self.barrier();
     });
   }

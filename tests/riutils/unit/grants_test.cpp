@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Chunks that another process asks for: a request that makes no sense is granted nothing.
 #include "ring/limits.hpp"
-#include "ring/stations.hpp"
+#include "ring/ring_registry.hpp"
 #include "riutils/support/ring_job.hpp"
 
 using namespace dsfabric;
@@ -15,7 +15,7 @@ TEST_CASE("requests_for_chunks_that_make_no_sense_are_granted_nothing") {
     auto word = self.fabric().general_allocator().allocate(dtutils::kCacheLine);
     const auto granted = [&](std::uint16_t receiver, std::uint32_t bytes, std::uint32_t chunks) {
       const GrantRequest request{receiver, RingKind::kCalls, bytes, chunks, word.remote()};
-      return Stations::of(self.fabric())->grant(call, request).count;
+      return RingRegistry::of(self.fabric())->grant(call, request).count;
     };
     require_equal(granted(2, 4096, 2), 0u, "chunks for a worker that does not exist");
     require_equal(granted(1, 4096, Grant::kMost + 1), 0u, "more chunks than are granted at once");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Station: rings by destination, and what progress() does for them.
-#include "riutils/station.hpp"
+// RingSet: rings by destination, and what progress() does for them.
+#include "riutils/ring_set.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "ring/back_pressure.hpp"
 #include "ring/gathered_results.hpp"
 #include "ring/limits.hpp"
-#include "ring/stations.hpp"
+#include "ring/ring_registry.hpp"
 #include "riutils/fiber_pool.hpp"
 
 namespace riutils {
@@ -29,29 +29,29 @@ std::uint32_t most_threads(const dsfabric::Fabric& fabric) noexcept {
 
 }  // namespace
 
-Station& Station::of(dsfabric::Thread& self) {
-  Station& station = open(self);
+RingSet& RingSet::of(dsfabric::Thread& self) {
+  RingSet& ring_set = open(self);
   // Only if need be: a helper thread may be polling.
-  if (station.receiver_.holds_fibers()) station.receiver_.hold_fibers(false);
-  return station;
+  if (ring_set.receiver_.holds_fibers()) ring_set.receiver_.hold_fibers(false);
+  return ring_set;
 }
 
-Station& Station::open(dsfabric::Thread& self) {
-  Station& station = Stations::of(self.fabric())->at(self.id().index);
-  const dsfabric::ProgressHook hook{[](void* it) { return static_cast<Station*>(it)->step(); },
-                                    &station};
+RingSet& RingSet::open(dsfabric::Thread& self) {
+  RingSet& ring_set = RingRegistry::of(self.fabric())->at(self.id().index);
+  const dsfabric::ProgressHook hook{[](void* it) { return static_cast<RingSet*>(it)->step(); },
+                                    &ring_set};
   self.add_hook(hook);
   // Relaxed: a service thread that misses it asks the worker once more than needed.
-  station.opened_.store(true, std::memory_order_relaxed);
-  if (station.thread_ != &self) {
+  ring_set.opened_.store(true, std::memory_order_relaxed);
+  if (ring_set.thread_ != &self) {
     // Only then: a helper thread may be polling.
-    station.thread_ = &self;
-    station.receiver_.serve_for(&self, &station);
+    ring_set.thread_ = &self;
+    ring_set.receiver_.serve_for(&self, &ring_set);
   }
-  return station;
+  return ring_set;
 }
 
-Station::Station(dsfabric::Fabric& fabric, std::uint32_t worker)
+RingSet::RingSet(dsfabric::Fabric& fabric, std::uint32_t worker)
     : fabric_(fabric),
       processes_(fabric.processes()),
       shift_(static_cast<std::uint32_t>(std::bit_width(most_threads(fabric) - 1))),
@@ -61,9 +61,9 @@ Station::Station(dsfabric::Fabric& fabric, std::uint32_t worker)
       looked_(std::chrono::steady_clock::now()),
       receiver_(fabric, worker) {}
 
-Station::~Station() = default;
+RingSet::~RingSet() = default;
 
-void Station::run_in_fibers(bool wanted) {
+void RingSet::run_in_fibers(bool wanted) {
   const auto refuse = [&](const char* why, const char* remedy) {
     throw dtutils::Error(fmt::format("calls of thread {} in fibers", thread_->id()), why, remedy);
   };
@@ -74,7 +74,7 @@ void Station::run_in_fibers(bool wanted) {
   receiver_.run_in_fibers(wanted);
 }
 
-OutgoingRing& Station::ring(dsfabric::ThreadId to, const RingOptions& options) {
+OutgoingRing& RingSet::ring(dsfabric::ThreadId to, const RingOptions& options) {
   if (OutgoingRing* const known = find(to)) return *known;
   if (to.is_service() || !fabric_.exists(to)) {
     throw dtutils::Error(
@@ -85,7 +85,7 @@ OutgoingRing& Station::ring(dsfabric::ThreadId to, const RingOptions& options) {
   return add(table_[place_of(to)], std::make_unique<OutgoingRing>(*this, to, options));
 }
 
-OutgoingRing& Station::add(std::unique_ptr<OutgoingRing>& place,
+OutgoingRing& RingSet::add(std::unique_ptr<OutgoingRing>& place,
                            std::unique_ptr<OutgoingRing> made) {
   rings_.push_back(made.get());
   // Before anything else runs: the ring has a call for it soon.
@@ -94,13 +94,13 @@ OutgoingRing& Station::add(std::unique_ptr<OutgoingRing>& place,
   return *place;
 }
 
-OutgoingRing* Station::result_ring(dsfabric::ThreadId to) const noexcept {
+OutgoingRing* RingSet::result_ring(dsfabric::ThreadId to) const noexcept {
   // Whoever called has a ring to this worker, so that it exists.
   OutgoingRing* const ring = result_table_ ? result_table_[place_of(to)].get() : nullptr;
   return ring != nullptr && ring->ready() ? ring : nullptr;
 }
 
-void Station::ask_for_result_ring(dsfabric::ThreadId to) noexcept {
+void RingSet::ask_for_result_ring(dsfabric::ThreadId to) noexcept {
   if (no_result_rings_ || !fabric_.exists(to)) return;
   try {
     if (!result_table_) {
@@ -116,13 +116,13 @@ void Station::ask_for_result_ring(dsfabric::ThreadId to) noexcept {
   }
 }
 
-void Station::attend_to(OutgoingRing& ring) {
+void RingSet::attend_to(OutgoingRing& ring) {
   if (ring.attended_) return;
   ring.attended_ = true;
   attended_.push_back(&ring);
 }
 
-bool Station::pass_on(const dsfabric::CallContext& call, dsfabric::ThreadId to,
+bool RingSet::pass_on(const dsfabric::CallContext& call, dsfabric::ThreadId to,
                       std::uint32_t function, std::span<const std::byte> callable,
                       std::span<const std::byte> extra) {
   if (call.fabric.state(to.process) != dsfabric::PeerState::kActive) return false;
@@ -131,7 +131,7 @@ bool Station::pass_on(const dsfabric::CallContext& call, dsfabric::ThreadId to,
                                        static_cast<std::uint32_t>(callable.size()), extra);
 }
 
-bool Station::try_pass_on(dsfabric::ThreadId to, std::uint32_t function,
+bool RingSet::try_pass_on(dsfabric::ThreadId to, std::uint32_t function,
                           std::span<const std::byte> callable, std::span<const std::byte> extra) {
   // A helper thread has no rings.
   if (fabric_.current_thread() != thread_) return false;
@@ -150,7 +150,7 @@ bool Station::try_pass_on(dsfabric::ThreadId to, std::uint32_t function,
   }
 }
 
-bool Station::step() {
+bool RingSet::step() {
   const bool busy = !attended_.empty() && look_after();
   // A helper's handlers have no rings.
   if (delegated_) return busy;
@@ -159,7 +159,7 @@ bool Station::step() {
   return receiver_.poll(results_.get(), least) || busy;
 }
 
-bool Station::look_after() noexcept {
+bool RingSet::look_after() noexcept {
   if (++steps_ % kStepsPerClock == 0) {
     const auto now = std::chrono::steady_clock::now();
     // What was gathered before the last look is older than the time between.
@@ -187,19 +187,19 @@ bool Station::look_after() noexcept {
   return busy;
 }
 
-bool Station::flush() noexcept {
+bool RingSet::flush() noexcept {
   bool all = true;
   for (OutgoingRing* const ring : rings_) all = ring->flush() && all;
   return all;
 }
 
-std::uint64_t Station::issued() const noexcept {
+std::uint64_t RingSet::issued() const noexcept {
   std::uint64_t calls = 0;
   for (const OutgoingRing* const ring : rings_) calls += ring->issued();
   return calls;
 }
 
-Counters Station::counters() const {
+Counters RingSet::counters() const {
   Counters all;
   if (thread_ != nullptr) all.thread = thread_->id();
   for (const OutgoingRing* const ring : rings_) all.outgoing.push_back(ring->counters());

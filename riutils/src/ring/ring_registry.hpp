@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All stations of a process, and what service threads do for senders elsewhere.
+// All ring sets of a process, and what service threads do for senders elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/termination.hpp"
-#include "riutils/station.hpp"
+#include "riutils/ring_set.hpp"
 
 namespace riutils {
 
@@ -23,13 +23,13 @@ struct GrantRequest {
 
 /// One a process, kept by its fabric. Counts the calls through rings for the end of a computation.
 /// Any thread, except the methods of the ledger.
-class Stations final : public dsfabric::CallLedger {
+class RingRegistry final : public dsfabric::CallLedger {
  public:
-  explicit Stations(dsfabric::Fabric& fabric);
-  ~Stations() override;
-  static std::shared_ptr<Stations> of(dsfabric::Fabric& fabric);
+  explicit RingRegistry(dsfabric::Fabric& fabric);
+  ~RingRegistry() override;
+  static std::shared_ptr<RingRegistry> of(dsfabric::Fabric& fabric);
 
-  Station& at(std::uint32_t worker) noexcept { return *all_[worker]; }
+  RingSet& at(std::uint32_t worker) noexcept { return *all_[worker]; }
   /// Allocates chunks where the receiver lives and tells it. A Grant of 0 chunks: no memory, or the
   /// request makes no sense.
   Grant grant(dsfabric::CallContext& call, const GrantRequest& request);
@@ -39,12 +39,12 @@ class Stations final : public dsfabric::CallLedger {
   void work_ended(dsfabric::Thread& worker) noexcept override;
 
  private:
-  /// Lets a worker of this process open its station, when it next makes progress: it may run a
+  /// Lets a worker of this process open its ring set, when it next makes progress: it may run a
   /// program that makes no calls of its own.
   void open(dsfabric::ThreadId worker);
 
   dsfabric::Fabric& fabric_;
-  std::vector<std::unique_ptr<Station>> all_;
+  std::vector<std::unique_ptr<RingSet>> all_;
 };
 
 }  // namespace riutils

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stations: found through the fabric; memory for senders.
-#include "ring/stations.hpp"
+// RingRegistry: found through the fabric; memory for senders.
+#include "ring/ring_registry.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -13,42 +13,42 @@
 
 namespace riutils {
 
-Stations::Stations(dsfabric::Fabric& fabric) : fabric_(fabric) {
+RingRegistry::RingRegistry(dsfabric::Fabric& fabric) : fabric_(fabric) {
   const std::uint32_t workers = fabric.info(fabric.process()).threads;
-  for (std::uint32_t i = 0; i < workers; ++i) all_.push_back(std::make_unique<Station>(fabric, i));
+  for (std::uint32_t i = 0; i < workers; ++i) all_.push_back(std::make_unique<RingSet>(fabric, i));
   // In later runs nothing need ask for it: their first calls may go through rings of this one.
   fabric.at_thread_start(
-      [](dsfabric::Thread& worker) { Station::open(worker).receiver().hold_fibers(true); });
+      [](dsfabric::Thread& worker) { RingSet::open(worker).receiver().hold_fibers(true); });
   fabric.add_call_ledger(*this);
 }
 
-Stations::~Stations() = default;
+RingRegistry::~RingRegistry() = default;
 
-void Stations::flush(dsfabric::Thread& worker) noexcept { (void)at(worker.id().index).flush(); }
+void RingRegistry::flush(dsfabric::Thread& worker) noexcept { (void)at(worker.id().index).flush(); }
 
-dsfabric::CallCount Stations::count(dsfabric::Thread& worker) {
+dsfabric::CallCount RingRegistry::count(dsfabric::Thread& worker) {
   dsfabric::CallCount mine{at(worker.id().index).issued(), 0};
   if (worker.id().index != 0) return mine;
-  for (const auto& station : all_) mine.executed += station->executed();
+  for (const auto& ring_set : all_) mine.executed += ring_set->executed();
   // After the receivers: a pool counts a fiber that waits before its receiver counts the call
   // (FiberPool::suspend). That is why one worker reads those of its whole process.
   mine.executed -= detail::FiberPools::of(fabric_)->unfinished();
   return mine;
 }
 
-void Stations::work_ended(dsfabric::Thread& worker) noexcept {
+void RingRegistry::work_ended(dsfabric::Thread& worker) noexcept {
   Receiver& receiver = at(worker.id().index).receiver();
   // It will have no FiberPool any more, so calls that need one end with an Error.
   if (receiver.holds_fibers()) receiver.hold_fibers(false);
 }
 
-std::shared_ptr<Stations> Stations::of(dsfabric::Fabric& fabric) {
+std::shared_ptr<RingRegistry> RingRegistry::of(dsfabric::Fabric& fabric) {
   static constexpr char kKey = 0;
-  return std::static_pointer_cast<Stations>(fabric.attachment(
-      &kKey, [](dsfabric::Fabric& owner) { return std::make_shared<Stations>(owner); }));
+  return std::static_pointer_cast<RingRegistry>(fabric.attachment(
+      &kKey, [](dsfabric::Fabric& owner) { return std::make_shared<RingRegistry>(owner); }));
 }
 
-Grant Stations::grant(dsfabric::CallContext& call, const GrantRequest& request) {
+Grant RingRegistry::grant(dsfabric::CallContext& call, const GrantRequest& request) {
   if (request.receiver >= all_.size() || request.chunks > Grant::kMost ||
       request.chunk_bytes < kLeastChunk || request.chunk_bytes > kMostChunk ||
       request.chunk_bytes % dtutils::kCacheLine != 0 || call.source.is_service()) {
@@ -69,17 +69,17 @@ Grant Stations::grant(dsfabric::CallContext& call, const GrantRequest& request) 
   }
   // Before the answer: the receiver finds them as soon as a control word counts them.
   if (grant.count != 0) {
-    Station& station = at(request.receiver);
-    station.receiver().join(std::move(given));
-    if (!station.opened()) open(receiver);
+    RingSet& ring_set = at(request.receiver);
+    ring_set.receiver().join(std::move(given));
+    if (!ring_set.opened()) open(receiver);
   }
   return grant;
 }
 
-void Stations::open(dsfabric::ThreadId worker) {
+void RingRegistry::open(dsfabric::ThreadId worker) {
   dsfabric::SendChannel messages(fabric_);
   // False: this process is about to end.
-  (void)messages.call(worker, [](dsfabric::CallContext& call) { Station::open(*call.worker); });
+  (void)messages.call(worker, [](dsfabric::CallContext& call) { RingSet::open(*call.worker); });
 }
 
 }  // namespace riutils

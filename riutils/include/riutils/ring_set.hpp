@@ -37,21 +37,21 @@ class GatheredResults;
 /// receiver. While handlers have made more calls than rings and RingOptions::held_limit take, it
 /// polls less often, the more they are; so the calls of handlers are neither lost nor pile up
 /// without bound where the destination is slow. Owner thread only, unless a method says otherwise.
-class Station final : private dsfabric::Onward {
+class RingSet final : private dsfabric::Onward {
  public:
-  /// The station of a worker. Setup only.
-  static Station& of(dsfabric::Thread& self);
+  /// The ring set of a worker. Setup only.
+  static RingSet& of(dsfabric::Thread& self);
   /// The same for a worker whose program has not asked for it, because others call it: calls run,
-  /// but those that need a FiberPool wait until it has one, or asks for its station. Setup only.
-  static Station& open(dsfabric::Thread& self);
-  /// The worker has a station in this run(), and will in later ones. Any thread, wait-free.
+  /// but those that need a FiberPool wait until it has one, or asks for its ring set. Setup only.
+  static RingSet& open(dsfabric::Thread& self);
+  /// The worker has a ring set in this run(), and will in later ones. Any thread, wait-free.
   bool opened() const noexcept { return opened_.load(std::memory_order_relaxed); }
 
   /// For worker number `worker` of this process; users call of(). Setup only.
-  Station(dsfabric::Fabric& fabric, std::uint32_t worker);
-  Station(const Station&) = delete;
-  Station& operator=(const Station&) = delete;
-  ~Station();
+  RingSet(dsfabric::Fabric& fabric, std::uint32_t worker);
+  RingSet(const RingSet&) = delete;
+  RingSet& operator=(const RingSet&) = delete;
+  ~RingSet();
 
   /// The fabric of the worker. Any thread, wait-free.
   dsfabric::Fabric& fabric() const noexcept { return fabric_; }
