@@ -15,7 +15,7 @@
 
 namespace riutils {
 
-class Attention;
+class PollModeration;
 class IncomingRing;
 struct NewChunks;
 
@@ -71,7 +71,7 @@ class Receiver {
  private:
   bool adopt();
   bool serve(std::size_t ring);
-  void wake_rested();
+  void resume_paused();
   IncomingRing& ring_from(const NewChunks& chunks);
 
   dsfabric::Fabric& fabric_;
@@ -84,11 +84,11 @@ class Receiver {
   bool hold_fibers_ = true;
   /// The words that announce the next record, side by side, so that an idle poll touches one line
   /// of this array for eight rings, and the line of each word, which stays in this core's cache.
-  std::vector<const std::uint64_t*> eyes_;
+  std::vector<const std::uint64_t*> header_words_;
   std::vector<std::unique_ptr<IncomingRing>> rings_;
-  std::vector<Attention> attention_;
+  std::vector<PollModeration> moderation_;
   /// Rings that are left alone for now.
-  std::uint32_t resting_ = 0;
+  std::uint32_t paused_ = 0;
   std::uint64_t polls_ = 0;
   std::uint32_t adopted_ = 0;
   alignas(64) std::atomic<std::uint64_t> executed_{0};

@@ -90,7 +90,7 @@ inline IncomingRing::End IncomingRing::run_records(std::uint32_t budget, RunReco
       return End::kCorrupt;
     }
     std::byte* const end = at - kRingWord;
-    // See change_lines. Without it, Attention gains next to nothing.
+    // See change_lines. Without it, PollModeration gains next to nothing.
     dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end), std::uint64_t{0});
     at = end - std::size_t{ring_stride(header.bytes)} * header.count;
     // Before the calls: whatever they do, the ring is past them.
@@ -201,7 +201,7 @@ bool IncomingRing::run_in_fibers(const RingHeader& header, std::byte* end,
 }
 
 bool IncomingRing::leave_chunk() {
-  const RingHeader control = RingHeader::decode(*eye());
+  const RingHeader control = RingHeader::decode(*header_word());
   if (control.count > waiting_.size()) {
     reason_ = "a control word counts chunks that nobody gave";
     return false;

@@ -43,7 +43,7 @@ class IncomingRing {
   void add(std::vector<dtutils::RDMAMemory> chunks);
   bool has_chunks() const noexcept { return at_ != nullptr; }
   /// The word that announces the next record: 0 while there is none.
-  const std::uint64_t* eye() const noexcept {
+  const std::uint64_t* header_word() const noexcept {
     return reinterpret_cast<const std::uint64_t*>(at_ - kRingWord);
   }
 
@@ -125,7 +125,7 @@ class IncomingRing {
 
   Functions functions_;
   const RingKind kind_;
-  /// The lowest byte that was run; the eye is below it.
+  /// The lowest byte that was run; the header word is below it.
   std::byte* at_ = nullptr;
   std::byte* begin_ = nullptr;
   std::size_t chunk_ = 0;

@@ -9,18 +9,18 @@
 
 #include "dsfabric/handler_scope.hpp"
 #include "dtutils/device_memory.hpp"
-#include "ring/attention.hpp"
 #include "ring/incoming_ring.hpp"
 #include "ring/limits.hpp"
 #include "ring/new_chunks.hpp"
+#include "ring/poll_moderation.hpp"
 
 namespace riutils {
 namespace {
 
 /// What the receiver looks at instead of a ring whose sender has broken the protocol.
-constexpr std::uint64_t kBlind = 0;
+constexpr std::uint64_t kDisabled = 0;
 /// And instead of one that is left alone for a moment.
-constexpr std::uint64_t kResting = 0;
+constexpr std::uint64_t kPaused = 0;
 
 }  // namespace
 
@@ -39,8 +39,8 @@ IncomingRing& Receiver::ring_from(const NewChunks& chunks) {
   for (const auto& ring : rings_) {
     if (ring->sender() == chunks.sender && ring->kind() == chunks.kind) return *ring;
   }
-  eyes_.push_back(&kBlind);
-  attention_.emplace_back();
+  header_words_.push_back(&kDisabled);
+  moderation_.emplace_back();
   const dsfabric::FunctionTable& table = fabric_.functions();
   return *rings_.emplace_back(
       std::make_unique<IncomingRing>(chunks.sender, chunks.kind, chunks.consumed_word,
@@ -60,7 +60,7 @@ bool Receiver::adopt() {
     ring.add(std::move(each.chunks));
     if (!first) continue;
     const auto at = std::ranges::find_if(rings_, [&](auto& other) { return other.get() == &ring; });
-    eyes_[static_cast<std::size_t>(at - rings_.begin())] = ring.eye();
+    header_words_[static_cast<std::size_t>(at - rings_.begin())] = ring.header_word();
   }
   joined_.store(static_cast<std::uint32_t>(rings_.size()), std::memory_order_release);
   return !arrived.empty();
@@ -74,26 +74,26 @@ bool Receiver::poll(dsfabric::ResultGatherer* results, RingKind least) {
   if (arrivals_.load(std::memory_order_acquire) != adopted_) [[unlikely]]
     busy = adopt();
   ++polls_;
-  if (resting_ != 0) {
+  if (paused_ != 0) {
     busy = true;
-    wake_rested();
+    resume_paused();
   }
-  const std::size_t rings = eyes_.size();
+  const std::size_t rings = header_words_.size();
   for (std::size_t i = 0; i < rings; ++i) {
-    if (dtutils::load_device_word(eyes_[i]) == 0) continue;
+    if (dtutils::load_device_word(header_words_[i]) == 0) continue;
     if (least == RingKind::kResults && rings_[i]->kind() != least) continue;
     busy = serve(i) || busy;
   }
   return busy;
 }
 
-void Receiver::wake_rested() {
-  const auto now = Attention::Clock::now();
-  for (std::size_t i = 0; i < eyes_.size(); ++i) {
-    if (eyes_[i] != &kResting || !attention_[i].over(now)) continue;
-    --resting_;
-    attention_[i].goes_on(polls_);
-    eyes_[i] = rings_[i]->eye();
+void Receiver::resume_paused() {
+  const auto now = PollModeration::Clock::now();
+  for (std::size_t i = 0; i < header_words_.size(); ++i) {
+    if (header_words_[i] != &kPaused || !moderation_[i].over(now)) continue;
+    --paused_;
+    moderation_[i].goes_on(polls_);
+    header_words_[i] = rings_[i]->header_word();
   }
 }
 
@@ -110,8 +110,8 @@ bool Receiver::serve(std::size_t index) {
     std::uint64_t before;
     ~Done() {
       receiver.polling_ = false;
-      const std::uint64_t*& eye = receiver.eyes_[index];
-      if (eye != &kBlind && eye != &kResting) eye = ring.eye();
+      const std::uint64_t*& header_word = receiver.header_words_[index];
+      if (header_word != &kDisabled && header_word != &kPaused) header_word = ring.header_word();
       std::atomic<std::uint64_t>& all = receiver.executed_;
       // Release: pairs with executed(), so that whoever sees the number sees what the calls did.
       all.store(all.load(std::memory_order_relaxed) + ring.counters().calls - before,
@@ -131,27 +131,27 @@ bool Receiver::serve(std::size_t index) {
   }
   if (end == IncomingRing::End::kNoStack) return ring.counters().calls != before;
   if (end == IncomingRing::End::kEmpty) {
-    const Attention::Progress progress{ring.counters().calls, ring.consumed()};
-    if (attention_[index].rests_after(polls_, progress, ring.room())) {
-      ++resting_;
-      eyes_[index] = &kResting;
+    const PollModeration::Progress progress{ring.counters().calls, ring.consumed()};
+    if (moderation_[index].pauses_after(polls_, progress, ring.room())) {
+      ++paused_;
+      header_words_[index] = &kPaused;
     }
     return true;
   }
-  attention_[index].goes_on(polls_);
+  moderation_[index].goes_on(polls_);
   if (end == IncomingRing::End::kChunk) {
     if (arrivals_.load(std::memory_order_acquire) != adopted_) adopt();
     if (ring.leave_chunk()) {
       // Whoever polls: one such write must not overtake another.
       dtutils::Transmitter& transmitter = fabric_.transmitter_of(index_, ring.sender().process);
       fabric_.make_room(transmitter);
-      if (!ring.tell_consumed(transmitter)) eyes_[index] = &kBlind;
+      if (!ring.tell_consumed(transmitter)) header_words_[index] = &kDisabled;
       return true;
     }
     end = IncomingRing::End::kCorrupt;
   }
   if (end == IncomingRing::End::kCorrupt) {
-    eyes_[index] = &kBlind;
+    header_words_[index] = &kDisabled;
     fabric_.fail(ring.sender().process,
                  fmt::format("in the ring of its thread {}, {}", ring.sender(), ring.reason()));
   }

@@ -133,10 +133,11 @@ TEST_CASE("bytes_of_a_rogue_peer_never_leave_the_ring") {
     bounds().end = local.begin() + 2 * kChunk;
     // Until the first record that is refused, as in life.
     for (bool good = true; good && inputs < kInputs; ++inputs) {
-      auto* const eye = const_cast<std::uint64_t*>(local.ring().eye());
-      *eye = some_word(random);
-      if (random.next() % 4 == 0 && eye > reinterpret_cast<std::uint64_t*>(local.begin()) + 8) {
-        eye[-static_cast<std::ptrdiff_t>(random.next() % 8)] = some_word(random);
+      auto* const header_word = const_cast<std::uint64_t*>(local.ring().header_word());
+      *header_word = some_word(random);
+      if (random.next() % 4 == 0 &&
+          header_word > reinterpret_cast<std::uint64_t*>(local.begin()) + 8) {
+        header_word[-static_cast<std::ptrdiff_t>(random.next() % 8)] = some_word(random);
       }
       switch (local.ring().run(kBytesPerPoll, call)) {
         case IncomingRing::End::kCorrupt:
@@ -167,13 +168,13 @@ TEST_CASE("header_that_arrives_byte_by_byte_is_waited_for") {
   const std::uint64_t header = RingHeader{3, 1, 64}.encode();
   constexpr std::uint64_t kCalls = 4;
   for (std::uint64_t i = 1; i <= kCalls; ++i) {
-    auto* const eye = const_cast<std::uint64_t*>(local.ring().eye());
+    auto* const header_word = const_cast<std::uint64_t*>(local.ring().header_word());
     for (unsigned bytes = 1; bytes < 8; ++bytes) {
-      *eye = header & ((std::uint64_t{1} << 8 * bytes) - 1);
+      *header_word = header & ((std::uint64_t{1} << 8 * bytes) - 1);
       CHECK(local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kEmpty);
       CHECK(bounds().runs == i - 1);
     }
-    *eye = header;
+    *header_word = header;
     CHECK(local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kEmpty);
     CHECK(bounds().runs == i);
   }
@@ -184,7 +185,7 @@ TEST_CASE("word_that_never_becomes_a_header_is_refused") {
   alignas(8) std::byte no_fabric[8]{};
   CallContext call{reinterpret_cast<Fabric&>(no_fabric), {}, nullptr};
   LocalRing local;
-  *const_cast<std::uint64_t*>(local.ring().eye()) = 4711;
+  *const_cast<std::uint64_t*>(local.ring().header_word()) = 4711;
   CHECK(local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kEmpty);
   CHECK(support::eventually(
       [&] { return local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kCorrupt; }));
@@ -196,7 +197,7 @@ TEST_CASE("run_of_calls_of_another_size_is_refused") {
   LocalRing local;
   bounds() = {};
   // One call may bring more than its callable; of several, none could tell where the next begins.
-  *const_cast<std::uint64_t*>(local.ring().eye()) = RingHeader{1, 2, 16}.encode();
+  *const_cast<std::uint64_t*>(local.ring().header_word()) = RingHeader{1, 2, 16}.encode();
   CHECK(local.ring().run(kBytesPerPoll, call) == IncomingRing::End::kCorrupt);
   CHECK(bounds().runs == 0);
 }
