@@ -37,7 +37,7 @@ void tell_executed(CallContext& call, const Tree& tree, bool failed) noexcept;
 
 /// Calls `send(part)` for each part that this node forwards. A process that is gone is skipped.
 template <class Send>
-void hand_on(Tree tree, Send&& send) {
+void forward_parts(Tree tree, Send&& send) {
   while (tree.count > 1) {
     Tree part = tree;
     const std::uint32_t kept = (tree.count + 1) / 2;
@@ -53,13 +53,13 @@ void hand_on(Tree tree, Send&& send) {
 
 /// Sends a part of the tree, with the buffer of the call, on the way that the call came.
 template <class Part>
-bool pass_on(const CallContext& call, const Part& part, std::span<const std::byte> buffer = {}) {
+bool forward(const CallContext& call, const Part& part, std::span<const std::byte> buffer = {}) {
   const ThreadId to = first_of(call.fabric, part.tree);
   const std::uint32_t function = function_index<Part>();
-  if (call.onward == nullptr) {
+  if (call.forwarder == nullptr) {
     return send_record(call.fabric, to, function, &part, sizeof part, buffer);
   }
-  return call.onward->pass_on(call, to, function, std::as_bytes(std::span(&part, 1)), buffer);
+  return call.forwarder->forward(call, to, function, std::as_bytes(std::span(&part, 1)), buffer);
 }
 
 template <class Work>
@@ -83,8 +83,8 @@ struct Broadcast : WrapperName<F, 'b'> {
   Tree tree;
 
   void operator()(CallContext& call, std::byte* buffer, std::uint32_t bytes) {
-    hand_on(tree, [&](const Tree& part) {
-      return detail::pass_on(call, Broadcast(function, part), {buffer, bytes});
+    forward_parts(tree, [&](const Tree& part) {
+      return detail::forward(call, Broadcast(function, part), {buffer, bytes});
     });
     run_and_tell(call, tree, [&](CallContext& context) {
       if constexpr (std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>) {
@@ -110,10 +110,10 @@ struct BroadcastWritten : WrapperName<F, 'd'> {
   void operator()(CallContext& call) {
     const auto& buffer = *reinterpret_cast<const SymmetricBuffer*>(there);
     const dtutils::LocalBuffer mine = buffer.memory().local(0, bytes);
-    hand_on(tree, [&](const Tree& part) {
+    forward_parts(tree, [&](const Tree& part) {
       const ThreadId to = first_of(call.fabric, part);
       const BroadcastWritten next(function, part, buffer.there(to), bytes);
-      const bool sent = write_to(call.fabric, mine, buffer, to) && detail::pass_on(call, next);
+      const bool sent = write_to(call.fabric, mine, buffer, to) && detail::forward(call, next);
       // The callable may change the bytes.
       if (sent) wait_for_writes(call.fabric, to.process);
       return sent;
@@ -133,8 +133,8 @@ struct BroadcastRead : WrapperName<F, 'e'> {
   dtutils::RemoteMemoryLocator from;
 
   void operator()(CallContext& call) {
-    hand_on(tree, [&](const Tree& part) {
-      return detail::pass_on(call, BroadcastRead(function, part, from));
+    forward_parts(tree, [&](const Tree& part) {
+      return detail::forward(call, BroadcastRead(function, part, from));
     });
     run_and_tell(call, tree, [&](CallContext& context) {
       const dtutils::RDMAMemory memory = read_buffer(call.fabric, from);

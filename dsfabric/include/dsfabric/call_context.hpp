@@ -17,21 +17,21 @@ struct CallContext;
 
 /// The channel that a call came through, for the calls that it forwards to other workers: the steps
 /// of a broadcast. A layer that runs calls may offer one. The thread that runs the call only.
-class Onward {
+class Forwarder {
  public:
   /// Sends a call of a function of this program, and what travels with it. Never waits for handlers
   /// of this thread. False: the process of `to` is gone. Throws Error when the call can never be
   /// sent.
-  virtual bool pass_on(const CallContext& call, ThreadId to, std::uint32_t function,
+  virtual bool forward(const CallContext& call, ThreadId to, std::uint32_t function,
                        std::span<const std::byte> callable, std::span<const std::byte> extra) = 0;
 
  protected:
-  Onward() = default;
+  Forwarder() = default;
   /// For the class that implements it.
-  Onward(const Onward&) = default;
+  Forwarder(const Forwarder&) = default;
   /// For the class that implements it.
-  Onward& operator=(const Onward&) = default;
-  ~Onward() = default;
+  Forwarder& operator=(const Forwarder&) = default;
+  ~Forwarder() = default;
 };
 
 /// A callable takes it as its first argument, if it wants: `[](CallContext& call) { ... }`.
@@ -43,7 +43,7 @@ struct CallContext {
   /// The worker that runs it; nullptr for a service call.
   Thread* worker;
   /// nullptr: messages.
-  Onward* onward = nullptr;
+  Forwarder* forwarder = nullptr;
   /// Where the results of such calls are gathered; nullptr: each result is sent by itself.
   ResultGatherer* results = nullptr;
 };

@@ -43,9 +43,9 @@ class Receiver {
   bool poll(dsfabric::ResultGatherer* results = nullptr, RingKind least = RingKind::kCalls);
   /// What handlers find in their CallContext: the worker, nullptr while there is none, and the
   /// channel through which broadcasts go on. One thread at a time, not during poll.
-  void serve_for(dsfabric::Thread* worker, dsfabric::Onward* onward) noexcept {
+  void serve_for(dsfabric::Thread* worker, dsfabric::Forwarder* forwarder) noexcept {
     worker_ = worker;
-    onward_ = onward;
+    forwarder_ = forwarder;
   }
 
   /// Whether calls run in the FiberPool of the thread that polls, where it has one, or inline. One
@@ -77,7 +77,7 @@ class Receiver {
   dsfabric::Fabric& fabric_;
   const std::uint32_t index_;
   dsfabric::Thread* worker_ = nullptr;
-  dsfabric::Onward* onward_ = nullptr;
+  dsfabric::Forwarder* forwarder_ = nullptr;
   dsfabric::ResultGatherer* results_ = nullptr;
   bool polling_ = false;
   bool in_fibers_ = false;

@@ -37,7 +37,7 @@ class GatheredResults;
 /// receiver. While handlers have made more calls than rings and RingOptions::held_limit take, it
 /// polls less often, the more they are; so the calls of handlers are neither lost nor pile up
 /// without bound where the destination is slow. Owner thread only, unless a method says otherwise.
-class RingSet final : private dsfabric::Onward {
+class RingSet final : private dsfabric::Forwarder {
  public:
   /// The ring set of a worker. Setup only.
   static RingSet& of(dsfabric::Thread& self);
@@ -108,9 +108,9 @@ class RingSet final : private dsfabric::Onward {
   }
 
  private:
-  bool pass_on(const dsfabric::CallContext& call, dsfabric::ThreadId to, std::uint32_t function,
+  bool forward(const dsfabric::CallContext& call, dsfabric::ThreadId to, std::uint32_t function,
                std::span<const std::byte> callable, std::span<const std::byte> extra) override;
-  bool try_pass_on(dsfabric::ThreadId to, std::uint32_t function,
+  bool try_forward(dsfabric::ThreadId to, std::uint32_t function,
                    std::span<const std::byte> callable, std::span<const std::byte> extra);
   std::size_t place_of(dsfabric::ThreadId to) const noexcept {
     return std::size_t{to.process.value} << shift_ | to.index;

@@ -119,7 +119,7 @@ bool Receiver::serve(std::size_t index) {
     }
   } done{*this, ring, index, before};
 
-  dsfabric::CallContext call{fabric_, ring.sender(), worker_, onward_, results_};
+  dsfabric::CallContext call{fabric_, ring.sender(), worker_, forwarder_, results_};
   FiberPool* const fibers = in_fibers_ ? FiberPool::current() : nullptr;
   IncomingRing::End end;
   if (fibers != nullptr) {

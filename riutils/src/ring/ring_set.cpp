@@ -122,16 +122,16 @@ void RingSet::attend_to(OutgoingRing& ring) {
   attended_.push_back(&ring);
 }
 
-bool RingSet::pass_on(const dsfabric::CallContext& call, dsfabric::ThreadId to,
+bool RingSet::forward(const dsfabric::CallContext& call, dsfabric::ThreadId to,
                       std::uint32_t function, std::span<const std::byte> callable,
                       std::span<const std::byte> extra) {
   if (call.fabric.state(to.process) != dsfabric::PeerState::kActive) return false;
-  return try_pass_on(to, function, callable, extra) ||
+  return try_forward(to, function, callable, extra) ||
          dsfabric::detail::send_record(call.fabric, to, function, callable.data(),
                                        static_cast<std::uint32_t>(callable.size()), extra);
 }
 
-bool RingSet::try_pass_on(dsfabric::ThreadId to, std::uint32_t function,
+bool RingSet::try_forward(dsfabric::ThreadId to, std::uint32_t function,
                           std::span<const std::byte> callable, std::span<const std::byte> extra) {
   // A helper thread has no rings.
   if (fabric_.current_thread() != thread_) return false;

@@ -47,7 +47,7 @@ TEST_CASE("broadcast_tree_reaches_everybody_once_in_few_steps") {
                                                                        std::uint32_t depth) {
       reached.insert(tree.first);
       deepest = std::max(deepest, depth);
-      detail::hand_on(tree, [&](const detail::Tree& part) {
+      detail::forward_parts(tree, [&](const detail::Tree& part) {
         visit(part, depth + 1);
         return true;
       });
@@ -64,7 +64,7 @@ TEST_CASE("broadcast_tree_passes_over_who_is_gone") {
   const std::set<std::uint32_t> gone{1, 4, 5, 9};
   const std::function<void(detail::Tree)> visit = [&](detail::Tree tree) {
     reached.insert(tree.first);
-    detail::hand_on(tree, [&](const detail::Tree& part) {
+    detail::forward_parts(tree, [&](const detail::Tree& part) {
       if (gone.count(part.first) != 0) return false;
       visit(part);
       return true;
