@@ -140,8 +140,8 @@ class Core {
   template <auto kBack>
   void run_then(Lane& lane, ReceiveBuffer& buffer);
   /// Empty, or what cannot be right about the header.
-  const char* objection(const ibv_wc& completion, const MessageHeader& header) const noexcept;
-  void suspect(const ibv_wc& completion) noexcept;
+  const char* validate_header(const ibv_wc& completion, const MessageHeader& header) const noexcept;
+  void report_corrupt(const ibv_wc& completion) noexcept;
 
   Config config_;
   std::unique_ptr<Bootstrap> bootstrap_;

@@ -115,9 +115,9 @@ Core::Look Core::take_one(Lane& lane) {
   }
   ReceiveBuffer& buffer = Receiver::buffer_of(completion);
   const auto& header = *reinterpret_cast<const MessageHeader*>(buffer.data);
-  if (completion.status != IBV_WC_SUCCESS || objection(completion, header) != nullptr)
+  if (completion.status != IBV_WC_SUCCESS || validate_header(completion, header) != nullptr)
       [[unlikely]] {
-    suspect(completion);
+    report_corrupt(completion);
     receiver_->post(buffer);
     receiver_->taking.unlock();
     return Look::kTaken;

@@ -40,7 +40,7 @@ Agent::Agent(OwnSegment& own, std::optional<Adversary> adversary)
 Agent::~Agent() {
   if (thread_ == nullptr) return;
   stop_.store(true);
-  ring_own(own_.doorbell().name(), 0);
+  notify_self(own_.doorbell().name(), 0);
   thread_->join();
 }
 
@@ -72,7 +72,7 @@ std::shared_ptr<Peer> Agent::peer(const Address& address) {
   const std::scoped_lock lock(mutex_);
   if (auto known = find()) return known;
   peers_.push_back(made);
-  ring_own(own_.doorbell().name(), 0);
+  notify_self(own_.doorbell().name(), 0);
   return made;
 }
 
@@ -83,13 +83,13 @@ void Agent::has_work(QueuePair& qp) noexcept {
     qp.next_announced = first;
     // seq_cst: either the agent sees the work, or we see that it is asleep.
   } while (!announced_.compare_exchange_weak(first, &qp));
-  if (asleep_.load()) ring_own(own_.doorbell().name(), 0);
+  if (asleep_.load()) notify_self(own_.doorbell().name(), 0);
 }
 
 void Agent::keep(std::shared_ptr<void> object, const Operation& until) noexcept {
   const std::scoped_lock lock(mutex_);
   prepared_write_.push_back({until, std::move(object)});
-  ring_own(own_.doorbell().name(), 0);
+  notify_self(own_.doorbell().name(), 0);
 }
 
 void Agent::keep_from_stopped(const std::shared_ptr<void>& object) noexcept {
@@ -123,7 +123,7 @@ void Agent::release_kept() {
   std::erase_if(prepared_write_, [](const Kept& each) { return !each.until.runs(); });
 }
 
-void Agent::ring_own(const PipeName& pipe, std::uint32_t message) noexcept {
+void Agent::notify_self(const PipeName& pipe, std::uint32_t message) noexcept {
   if (pipe.fd < 0) return;
   // A full pipe has a reader that is about to look anyway.
   [[maybe_unused]] const ssize_t written = write(pipe.fd, &message, sizeof message);
@@ -138,7 +138,7 @@ void Agent::abandon_in_child() noexcept {
 void Agent::ring_all() noexcept {
   const std::scoped_lock lock(mutex_);
   for (const auto& peer : peers_) peer->ring_agent();
-  ring_own(own_.doorbell().name(), 0);
+  notify_self(own_.doorbell().name(), 0);
 }
 
 void Agent::run() {
@@ -146,7 +146,7 @@ void Agent::run() {
     sleep();
     const std::scoped_lock lock(mutex_);
     admit();
-    if (std::exchange(rung_, false)) visit_all();
+    if (std::exchange(notified_, false)) visit_all();
     visit_waiting();
     release_kept();
   }
@@ -180,7 +180,7 @@ void Agent::sleep() {
   for (std::size_t i = 1; i < watched.size(); ++i) {
     if (watched[i].revents == 0) continue;
     peers[(i - 1) / 2]->mark_dead();
-    rung_ = true;
+    notified_ = true;
   }
 }
 
@@ -188,7 +188,7 @@ void Agent::answer() {
   char drained[256];
   while (read(own_.doorbell().read_fd(), drained, sizeof drained) > 0) {
   }
-  rung_ = true;
+  notified_ = true;
 }
 
 nanoseconds Agent::pause() {

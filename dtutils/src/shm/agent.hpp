@@ -36,7 +36,7 @@ class Agent {
   /// The peer at `address`, shared by all queue pairs connected to it.
   std::shared_ptr<Peer> peer(const Address& address);
   /// Lets go of peers that no queue pair is connected to any more.
-  void forget_peers() noexcept { ring_own(own_.doorbell().name(), 0); }
+  void forget_peers() noexcept { notify_self(own_.doorbell().name(), 0); }
   /// Lets the agents of all peers, and our own, look at regions and queue pairs.
   void ring_all() noexcept;
   /// Calls `visit(qp)` for every queue pair of the device.
@@ -55,7 +55,7 @@ class Agent {
   /// The queue pair has deferred work that nobody but the agent will look at. Any thread.
   void has_work(QueuePair& qp) noexcept;
   /// Writes to a pipe of this process. Any thread.
-  void ring_own(const PipeName& pipe, std::uint32_t message) noexcept;
+  void notify_self(const PipeName& pipe, std::uint32_t message) noexcept;
 
   // Of stopped peers, see operation.hpp. Any thread.
   /// Keeps `object` from its end until the operation has ended.
@@ -121,7 +121,7 @@ class Agent {
   /// When something began to wait that waits still.
   std::chrono::steady_clock::time_point waits_since_{};
   /// Somebody rang or died since the last visit, so anything may have changed.
-  bool rung_ = false;
+  bool notified_ = false;
   /// Released in a forked child, where there is no thread that could be joined.
   std::unique_ptr<std::thread> thread_;
 };

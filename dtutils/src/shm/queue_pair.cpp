@@ -94,7 +94,7 @@ void flush_receive(QueuePair& qp, std::uint64_t wr_id, CompletionSlot* claimed) 
       claimed != nullptr
           ? publish(cq, *claimed, completion)
           : push_completion(qp.own.shared(), cq, {qp.verbs.qp_num, false}, completion, nullptr);
-  if (pushed != Push::kDone) qp.agent.ring_own(cq.channel, cq.index);
+  if (pushed != Push::kDone) qp.agent.notify_self(cq.channel, cq.index);
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ void deliver(QueuePair& qp, const Completion& completion) noexcept {
   const CompletionQueueView& cq = *qp.send_cq;
   const Push pushed =
       push_completion(qp.own.shared(), cq, {qp.verbs.qp_num, false}, completion, nullptr);
-  if (pushed != Push::kDone) qp.agent.ring_own(cq.channel, cq.index);
+  if (pushed != Push::kDone) qp.agent.notify_self(cq.channel, cq.index);
   if (pushed == Push::kOverrun && qp.send_state.load() == SendState::kReady) {
     break_pair(qp, IBV_WC_WR_FLUSH_ERR);
   }
@@ -236,7 +236,7 @@ void recover_from_death(QueuePair& qp) noexcept {
     flush_receive(qp, lost.wr_id, lost.claimed);
   }
   // It may have disarmed the queue and died before it woke the sleeper.
-  qp.agent.ring_own(completions.channel, completions.index);
+  qp.agent.notify_self(completions.channel, completions.index);
 }
 
 void flush_receives(QueuePair& qp) noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// in_fiber() and in_place(): callables that choose where their calls run at the destination.
+// in_fiber() and run_inline(): callables that choose where their calls run at the destination.
 #pragma once
 
 #include <cstddef>
@@ -87,7 +87,7 @@ detail::Placed<F, detail::FiberPlacement> in_fiber(const F& function) noexcept {
 /// A callable that does not wait, and runs inline also where calls run in fibers by default
 /// (RingSet::run_in_fibers).
 template <class F>
-detail::Placed<F, detail::NoPlacement> in_place(const F& function) noexcept {
+detail::Placed<F, detail::NoPlacement> run_inline(const F& function) noexcept {
   dsfabric::detail::check_callable<F>();
   return detail::Placed<F, detail::NoPlacement>(function);
 }

@@ -64,10 +64,10 @@ class RingSet final : private dsfabric::Forwarder {
   /// Who polls the receiver: a helper thread (true), or progress() of this worker. Setup only.
   void delegate(bool to_helper) noexcept { delegated_ = to_helper; }
   /// Whether calls that come through rings run as fibers of this worker's FiberPool (true), but for
-  /// in_place() ones, or inline (false, as at the start), but for in_fiber() ones. While all stacks
-  /// wait, calls stay in their rings; one that is larger than a quarter of a stack runs inline.
-  /// Helper threads use pools of their own. Throws Error when the worker has no FiberPool, or a
-  /// helper polls for it now. Setup only.
+  /// run_inline() ones, or inline (false, as at the start), but for in_fiber() ones. While all
+  /// stacks wait, calls stay in their rings; one that is larger than a quarter of a stack runs
+  /// inline. Helper threads use pools of their own. Throws Error when the worker has no FiberPool,
+  /// or a helper polls for it now. Setup only.
   void run_in_fibers(bool wanted);
 
   /// The ring to a thread, if there is one. The common part of a call.

@@ -26,7 +26,7 @@ void IncomingRing::enter(std::size_t chunk) noexcept {
   at_ = begin_ + circle_[chunk].size();
 }
 
-[[gnu::always_inline]] inline const char* IncomingRing::objection(
+[[gnu::always_inline]] inline const char* IncomingRing::validate_header(
     std::uint64_t word, const std::byte* at) const noexcept {
   if (!RingHeader::present(word)) return "a word is no header";
   const RingHeader header = RingHeader::decode(word);
@@ -84,7 +84,7 @@ inline IncomingRing::End IncomingRing::run_records(std::uint32_t budget, RunReco
     if (word == 0) return End::kEmpty;
     const RingHeader header = RingHeader::decode(word);
     if (header.function == RingHeader::kControl && RingHeader::present(word)) return End::kChunk;
-    if (const char* const wrong = objection(word, at)) [[unlikely]] {
+    if (const char* const wrong = validate_header(word, at)) [[unlikely]] {
       if (!RingHeader::present(word) && is_arriving()) return End::kEmpty;
       reason_ = wrong;
       return End::kCorrupt;

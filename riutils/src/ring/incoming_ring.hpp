@@ -97,7 +97,7 @@ class IncomingRing {
   static constexpr std::ptrdiff_t kBacklog = 256;
 
   /// Why the word below `at` announces nothing that can be right; else nullptr.
-  const char* objection(std::uint64_t word, const std::byte* at) const noexcept;
+  const char* validate_header(std::uint64_t word, const std::byte* at) const noexcept;
   /// The word that was looked at may be a header in parts: no device promises more, and one that is
   /// emulated copies byte by byte. The bit that says "present" is in its last byte. False when it
   /// has stayed so for kArrivalLimit.

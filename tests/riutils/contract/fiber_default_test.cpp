@@ -18,10 +18,10 @@
 
 using namespace dsfabric;
 using riutils::FiberPool;
-using riutils::in_place;
 using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
 using riutils::RingSet;
+using riutils::run_inline;
 using support::ask;
 using support::go;
 using support::kDefaultFibers;
@@ -76,7 +76,7 @@ TEMPLATE_TEST_CASE("calls_run_inline_again_when_the_worker_says_so", "", RDMAMes
           };
           const auto look = [] { return FiberPool::inside(); };
           require(inside(look), "in a fiber");
-          require(!inside(in_place(look)), "in place, as the call wants");
+          require(!inside(run_inline(look)), "in place, as the call wants");
           require(inside(riutils::in_fiber(look)), "in a fiber, as both want");
           RingSet::of(self).run_in_fibers(false);
           self.barrier();

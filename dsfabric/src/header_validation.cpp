@@ -8,7 +8,8 @@
 
 namespace dsfabric {
 
-const char* Core::objection(const ibv_wc& completion, const MessageHeader& header) const noexcept {
+const char* Core::validate_header(const ibv_wc& completion,
+                                  const MessageHeader& header) const noexcept {
   if (completion.byte_len < sizeof(MessageHeader) || header.mark != kMessageMark) {
     return "its first bytes are no header";
   }
@@ -37,7 +38,7 @@ const char* Core::objection(const ibv_wc& completion, const MessageHeader& heade
   return "it came from another process than it says";
 }
 
-void Core::suspect(const ibv_wc& completion) noexcept {
+void Core::report_corrupt(const ibv_wc& completion) noexcept {
   for (const Peer& peer : peers_) {
     for (const auto& transmitter : peer.transmitters) {
       if (transmitter->queue_pair().raw()->qp_num != completion.qp_num) {
@@ -52,7 +53,7 @@ void Core::suspect(const ibv_wc& completion) noexcept {
           *reinterpret_cast<const MessageHeader*>(Receiver::buffer_of(completion).data);
       try {
         failures_->declare(peer.info.id, fmt::format("it sent a corrupt message: {}",
-                                                     objection(completion, header)));
+                                                     validate_header(completion, header)));
       } catch (const std::exception&) {
         failures_->declare(peer.info.id, "it sent a corrupt message");
       }
