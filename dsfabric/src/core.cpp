@@ -147,8 +147,8 @@ void Core::make_memory() {
   for (const dtutils::NumaZone zone : placement_.zones) {
     zones_.push_back(std::make_unique<ZoneMemory>(*pd_, zone, config_));
   }
-  lanes_ = std::make_unique<Lanes>(self_, peers_[self_.value].info.threads, config_.service_threads,
-                                   config_.outside_threads);
+  thread_registry_ = std::make_unique<ThreadRegistry>(
+      self_, peers_[self_.value].info.threads, config_.service_threads, config_.outside_threads);
   receiver_ = std::make_unique<Receiver>(*pd_, zones_.front()->pages, config_,
                                          processes() * config_.queue_pairs);
   const ControlLayout layout(processes(), most_threads_);
@@ -158,9 +158,9 @@ void Core::make_memory() {
 }
 
 void Core::make_connections() {
-  // Every lane has its number modulo queue_pairs. But helper threads post on those of the workers
-  // that they poll for, and the watch thread on all.
-  sharing_threads_ = lanes_->count() + 1;
+  // Every thread context has its number modulo queue_pairs. But helper threads post on those of the
+  // workers that they poll for, and the watch thread on all.
+  sharing_threads_ = thread_registry_->count() + 1;
   dtutils::TransmitterOptions options = dtutils::TransmitterOptions::for_threads(sharing_threads_);
   if (config_.send_depth != 0) {
     options.queue_pair.send_depth = config_.send_depth;
@@ -220,7 +220,7 @@ void Core::log_membership() const {
 
 void Core::start(Fabric& fabric) {
   fabric_ = &fabric;
-  lanes_->adopt(&lanes_->home());
+  thread_registry_->adopt(&thread_registry_->home());
   requests_->install();
   watch_ = std::make_unique<Watch>(*this);
   service_threads_ = std::make_unique<ServiceThreads>(*this, config_.service_threads);
@@ -239,9 +239,9 @@ void Core::set_dispatcher(MessageKind kind, Dispatcher dispatcher) {
   dispatchers_.at(static_cast<std::size_t>(kind)) = dispatcher;
 }
 
-bool Core::write_control(Lane& lane, ProcessId to, std::size_t offset, std::size_t source,
-                         std::size_t length) noexcept {
-  dtutils::Transmitter& out = transmitter(lane, to);
+bool Core::write_control(ThreadContext& context, ProcessId to, std::size_t offset,
+                         std::size_t source, std::size_t length) noexcept {
+  dtutils::Transmitter& out = transmitter(context, to);
   const unsigned flags =
       length <= out.queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
   return out.write(control_->source_buffer(source, static_cast<std::uint32_t>(length)),

@@ -19,12 +19,12 @@
 #include "dtutils/rdma_allocator.hpp"
 #include "exceptions.hpp"
 #include "failures.hpp"
-#include "lanes.hpp"
 #include "peer.hpp"
 #include "pending_table.hpp"
 #include "placement.hpp"
 #include "receiver.hpp"
 #include "termination.hpp"
+#include "thread_registry.hpp"
 #include "thread_starts.hpp"
 
 namespace dsfabric {
@@ -56,16 +56,16 @@ class Core {
   /// Leaves the job in good order, if no worker has failed; see ~Fabric.
   void leave() noexcept;
 
-  /// Takes messages in and runs those for the lane.
-  bool progress(Lane& lane);
+  /// Takes messages in and runs those for the thread context.
+  bool progress(ThreadContext& context);
   /// Waits until at most this process' other threads stand between a post and the send queue.
-  void make_room(Lane& lane, dtutils::Transmitter& transmitter);
+  void make_room(ThreadContext& context, dtutils::Transmitter& transmitter);
   /// Whether nothing is left for a service thread, which has armed the completion queue and said
   /// that it sleeps: what comes from now on wakes it.
-  bool nothing_to_serve(Lane& lane);
+  bool nothing_to_serve(ThreadContext& context);
 
   /// Writes `length` bytes to the block of a peer, at `offset`, from `source` of the private half.
-  bool write_control(Lane& lane, ProcessId to, std::size_t offset, std::size_t source,
+  bool write_control(ThreadContext& context, ProcessId to, std::size_t offset, std::size_t source,
                      std::size_t length) noexcept;
   /// Looks at what the peer has told about its own end, and at its connections.
   void check(ProcessId process) noexcept;
@@ -75,11 +75,11 @@ class Core {
   /// watch thread only.
   void part_from(ProcessId process, const std::string& reason) noexcept;
 
-  dtutils::Transmitter& transmitter(const Lane& lane, ProcessId to) noexcept {
+  dtutils::Transmitter& transmitter(const ThreadContext& context, ProcessId to) noexcept {
     Peer& peer = peers_[to.value];
     return *peer.transmitters[peer.transmitters.size() == 1
                                   ? 0
-                                  : lane.number % peer.transmitters.size()];
+                                  : context.number % peer.transmitters.size()];
   }
   ZoneMemory& memory(dtutils::NumaZone zone) noexcept;
 
@@ -93,7 +93,7 @@ class Core {
   dtutils::Device& device() noexcept { return *device_; }
   dtutils::ProtectionDomain& protection_domain() noexcept { return *pd_; }
   const Placement& placement() const noexcept { return placement_; }
-  Lanes& lanes() noexcept { return *lanes_; }
+  ThreadRegistry& thread_registry() noexcept { return *thread_registry_; }
   Receiver& receiver() noexcept { return *receiver_; }
   PendingTable& pending() noexcept { return pending_; }
   Failures& failures() noexcept { return *failures_; }
@@ -125,20 +125,20 @@ class Core {
   void make_memory();
   void make_connections();
   /// Of this process' end, as it stands in the private half's place of `kept_at`.
-  bool write_notice(Lane& lane, ProcessId to, ProcessId kept_at) noexcept;
+  bool write_notice(ThreadContext& context, ProcessId to, ProcessId kept_at) noexcept;
   void connect();
   void log_membership() const;
 
   /// What a look for a message found; kElsewhere: another thread is at it.
   enum class Look { kNothing, kTaken, kElsewhere };
-  Look take_one(Lane& lane);
-  bool take_in(Lane& lane);
-  bool run_inbox(Lane& lane, Inbox& inbox);
-  bool run_service_inbox(Lane& lane);
-  void run(Lane& lane, ReceiveBuffer& buffer);
+  Look take_one(ThreadContext& context);
+  bool take_in(ThreadContext& context);
+  bool run_inbox(ThreadContext& context, Inbox& inbox);
+  bool run_service_inbox(ThreadContext& context);
+  void run(ThreadContext& context, ReceiveBuffer& buffer);
   /// The buffer goes back to the Receiver afterwards, also when the dispatcher throws.
   template <auto kBack>
-  void run_then(Lane& lane, ReceiveBuffer& buffer);
+  void run_then(ThreadContext& context, ReceiveBuffer& buffer);
   /// Empty, or what cannot be right about the header.
   const char* validate_header(const ibv_wc& completion, const MessageHeader& header) const noexcept;
   void report_corrupt(const ibv_wc& completion) noexcept;
@@ -155,7 +155,7 @@ class Core {
   std::unique_ptr<dtutils::ProtectionDomain> pd_;
   Placement placement_;
   std::vector<std::unique_ptr<ZoneMemory>> zones_;
-  std::unique_ptr<Lanes> lanes_;
+  std::unique_ptr<ThreadRegistry> thread_registry_;
   std::unique_ptr<Receiver> receiver_;
   std::unique_ptr<ControlBlock> control_;
   std::vector<Peer> peers_;

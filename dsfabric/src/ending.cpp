@@ -54,13 +54,14 @@ void Core::check(ProcessId process) noexcept {
   failures_->declare(process, why);
 }
 
-bool Core::write_notice(Lane& lane, ProcessId to, ProcessId kept_at) noexcept {
+bool Core::write_notice(ThreadContext& context, ProcessId to, ProcessId kept_at) noexcept {
   const std::size_t offset = control_->layout().end_notice(self_);
   const std::size_t source = control_->layout().end_notice(kept_at);
   // Two writes, because the bytes of one may arrive in any order.
   constexpr std::size_t kReason = offsetof(EndNotice, reason);
-  return write_control(lane, to, offset + kReason, source + kReason, sizeof(EndNotice::reason)) &&
-         write_control(lane, to, offset, source, sizeof(EndNotice::state));
+  return write_control(context, to, offset + kReason, source + kReason,
+                       sizeof(EndNotice::reason)) &&
+         write_control(context, to, offset, source, sizeof(EndNotice::state));
 }
 
 void Core::tell_end(std::uint64_t state, std::string_view reason) noexcept {
@@ -74,18 +75,18 @@ void Core::tell_end(std::uint64_t state, std::string_view reason) noexcept {
       }
     }
   };
-  Lane& lane = lanes_->home();
-  others([&](ProcessId to) { (void)write_notice(lane, to, self_); });
-  others([&](ProcessId to) { (void)transmitter(lane, to).flush(kDrainTimeout); });
+  ThreadContext& context = thread_registry_->home();
+  others([&](ProcessId to) { (void)write_notice(context, to, self_); });
+  others([&](ProcessId to) { (void)transmitter(context, to).flush(kDrainTimeout); });
 }
 
 void Core::part_from(ProcessId process, const std::string& reason) noexcept {
   // The private half's place for the peer has no other use than this.
   control_->source<EndNotice>(control_->layout().end_notice(process))
       ->set(EndNotice::kFailed, "it takes this process for failed: " + reason);
-  Lane& lane = lanes_->watch();
-  if (write_notice(lane, process, process)) {
-    (void)transmitter(lane, process).flush(kPartTimeout);
+  ThreadContext& context = thread_registry_->watch();
+  if (write_notice(context, process, process)) {
+    (void)transmitter(context, process).flush(kPartTimeout);
   }
   for (const auto& transmitter : peers_[process.value].transmitters) {
     break_connection(*transmitter);
@@ -108,7 +109,7 @@ void Core::leave() noexcept {
   tell_end(EndNotice::kLeft, {});
   dtutils::Deadline deadline(config_.leave_timeout);
   dtutils::Backoff backoff;
-  lanes_->adopt(&lanes_->home());
+  thread_registry_->adopt(&thread_registry_->home());
   const auto all_gone = [&] {
     bool gone = true;
     for (const Peer& peer : peers_) {
@@ -122,7 +123,7 @@ void Core::leave() noexcept {
   while (!all_gone() && !deadline.passed()) {
     bool busy = false;
     try {
-      busy = progress(lanes_->home());
+      busy = progress(thread_registry_->home());
     } catch (...) {
       // A handler of a service message failed; its caller learns that no answer comes.
     }
@@ -147,7 +148,7 @@ Core::~Core() {
   attachments_.clear();
   // Memory carries tags that point into the transmitters, so the allocators go before them.
   requests_.reset();
-  lanes_.reset();
+  thread_registry_.reset();
   control_.reset();
   if (receiver_ != nullptr) {
     receiver_->release_buffers();

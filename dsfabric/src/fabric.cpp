@@ -89,19 +89,19 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
     first = first ? first : std::move(thrown);
   };
   const auto worker = [&](std::uint32_t index) {
-    Thread self(*this, core_->lanes().worker(index));
+    Thread self(*this, core_->thread_registry().worker(index));
     try {
       const std::vector<int>& cores = core_->placement().cores;
       if (!cores.empty()) {
         dtutils::pin_thread(cores[index]);
       }
       core_->thread_starts().run(self);
-      Lane& lane = core_->lanes().worker(index);
-      team.quiet_barrier(lane, Collective::kRunBegins);
-      lane.working = true;
+      ThreadContext& context = core_->thread_registry().worker(index);
+      team.quiet_barrier(context, Collective::kRunBegins);
+      context.working = true;
       work(self);
-      core_->termination().drain(self, lane);
-      team.quiet_barrier(lane, Collective::kRunEnds);
+      core_->termination().drain(self, context);
+      team.quiet_barrier(context, Collective::kRunEnds);
     } catch (const std::exception& error) {
       keep_first(std::current_exception());
       team.abort(std::string("a worker threw: ") + error.what());
@@ -137,12 +137,12 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
 void wait_for_termination(Thread& self) {
   Fabric& fabric = self.fabric();
   detail::require_program(fabric, "wait_for_termination()");
-  fabric.core().termination().wait(self, fabric.core().lanes().mine());
+  fabric.core().termination().wait(self, fabric.core().thread_registry().mine());
 }
 
 Thread* Fabric::current_thread() noexcept {
-  const Lane* const lane = core_->lanes().known();
-  return lane != nullptr ? lane->worker : nullptr;
+  const ThreadContext* const context = core_->thread_registry().known();
+  return context != nullptr ? context->worker : nullptr;
 }
 
 std::uint32_t Fabric::max_message() const noexcept {
@@ -153,18 +153,18 @@ void Fabric::set_dispatcher(MessageKind kind, Dispatcher dispatcher) {
   core_->set_dispatcher(kind, dispatcher);
 }
 
-bool Fabric::progress() { return core_->progress(core_->lanes().mine()); }
+bool Fabric::progress() { return core_->progress(core_->thread_registry().mine()); }
 
 dtutils::Transmitter& Fabric::transmitter(ProcessId to) {
-  return core_->transmitter(core_->lanes().mine(), to);
+  return core_->transmitter(core_->thread_registry().mine(), to);
 }
 
 dtutils::Transmitter& Fabric::transmitter_of(std::uint32_t worker, ProcessId to) noexcept {
-  return core_->transmitter(core_->lanes().worker(worker), to);
+  return core_->transmitter(core_->thread_registry().worker(worker), to);
 }
 
 void Fabric::make_room(dtutils::Transmitter& transmitter) {
-  core_->make_room(core_->lanes().mine(), transmitter);
+  core_->make_room(core_->thread_registry().mine(), transmitter);
 }
 
 dtutils::ProtectionDomain& Fabric::protection_domain() noexcept {
@@ -220,8 +220,12 @@ void Fabric::report_exception(const CallContext& call, std::exception_ptr thrown
 }
 
 const FunctionTable& Fabric::functions() const noexcept { return core_->call_tables().mine(); }
-std::uint64_t Fabric::calls_sent() const noexcept { return core_->lanes().sum(&Lane::calls_sent); }
-std::uint64_t Fabric::calls_run() const noexcept { return core_->lanes().sum(&Lane::calls_run); }
+std::uint64_t Fabric::calls_sent() const noexcept {
+  return core_->thread_registry().sum(&ThreadContext::calls_sent);
+}
+std::uint64_t Fabric::calls_run() const noexcept {
+  return core_->thread_registry().sum(&ThreadContext::calls_run);
+}
 
 std::vector<std::vector<std::byte>> Fabric::exchange(std::span<const std::byte> mine) {
   const std::scoped_lock lock(core_->bootstrap_mutex());

@@ -14,14 +14,15 @@
 namespace dsfabric {
 
 HandlerScope::HandlerScope(Fabric& fabric)
-    : mark_(fabric.core().lanes().mine().dispatching), before_(std::exchange(mark_, true)) {}
+    : mark_(fabric.core().thread_registry().mine().dispatching),
+      before_(std::exchange(mark_, true)) {}
 
 namespace detail {
 namespace {
 
 bool in_handler(Fabric& fabric) noexcept {
-  const Lane* const lane = fabric.core().lanes().known();
-  return lane != nullptr && lane->dispatching;
+  const ThreadContext* const context = fabric.core().thread_registry().known();
+  return context != nullptr && context->dispatching;
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ struct Peer {
   std::uint32_t first_rank = 0;
   /// Its control block.
   dtutils::RemoteMemoryLocator control;
-  /// Lane i uses number i modulo their count.
+  /// ThreadContext i uses number i modulo their count.
   std::vector<std::unique_ptr<dtutils::Transmitter>> transmitters;
 
   /// Set once, by Failures; every send looks at it.

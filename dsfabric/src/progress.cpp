@@ -11,74 +11,76 @@
 namespace dsfabric {
 namespace {
 
-/// Marks the lane as busy with a dispatcher, also when that throws.
+/// Marks the thread context as busy with a dispatcher, also when that throws.
 class Dispatching {
  public:
-  explicit Dispatching(Lane& lane) noexcept : lane_(lane) { lane.dispatching = true; }
+  explicit Dispatching(ThreadContext& context) noexcept : context_(context) {
+    context.dispatching = true;
+  }
   Dispatching(const Dispatching&) = delete;
   Dispatching& operator=(const Dispatching&) = delete;
-  ~Dispatching() { lane_.dispatching = false; }
+  ~Dispatching() { context_.dispatching = false; }
 
  private:
-  Lane& lane_;
+  ThreadContext& context_;
 };
 
 }  // namespace
 
-bool Core::progress(Lane& lane) {
+bool Core::progress(ThreadContext& context) {
   bool busy = false;
-  if (!lane.dispatching) {
-    busy = run_inbox(lane, lane.inbox);
-    busy = run_service_inbox(lane) || busy;
+  if (!context.dispatching) {
+    busy = run_inbox(context, context.inbox);
+    busy = run_service_inbox(context) || busy;
   }
-  busy = take_in(lane) || busy;
+  busy = take_in(context) || busy;
   if (!busy) {
     // Nothing came, so there is time for what was sent: one peer each time.
-    lane.poll_next = lane.poll_next + 1 < peers_.size() ? lane.poll_next + 1 : 0;
-    const ProcessId next{static_cast<std::uint16_t>(lane.poll_next)};
-    busy = transmitter(lane, next).progress();
+    context.poll_next = context.poll_next + 1 < peers_.size() ? context.poll_next + 1 : 0;
+    const ProcessId next{static_cast<std::uint16_t>(context.poll_next)};
+    busy = transmitter(context, next).progress();
   }
-  if (!lane.dispatching && lane.working) {
+  if (!context.dispatching && context.working) {
     // By number: a step may add and remove hooks.
-    for (std::size_t i = 0; i < lane.hooks.size(); ++i) {
-      const ProgressHook hook = lane.hooks[i];
+    for (std::size_t i = 0; i < context.hooks.size(); ++i) {
+      const ProgressHook hook = context.hooks[i];
       busy = hook.step(hook.context) || busy;
     }
   }
   return busy;
 }
 
-bool Core::nothing_to_serve(Lane& lane) {
+bool Core::nothing_to_serve(ThreadContext& context) {
   // Only an own look after the arming tells: a worker that takes messages in at this moment may
   // have looked before, and may leave the rest, which gives no event any more.
   dtutils::Backoff backoff;
   Look look;
-  while ((look = take_one(lane)) == Look::kElsewhere) backoff.pause();
+  while ((look = take_one(context)) == Look::kElsewhere) backoff.pause();
   return look == Look::kNothing && service_waiting_.load(std::memory_order_seq_cst) == 0;
 }
 
 template <auto kBack>
-void Core::run_then(Lane& lane, ReceiveBuffer& buffer) {
+void Core::run_then(ThreadContext& context, ReceiveBuffer& buffer) {
   const struct Back {
     Receiver& receiver;
     ReceiveBuffer& buffer;
     ~Back() { (receiver.*kBack)(buffer); }
   } back{*receiver_, buffer};
-  run(lane, buffer);
+  run(context, buffer);
 }
 
-bool Core::run_inbox(Lane& lane, Inbox& inbox) {
+bool Core::run_inbox(ThreadContext& context, Inbox& inbox) {
   for (unsigned i = 0; i < kProgressBatch; ++i) {
     ReceiveBuffer* const buffer = inbox.pop();
     if (buffer == nullptr) {
       return i != 0;
     }
-    run_then<&Receiver::give_back>(lane, *buffer);
+    run_then<&Receiver::give_back>(context, *buffer);
   }
   return true;
 }
 
-bool Core::run_service_inbox(Lane& lane) {
+bool Core::run_service_inbox(ThreadContext& context) {
   if (service_waiting_.load(std::memory_order_relaxed) == 0 || !service_taking_.try_lock()) {
     return false;
   }
@@ -90,20 +92,20 @@ bool Core::run_service_inbox(Lane& lane) {
   if (buffer == nullptr) {
     return false;
   }
-  run_then<&Receiver::give_back>(lane, *buffer);
+  run_then<&Receiver::give_back>(context, *buffer);
   return true;
 }
 
-bool Core::take_in(Lane& lane) {
+bool Core::take_in(ThreadContext& context) {
   for (unsigned i = 0; i < kProgressBatch; ++i) {
-    if (take_one(lane) != Look::kTaken) {
+    if (take_one(context) != Look::kTaken) {
       return i != 0;
     }
   }
   return true;
 }
 
-Core::Look Core::take_one(Lane& lane) {
+Core::Look Core::take_one(ThreadContext& context) {
   if (!receiver_->taking.try_lock()) {
     return Look::kElsewhere;
   }
@@ -124,10 +126,10 @@ Core::Look Core::take_one(Lane& lane) {
   }
   const bool service = header.destination == ThreadId::kService;
   const bool mine = service ? service_waiting_.load(std::memory_order_relaxed) == 0
-                            : header.destination == lane.name.index && lane.inbox.empty();
-  if (mine && !lane.dispatching) {
+                            : header.destination == context.name.index && context.inbox.empty();
+  if (mine && !context.dispatching) {
     receiver_->taking.unlock();
-    run_then<&Receiver::post>(lane, buffer);
+    run_then<&Receiver::post>(context, buffer);
     return Look::kTaken;
   }
   if (service) {
@@ -135,7 +137,7 @@ Core::Look Core::take_one(Lane& lane) {
     service_waiting_.fetch_add(1, std::memory_order_seq_cst);
     service_inbox_.push(buffer);
   } else {
-    lanes_->worker(header.destination).inbox.push(buffer);
+    thread_registry_->worker(header.destination).inbox.push(buffer);
   }
   receiver_->replace();
   receiver_->taking.unlock();
@@ -145,23 +147,23 @@ Core::Look Core::take_one(Lane& lane) {
   return Look::kTaken;
 }
 
-void Core::run(Lane& lane, ReceiveBuffer& buffer) {
+void Core::run(ThreadContext& context, ReceiveBuffer& buffer) {
   const auto& header = *reinterpret_cast<const MessageHeader*>(buffer.data);
   const Dispatcher& dispatcher = dispatchers_[header.kind];
   const Incoming message{header.source,
                          header.flags,
                          {buffer.data + sizeof(MessageHeader), header.bytes},
                          *fabric_,
-                         lane.worker};
+                         context.worker};
   // Also when it throws.
   const struct Count {
-    Lane& lane;
+    ThreadContext& context;
     bool is_call;
     ~Count() {
-      if (is_call) Lanes::count(lane.calls_run);
+      if (is_call) ThreadRegistry::count(context.calls_run);
     }
-  } counted{lane, header.kind == static_cast<std::uint8_t>(MessageKind::kCall)};
-  const Dispatching dispatching(lane);
+  } counted{context, header.kind == static_cast<std::uint8_t>(MessageKind::kCall)};
+  const Dispatching dispatching(context);
   team_->see_arrivals();
   if (dispatcher.run == nullptr || !dispatcher.run(dispatcher.context, message)) [[unlikely]] {
     failures_->declare(
@@ -170,7 +172,7 @@ void Core::run(Lane& lane, ReceiveBuffer& buffer) {
   }
 }
 
-void Core::make_room(Lane& lane, dtutils::Transmitter& transmitter) {
+void Core::make_room(ThreadContext& context, dtutils::Transmitter& transmitter) {
   // As many threads as share it may come through here at once; none of them may then find the
   // window closed, where it could only wait without taking messages in.
   const std::uint64_t room =
@@ -179,7 +181,7 @@ void Core::make_room(Lane& lane, dtutils::Transmitter& transmitter) {
   dtutils::Backoff backoff;
   while (signaling.issued() - signaling.retired() >= room && !transmitter.broken()) {
     const bool done = transmitter.progress();
-    progress(lane) || done ? backoff.reset() : backoff.pause();
+    progress(context) || done ? backoff.reset() : backoff.pause();
   }
 }
 

@@ -44,7 +44,7 @@ ControlRecord Requests::ask(ProcessId to, ControlRecord request, std::string_vie
   detail::require_program(core_.fabric(), during);
   Slot* slot = nullptr;
   dtutils::Backoff backoff;
-  Lane& lane = core_.lanes().mine();
+  ThreadContext& context = core_.thread_registry().mine();
   for (;;) {
     {
       const std::scoped_lock lock(mutex_);
@@ -56,7 +56,7 @@ ControlRecord Requests::ask(ProcessId to, ControlRecord request, std::string_vie
         break;
       }
     }
-    core_.progress(lane) ? backoff.reset() : backoff.pause();
+    core_.progress(context) ? backoff.reset() : backoff.pause();
   }
   // Also when a handler throws out of progress(): a late answer must find nobody.
   const struct Release {
@@ -81,7 +81,7 @@ ControlRecord Requests::ask(ProcessId to, ControlRecord request, std::string_vie
     if (!sent || !active) {
       throw PeerFailed(to, during, core_.failures().reason(to));
     }
-    core_.progress(lane) ? backoff.reset() : backoff.pause();
+    core_.progress(context) ? backoff.reset() : backoff.pause();
   }
 }
 

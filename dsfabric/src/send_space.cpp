@@ -11,22 +11,22 @@
 namespace dsfabric {
 namespace {
 
-dtutils::RDMAMemory wait_for_memory(Core& core, Lane& lane, dtutils::Transmitter& transmitter,
-                                    std::uint32_t bytes) {
-  if (!lane.send_memory) {
+dtutils::RDMAMemory wait_for_memory(Core& core, ThreadContext& context,
+                                    dtutils::Transmitter& transmitter, std::uint32_t bytes) {
+  if (!context.send_memory) {
     dtutils::CircularAllocatorOptions options;
     options.unit_size = std::max<std::size_t>(core.config().receive_size, 16 * dtutils::kPage);
     options.queue_pairs = core.processes();
-    lane.send_memory.emplace(core.memory(core.placement().zones.front()).pages, options);
+    context.send_memory.emplace(core.memory(core.placement().zones.front()).pages, options);
   }
   dtutils::Backoff backoff;
   for (;;) {
-    if (auto memory = lane.send_memory->allocate(bytes, 16)) {
+    if (auto memory = context.send_memory->allocate(bytes, 16)) {
       return std::move(*memory);
     }
     // The oldest piece is on its way to some peer, not necessarily to this one.
     transmitter.progress();
-    core.progress(lane) ? backoff.reset() : backoff.pause();
+    core.progress(context) ? backoff.reset() : backoff.pause();
   }
 }
 
@@ -45,12 +45,12 @@ SendSpace::SendSpace(Fabric& fabric, ProcessId to, std::uint32_t bytes)
   if (!core.peer(to).active()) {
     return;
   }
-  Lane& lane = core.lanes().mine();
-  dtutils::Transmitter& transmitter = core.transmitter(lane, to);
-  core.make_room(lane, transmitter);
+  ThreadContext& context = core.thread_registry().mine();
+  dtutils::Transmitter& transmitter = core.transmitter(context, to);
+  core.make_room(context, transmitter);
   const std::uint32_t total = bytes + static_cast<std::uint32_t>(sizeof(MessageHeader));
   if (total > kInlineMessage || total > transmitter.queue_pair().max_inline()) {
-    memory_ = wait_for_memory(core, lane, transmitter, total);
+    memory_ = wait_for_memory(core, context, transmitter, total);
     start_ = memory_.data();
   }
   transmitter_ = &transmitter;
@@ -64,13 +64,13 @@ bool SendSpace::commit(MessageKind kind, ThreadId to, dtutils::Synchronizer* sen
     }
     return false;
   }
-  Lane* const lane = fabric_.core().lanes().known();
-  if (kind == MessageKind::kCall) Lanes::count(lane->calls_sent);
+  ThreadContext* const context = fabric_.core().thread_registry().known();
+  if (kind == MessageKind::kCall) ThreadRegistry::count(context->calls_sent);
   auto& header = *reinterpret_cast<MessageHeader*>(start_);
   header.kind = static_cast<std::uint8_t>(kind);
   header.flags = flags;
   header.destination = to.index;
-  header.source = lane->name;
+  header.source = context->name;
   header.bytes = bytes_;
   header.mark = kMessageMark;
 

@@ -35,19 +35,19 @@ ServiceThreads::~ServiceThreads() {
 }
 
 void ServiceThreads::serve(std::uint32_t index) {
-  Lane& lane = core_.lanes().service(index);
-  core_.lanes().adopt(&lane);
+  ThreadContext& context = core_.thread_registry().service(index);
+  core_.thread_registry().adopt(&context);
   dtutils::Backoff backoff;
   unsigned idle = 0;
   while (!stop_.load(std::memory_order_acquire)) {
     try {
-      if (core_.progress(lane)) {
+      if (core_.progress(context)) {
         idle = 0;
         backoff.reset();
       } else if (++idle < kIdleRounds) {
         backoff.pause();
       } else {
-        sleep(lane);
+        sleep(context);
         idle = 0;
         backoff.reset();
       }
@@ -57,7 +57,7 @@ void ServiceThreads::serve(std::uint32_t index) {
   }
 }
 
-void ServiceThreads::sleep(Lane& lane) {
+void ServiceThreads::sleep(ThreadContext& context) {
   const std::scoped_lock one_at_a_time(sleeping_);
   const struct Awake {
     std::atomic<bool>& asleep;
@@ -67,7 +67,7 @@ void ServiceThreads::sleep(Lane& lane) {
   // sees that we sleep.
   asleep_.store(true, std::memory_order_seq_cst);
   Receiver& receiver = core_.receiver();
-  if (!receiver.completions().arm(true) || !core_.nothing_to_serve(lane) ||
+  if (!receiver.completions().arm(true) || !core_.nothing_to_serve(context) ||
       stop_.load(std::memory_order_acquire)) {
     return;
   }

@@ -13,7 +13,7 @@
 namespace dsfabric {
 
 class Core;
-class Lane;
+class ThreadContext;
 
 /// Senders flag service messages as solicited, and the sleeper arms the completion queue for
 /// solicited completions only: messages to workers wake nobody. One of the threads sleeps on the
@@ -37,7 +37,7 @@ class ServiceThreads {
 
  private:
   void serve(std::uint32_t index);
-  void sleep(Lane& lane);
+  void sleep(ThreadContext& context);
 
   Core& core_;
   WakeFd wake_;

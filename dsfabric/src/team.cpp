@@ -47,7 +47,8 @@ bool stays(Wrong wrong) {
 
 Team::Team(Core& core)
     : core_(core), workers_(core.peer(core.self()).info.threads), processes_(core.processes()) {
-  for (std::uint32_t i = 0; i < workers_; ++i) core.lanes().worker(i).settled.resize(processes_);
+  for (std::uint32_t i = 0; i < workers_; ++i)
+    core.thread_registry().worker(i).settled.resize(processes_);
 }
 
 void Team::throw_if_over() const {
@@ -74,7 +75,7 @@ void Team::break_for_all(std::exception_ptr cause) noexcept {
 }
 
 template <class Done, class Look>
-void Team::wait(Lane& lane, ProcessId on, Done done, Look look_around) {
+void Team::wait(ThreadContext& context, ProcessId on, Done done, Look look_around) {
   dtutils::Backoff backoff;
   for (;;) {
     for (unsigned look = 0; look < kFlagLooks; ++look) {
@@ -88,14 +89,14 @@ void Team::wait(Lane& lane, ProcessId on, Done done, Look look_around) {
         [[unlikely]] {
       throw PeerFailed(on, "a collective operation", "it has left without taking part");
     }
-    core_.progress(lane) ? backoff.reset() : backoff.pause();
+    core_.progress(context) ? backoff.reset() : backoff.pause();
   }
 }
 
 void Team::require_one_collective() const {
-  const Lane& first = core_.lanes().worker(0);
+  const ThreadContext& first = core_.thread_registry().worker(0);
   for (std::uint32_t i = 1; i < workers_; ++i) {
-    const Lane& other = core_.lanes().worker(i);
+    const ThreadContext& other = core_.thread_registry().worker(i);
     if (other.collective == first.collective) continue;
     throw_mismatch(fmt::format("thread {}", first.name), first.collective,
                    fmt::format("thread {}", other.name), other.collective);
@@ -136,9 +137,9 @@ void Team::look_for_gathering(ProcessId peer, const CollectiveCall& mine) const 
 }
 
 template <class Act>
-void Team::together(Lane& lane, const CollectiveCall& call, Act act) {
+void Team::together(ThreadContext& context, const CollectiveCall& call, Act act) {
   throw_if_over();
-  lane.collective = call;
+  context.collective = call;
   if (workers_ == 1) {
     arrived_.store(0, std::memory_order_release);
     act();
@@ -160,71 +161,71 @@ void Team::together(Lane& lane, const CollectiveCall& call, Act act) {
     finished_.store(before + 1, std::memory_order_release);
     return;
   }
-  wait(lane, core_.self(), [&] { return finished_.load(std::memory_order_acquire) != before; });
+  wait(context, core_.self(), [&] { return finished_.load(std::memory_order_acquire) != before; });
 }
 
-void Team::write(Lane& lane, ProcessId to, std::size_t offset, std::size_t length) {
-  const dtutils::Transmitter& out = core_.transmitter(lane, to);
+void Team::write(ThreadContext& context, ProcessId to, std::size_t offset, std::size_t length) {
+  const dtutils::Transmitter& out = core_.transmitter(context, to);
   const std::uint64_t before = out.tag().ticket;
-  if (!core_.write_control(lane, to, offset, offset, length)) [[unlikely]] {
+  if (!core_.write_control(context, to, offset, offset, length)) [[unlikely]] {
     // The watch thread knows, or finds out, why.
     core_.failures().look();
-    wait(lane, to, [] { return false; });
+    wait(context, to, [] { return false; });
   }
-  pass_over(lane, to, before);
+  pass_over(context, to, before);
 }
 
-void Team::pass_over(Lane& lane, ProcessId to, std::uint64_t before) noexcept {
-  const dtutils::RetireTag now = core_.transmitter(lane, to).tag();
-  dtutils::RetireTag& settled = lane.settled[to.value].tag;
+void Team::pass_over(ThreadContext& context, ProcessId to, std::uint64_t before) noexcept {
+  const dtutils::RetireTag now = core_.transmitter(context, to).tag();
+  dtutils::RetireTag& settled = context.settled[to.value].tag;
   // Else others share the Transmitter, and have posted too.
   if (settled.ticket == before && now.ticket == before + 1) settled = now;
 }
 
-void Team::settle(Lane& lane) {
+void Team::settle(ThreadContext& context) {
   for (std::uint16_t i = 0; i < processes_; ++i) {
     const ProcessId to{i};
-    dtutils::Transmitter& out = core_.transmitter(lane, to);
+    dtutils::Transmitter& out = core_.transmitter(context, to);
     const dtutils::RetireTag tag = out.tag();
-    Lane::Settled& settled = lane.settled[i];
+    ThreadContext::Settled& settled = context.settled[i];
     if (settled.tag.ticket == tag.ticket) continue;
     settled = {tag, true};
     // What was posted without a signal is known to be done when something after it is.
-    core_.make_room(lane, out);
+    core_.make_room(context, out);
     if (!tag.done()) (void)out.write(dtutils::LocalBuffer{}, {}, dtutils::kSignaled);
   }
   for (std::uint16_t i = 0; i < processes_; ++i) {
-    Lane::Settled& settled = lane.settled[i];
+    ThreadContext::Settled& settled = context.settled[i];
     if (!settled.awaited) continue;
     const ProcessId to{i};
-    dtutils::Transmitter& out = core_.transmitter(lane, to);
-    wait(lane, to, [&] {
+    dtutils::Transmitter& out = core_.transmitter(context, to);
+    wait(context, to, [&] {
       (void)out.progress();
       // A broken one ends the collective that follows.
       return settled.tag.done() || out.broken();
     });
     settled.awaited = false;
-    pass_over(lane, to, settled.tag.ticket);
+    pass_over(context, to, settled.tag.ticket);
   }
 }
 
-void Team::barrier(Lane& lane, Collective kind) {
+void Team::barrier(ThreadContext& context, Collective kind) {
   const CollectiveCall call{kind, 0};
-  if (lane.dispatching) detail::require_program(core_.fabric(), describe(call));
-  settle(lane);
-  together(lane, call, [&] { cross_barrier(lane, call); });
+  if (context.dispatching) detail::require_program(core_.fabric(), describe(call));
+  settle(context);
+  together(context, call, [&] { cross_barrier(context, call); });
 }
 
-bool Team::quiet_barrier(Lane& lane, Collective kind) {
+bool Team::quiet_barrier(ThreadContext& context, Collective kind) {
   try {
-    barrier(lane, kind);
+    barrier(context, kind);
     return true;
   } catch (const PeerFailed&) {
     return false;
   }
 }
 
-void Team::cross_barrier(Lane& lane, const CollectiveCall& call) {
+void Team::cross_barrier(ThreadContext& context, const CollectiveCall& call) {
   const ControlLayout& layout = core_.control().layout();
   const std::uint64_t count = ++barriers_;
   unsigned round = 0;
@@ -234,19 +235,19 @@ void Team::cross_barrier(Lane& lane, const CollectiveCall& call) {
     const ProcessId from{
         static_cast<std::uint16_t>((core_.self().value + processes_ - distance) % processes_)};
     core_.control().source<Flag>(offset)->count = CollectiveWord(call, count, gathers_).bits();
-    write(lane, to, offset, sizeof(Flag::count));
+    write(context, to, offset, sizeof(Flag::count));
     const std::uint64_t& flag = core_.control().at<Flag>(offset)->count;
     wait(
-        lane, from, [&] { return load(flag).reached(count); },
+        context, from, [&] { return load(flag).reached(count); },
         [&] { look_for_gathering(from, call); });
     require_same(from, flag, call);
   }
 }
 
-void Team::gather(Lane& lane, Collective kind, std::span<const std::byte> mine,
+void Team::gather(ThreadContext& context, Collective kind, std::span<const std::byte> mine,
                   std::span<std::byte> all) {
   const CollectiveCall call{kind, static_cast<std::uint32_t>(mine.size())};
-  if (lane.dispatching) detail::require_program(core_.fabric(), describe(call));
+  if (context.dispatching) detail::require_program(core_.fabric(), describe(call));
   ControlBlock& control = core_.control();
   const ControlLayout& layout = control.layout();
   for (std::size_t begin = 0; begin < mine.size(); begin += kGatherBytes) {
@@ -254,9 +255,9 @@ void Team::gather(Lane& lane, Collective kind, std::span<const std::byte> mine,
     // The count of this round is known to all: it is raised by whoever acts, before others return.
     const unsigned parity = gathers_ % 2;
     std::memcpy(control.source<std::byte>(layout.gather_bytes(parity, core_.self())) +
-                    lane.number * kGatherBytes,
+                    context.number * kGatherBytes,
                 mine.data() + begin, length);
-    together(lane, call, [&] { exchange_round(lane, call); });
+    together(context, call, [&] { exchange_round(context, call); });
     for (const Peer& peer : core_.peers()) {
       const std::size_t offset = layout.gather_bytes(parity, peer.info.id);
       const std::byte* from = peer.info.id == core_.self() ? control.source<std::byte>(offset)
@@ -269,7 +270,7 @@ void Team::gather(Lane& lane, Collective kind, std::span<const std::byte> mine,
   }
 }
 
-void Team::exchange_round(Lane& lane, const CollectiveCall& call) {
+void Team::exchange_round(ThreadContext& context, const CollectiveCall& call) {
   ControlBlock& control = core_.control();
   const ControlLayout& layout = control.layout();
   const unsigned parity = gathers_ % 2;
@@ -279,8 +280,8 @@ void Team::exchange_round(Lane& lane, const CollectiveCall& call) {
   control.source<Flag>(flag)->count = CollectiveWord(call, count, barriers_).bits();
   for (std::uint32_t i = 1; i < processes_; ++i) {
     const ProcessId to{static_cast<std::uint16_t>((core_.self().value + i) % processes_)};
-    write(lane, to, bytes, workers_ * kGatherBytes);
-    write(lane, to, flag, sizeof(Flag::count));
+    write(context, to, bytes, workers_ * kGatherBytes);
+    write(context, to, flag, sizeof(Flag::count));
   }
   // Whose word of the first round of a barrier comes here.
   const ProcessId before{
@@ -289,7 +290,7 @@ void Team::exchange_round(Lane& lane, const CollectiveCall& call) {
     const ProcessId from{static_cast<std::uint16_t>((core_.self().value + i) % processes_)};
     const std::uint64_t& theirs = control.at<Flag>(layout.gather_flag(parity, from))->count;
     wait(
-        lane, from, [&] { return load(theirs).reached(count); },
+        context, from, [&] { return load(theirs).reached(count); },
         [&] { look_for_barrier(before, call); });
     require_same(from, theirs, call);
   }

@@ -18,7 +18,7 @@
 namespace dsfabric {
 
 class Core;
-class Lane;
+class ThreadContext;
 
 /// Workers of a process count themselves in; the last one acts for all of them among the processes,
 /// by one-sided writes into the control blocks, and lets the others go on.
@@ -40,12 +40,12 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  void barrier(Lane& lane, Collective kind);
+  void barrier(ThreadContext& context, Collective kind);
   /// `all` has room for the bytes of every worker of the job, `mine.size()` each.
-  void gather(Lane& lane, Collective kind, std::span<const std::byte> mine,
+  void gather(ThreadContext& context, Collective kind, std::span<const std::byte> mine,
               std::span<std::byte> all);
   /// The barrier around the work of run(): false instead of PeerFailed.
-  bool quiet_barrier(Lane& lane, Collective kind);
+  bool quiet_barrier(ThreadContext& context, Collective kind);
 
   /// From here on the calling thread sees what the workers of this process did before they came to
   /// their last collective. For handlers: a peer that has left a barrier may call us while our own
@@ -60,29 +60,29 @@ class Team {
 
  private:
   template <class Act>
-  void together(Lane& lane, const CollectiveCall& call, Act act);
+  void together(ThreadContext& context, const CollectiveCall& call, Act act);
   /// Throws Error when the workers of this process have come to different collectives.
   void require_one_collective() const;
   /// Waits until all that this worker has posted is done.
-  void settle(Lane& lane);
-  void cross_barrier(Lane& lane, const CollectiveCall& call);
-  void exchange_round(Lane& lane, const CollectiveCall& call);
+  void settle(ThreadContext& context);
+  void cross_barrier(ThreadContext& context, const CollectiveCall& call);
+  void exchange_round(ThreadContext& context, const CollectiveCall& call);
   template <class Done>
-  void wait(Lane& lane, ProcessId on, Done done) {
-    wait(lane, on, done, [] {});
+  void wait(ThreadContext& context, ProcessId on, Done done) {
+    wait(context, on, done, [] {});
   }
   /// `look` runs now and then, and throws when `done` can never come true.
   template <class Done, class Look>
-  void wait(Lane& lane, ProcessId on, Done done, Look look);
+  void wait(ThreadContext& context, ProcessId on, Done done, Look look);
   /// The word that is raised at `flag` must be of the same collective.
   void require_same(ProcessId peer, const std::uint64_t& flag, const CollectiveCall& mine) const;
   /// Whether the peer is in a barrier (gathering) that comes before the gathering (barrier) in
   /// which this process waits.
   void look_for_barrier(ProcessId peer, const CollectiveCall& mine) const;
   void look_for_gathering(ProcessId peer, const CollectiveCall& mine) const;
-  void write(Lane& lane, ProcessId to, std::size_t offset, std::size_t length);
+  void write(ThreadContext& context, ProcessId to, std::size_t offset, std::size_t length);
   /// The one post after `before` is nothing that settle() has to wait for.
-  void pass_over(Lane& lane, ProcessId to, std::uint64_t before) noexcept;
+  void pass_over(ThreadContext& context, ProcessId to, std::uint64_t before) noexcept;
   void break_for_all(std::exception_ptr cause) noexcept;
   void throw_if_over() const;
 

@@ -47,7 +47,7 @@ std::vector<CallLedger*> Termination::ledgers() const {
   return ledgers_;
 }
 
-std::uint64_t Termination::run_waves(Thread& self, Lane& lane, Collective kind,
+std::uint64_t Termination::run_waves(Thread& self, ThreadContext& context, Collective kind,
                                      std::optional<std::chrono::milliseconds> patience) {
   /// Steps of progress between two waves at most: others wait for this worker.
   constexpr int kSteps = 32;
@@ -71,12 +71,13 @@ std::uint64_t Termination::run_waves(Thread& self, Lane& lane, Collective kind,
     Wave mine;
     for (CallLedger* const ledger : ledgers()) mine.calls = mine.calls + ledger->count(self);
     // The first worker of a process counts its messages.
-    if (lane.number == 0) {
-      const std::uint64_t run = core_.lanes().sum(&Lane::calls_run);
-      mine.calls = mine.calls + CallCount{core_.lanes().sum(&Lane::calls_sent), run};
+    if (context.number == 0) {
+      const std::uint64_t run = core_.thread_registry().sum(&ThreadContext::calls_run);
+      mine.calls =
+          mine.calls + CallCount{core_.thread_registry().sum(&ThreadContext::calls_sent), run};
     }
     mine.late = end && Clock::now() >= *end ? 1 : 0;
-    core_.team().gather(lane, kind, std::as_bytes(std::span(&mine, 1)),
+    core_.team().gather(context, kind, std::as_bytes(std::span(&mine, 1)),
                         std::as_writable_bytes(std::span(all)));
     const Wave now =
         std::accumulate(all.begin(), all.end(), Wave{}, [](const Wave& a, const Wave& b) {
@@ -91,11 +92,11 @@ std::uint64_t Termination::run_waves(Thread& self, Lane& lane, Collective kind,
   }
 }
 
-void Termination::wait(Thread& self, Lane& lane) {
-  (void)run_waves(self, lane, Collective::kTermination, {});
+void Termination::wait(Thread& self, ThreadContext& context) {
+  (void)run_waves(self, context, Collective::kTermination, {});
 }
 
-void Termination::drain(Thread& self, Lane& lane) {
+void Termination::drain(Thread& self, ThreadContext& context) {
   // Relaxed: read when the workers have been joined.
   lost_.store(0, std::memory_order_relaxed);
   // Before anything runs: the work may have ended because of it, in the middle of its calls, whose
@@ -103,7 +104,7 @@ void Termination::drain(Thread& self, Lane& lane) {
   if (core_.failures().count() != 0 || core_.team().aborted()) return;
   try {
     const auto patience = core_.config().leave_timeout;
-    const std::uint64_t lost = run_waves(self, lane, Collective::kRunEnds, patience);
+    const std::uint64_t lost = run_waves(self, context, Collective::kRunEnds, patience);
     lost_.store(lost, std::memory_order_relaxed);
   } catch (const PeerFailed&) {
     // Calls from there and to there are lost, and whoever waits for them knows.

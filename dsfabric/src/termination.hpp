@@ -14,7 +14,7 @@
 namespace dsfabric {
 
 class Core;
-class Lane;
+class ThreadContext;
 
 /// Thread contracts at the methods.
 class Termination {
@@ -29,10 +29,10 @@ class Termination {
   void clear() noexcept;
 
   /// wait_for_termination(), for a worker. Throws as that.
-  void wait(Thread& self, Lane& lane);
+  void wait(Thread& self, ThreadContext& context);
   /// The same at the end of run(), but without PeerFailed, and no longer than Config::leave_timeout
   /// after all workers have come: lost() is the number of calls that were not executed by then.
-  void drain(Thread& self, Lane& lane);
+  void drain(Thread& self, ThreadContext& context);
   /// Of the last drain() of this process.
   std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
 
@@ -44,7 +44,7 @@ class Termination {
     friend bool operator==(const Wave&, const Wave&) = default;
   };
   /// Calls that were not executed after `patience`.
-  std::uint64_t run_waves(Thread& self, Lane& lane, Collective kind,
+  std::uint64_t run_waves(Thread& self, ThreadContext& context, Collective kind,
                           std::optional<std::chrono::milliseconds> patience);
   std::vector<CallLedger*> ledgers() const;
 

@@ -10,9 +10,10 @@
 
 namespace dsfabric {
 
-Thread::Thread(Fabric& fabric, Lane& lane) : fabric_(fabric), lane_(lane), id_(lane.name) {
-  lane_.worker = this;
-  fabric_.core().lanes().adopt(&lane_);
+Thread::Thread(Fabric& fabric, ThreadContext& context)
+    : fabric_(fabric), context_(context), id_(context.name) {
+  context_.worker = this;
+  fabric_.core().thread_registry().adopt(&context_);
   dtutils::set_wait_hook({[](void* self, const dtutils::Synchronizer&, dtutils::WaitEnd) {
                             return static_cast<Thread*>(self)->progress();
                           },
@@ -21,10 +22,10 @@ Thread::Thread(Fabric& fabric, Lane& lane) : fabric_(fabric), lane_(lane), id_(l
 
 Thread::~Thread() {
   dtutils::set_wait_hook({});
-  lane_.hooks.clear();
-  lane_.working = false;
-  fabric_.core().lanes().adopt(nullptr);
-  lane_.worker = nullptr;
+  context_.hooks.clear();
+  context_.working = false;
+  fabric_.core().thread_registry().adopt(nullptr);
+  context_.worker = nullptr;
 }
 
 ThreadId Thread::neighbour(std::int64_t distance) const noexcept {
@@ -34,24 +35,25 @@ ThreadId Thread::neighbour(std::int64_t distance) const noexcept {
 }
 
 dtutils::Transmitter& Thread::transmitter(ProcessId to) noexcept {
-  return fabric_.core().transmitter(lane_, to);
+  return fabric_.core().transmitter(context_, to);
 }
 
-bool Thread::progress() { return fabric_.core().progress(lane_); }
+bool Thread::progress() { return fabric_.core().progress(context_); }
 
 void Thread::add_hook(ProgressHook hook) {
-  if (std::ranges::find(lane_.hooks, hook) == lane_.hooks.end()) lane_.hooks.push_back(hook);
+  if (std::ranges::find(context_.hooks, hook) == context_.hooks.end())
+    context_.hooks.push_back(hook);
 }
 
-void Thread::remove_hook(ProgressHook hook) noexcept { std::erase(lane_.hooks, hook); }
+void Thread::remove_hook(ProgressHook hook) noexcept { std::erase(context_.hooks, hook); }
 
-bool Thread::in_dispatcher() const noexcept { return lane_.dispatching; }
+bool Thread::in_dispatcher() const noexcept { return context_.dispatching; }
 
-void Thread::barrier() { fabric_.core().team().barrier(lane_, Collective::kBarrier); }
+void Thread::barrier() { fabric_.core().team().barrier(context_, Collective::kBarrier); }
 
 void Thread::gather_bytes(Collective kind, std::span<const std::byte> mine,
                           std::span<std::byte> all) {
-  fabric_.core().team().gather(lane_, kind, mine, all);
+  fabric_.core().team().gather(context_, kind, mine, all);
 }
 
 void Thread::broadcast_bytes(std::span<std::byte> value, ThreadId root) {

@@ -19,7 +19,7 @@ Watch::~Watch() {
 }
 
 void Watch::run() {
-  core_.lanes().adopt(&core_.lanes().watch());
+  core_.thread_registry().adopt(&core_.thread_registry().watch());
   WakeFd& wake = core_.failures().wake_fd();
   const auto interval = static_cast<int>(core_.config().watch_interval.count());
   while (!stop_.load(std::memory_order_acquire)) {
@@ -62,12 +62,12 @@ void Watch::hear_launcher() noexcept {
 
 void Watch::touch_peers() noexcept {
   const bool notices_alone = core_.device().info().kind == dtutils::DeviceKind::kShm;
-  Lane& lane = core_.lanes().watch();
+  ThreadContext& context = core_.thread_registry().watch();
   for (const Peer& peer : core_.peers()) {
     if (peer.info.id == core_.self() || !peer.active()) {
       continue;
     }
-    dtutils::Transmitter& transmitter = core_.transmitter(lane, peer.info.id);
+    dtutils::Transmitter& transmitter = core_.transmitter(context, peer.info.id);
     const dtutils::SelectiveSignaling& signaling = transmitter.signaling();
     // Not "everything is retired": what others sent without asking for a completion may stay so.
     std::uint64_t& touched = touched_[peer.info.id.value];

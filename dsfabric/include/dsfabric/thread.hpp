@@ -17,7 +17,7 @@
 
 namespace dsfabric {
 
-class Lane;
+class ThreadContext;
 
 /// The kinds of collectives. The kind travels along, so that workers that are in different
 /// collectives find out.
@@ -49,7 +49,7 @@ struct ProgressHook {
 class Thread {
  public:
   /// For Fabric::run, on the thread of the worker.
-  Thread(Fabric& fabric, Lane& lane);
+  Thread(Fabric& fabric, ThreadContext& context);
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
   ~Thread();
@@ -131,7 +131,7 @@ class Thread {
   void broadcast_bytes(std::span<std::byte> value, ThreadId root);
 
   Fabric& fabric_;
-  Lane& lane_;
+  ThreadContext& context_;
   ThreadId id_;
 };
 

@@ -16,15 +16,16 @@
 namespace dsfabric {
 
 /// Owner thread only, except `inbox.push`, `taken` and reading the counters.
-class Lane {
+class ThreadContext {
  public:
-  Lane(std::uint32_t its_number, ThreadId its_name) noexcept : number(its_number), name(its_name) {}
+  ThreadContext(std::uint32_t its_number, ThreadId its_name) noexcept
+      : number(its_number), name(its_name) {}
 
-  /// Among all lanes of the process: workers first.
+  /// Among all thread contexts of the process: workers first.
   const std::uint32_t number;
   /// How its messages are signed: a worker's ThreadId, or that of the service threads.
   const ThreadId name;
-  /// The Thread while run() lasts; nullptr for lanes that are no worker's.
+  /// The Thread while run() lasts; nullptr for thread contexts that are no worker's.
   Thread* worker = nullptr;
   /// The program of this worker has begun: until then only messages run, and no hooks.
   bool working = false;
@@ -35,8 +36,8 @@ class Lane {
   std::vector<ProgressHook> hooks;
   /// For messages that are too large to go inline; made when the first of them is sent.
   std::optional<dtutils::LinearCircularAllocator> send_memory;
-  /// By peer, of the Transmitter of this lane: no post before this tag matters to a barrier any
-  /// more; and whether a barrier waits for it now.
+  /// By peer, of the Transmitter of this thread context: no post before this tag matters to a
+  /// barrier any more; and whether a barrier waits for it now.
   struct Settled {
     dtutils::RetireTag tag;
     bool awaited = false;
@@ -51,7 +52,8 @@ class Lane {
   /// and were run here, each afterwards.
   std::atomic<std::uint64_t> calls_sent{0};
   std::atomic<std::uint64_t> calls_run{0};
-  /// For lanes of outside threads: in use. Acquire and release hand the lane over.
+  /// For thread contexts of outside threads: in use. Acquire and release hand the thread context
+  /// over.
   std::atomic<bool> taken{false};
 
   bool is_worker() const noexcept { return !name.is_service(); }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// All thread contexts of a process, and which of them is the calling thread's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "thread_context.hpp"
+
+namespace dsfabric {
+
+/// ThreadRegistry are numbered: workers, service threads, the watch thread, the home thread (which
+/// joined, and leaves), outside threads. A thread's thread context is found through thread-local
+/// storage; one that is unknown gets an outside thread context, which it keeps until it ends.
+class ThreadRegistry {
+ public:
+  /// Setup only.
+  ThreadRegistry(ProcessId process, std::uint32_t workers, std::uint32_t service_threads,
+                 std::uint32_t outside_threads);
+  ThreadRegistry(const ThreadRegistry&) = delete;
+  ThreadRegistry& operator=(const ThreadRegistry&) = delete;
+  ~ThreadRegistry();
+
+  ThreadContext& worker(std::uint32_t index) noexcept { return *contexts_->all[index]; }
+  ThreadContext& service(std::uint32_t index) noexcept { return *contexts_->all[workers_ + index]; }
+  ThreadContext& watch() noexcept { return *contexts_->all[workers_ + service_threads_]; }
+  ThreadContext& home() noexcept { return *contexts_->all[workers_ + service_threads_ + 1]; }
+  std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(contexts_->all.size()); }
+  /// Of all thread contexts together. Any thread, wait-free.
+  std::uint64_t sum(std::atomic<std::uint64_t> ThreadContext::*counter) const noexcept {
+    std::uint64_t all = 0;
+    for (const auto& context : contexts_->all) {
+      // Acquire: pairs with count().
+      all += ((*context).*counter).load(std::memory_order_acquire);
+    }
+    return all;
+  }
+  /// One more, by the owner of the thread context. Release: who sees it, sees what was counted
+  /// before.
+  static void count(std::atomic<std::uint64_t>& counter) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+
+  /// The calling thread's thread context. The first call of an unknown thread takes an outside
+  /// thread context: Error when none is free. Any thread.
+  ThreadContext& mine() {
+    const Current& current = current_context();
+    return current.fabric == id_ ? *current.context : find_or_take();
+  }
+  /// The same, or nullptr for an unknown thread.
+  ThreadContext* known() noexcept {
+    const Current& current = current_context();
+    return current.fabric == id_ ? current.context : find();
+  }
+  /// Makes `thread context` the calling thread's; nullptr undoes it. Owner thread only.
+  void adopt(ThreadContext* context);
+
+ private:
+  struct Table {
+    std::vector<std::unique_ptr<ThreadContext>> all;
+  };
+  /// The fabric that the thread used last; numbers are never used again, so that a later fabric at
+  /// the same address is another one.
+  struct Current {
+    std::uint64_t fabric = 0;
+    ThreadContext* context = nullptr;
+  };
+  struct Memory;
+
+  static Current& current_context() noexcept {
+    thread_local constinit Current current;
+    return current;
+  }
+  static Memory& memory();
+  ThreadContext* find() noexcept;
+  ThreadContext& find_or_take();
+
+  const std::uint64_t id_;
+  const std::uint32_t workers_;
+  const std::uint32_t service_threads_;
+  /// Shared with the threads that hold an outside thread context and may end later than the fabric.
+  std::shared_ptr<Table> contexts_;
+};
+
+}  // namespace dsfabric
