@@ -9,12 +9,12 @@
 #include <algorithm>
 
 #include "bytes.hpp"
+#include "collectives.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/log.hpp"
 #include "limits.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
-#include "team.hpp"
 #include "watch.hpp"
 
 namespace dsfabric {
@@ -61,7 +61,7 @@ Core::Core(const Config& config, std::unique_ptr<Bootstrap> bootstrap)
   log_membership();
   failures_ = std::make_unique<Failures>(self_, peers_);
   requests_ = std::make_unique<Requests>(*this);
-  team_ = std::make_unique<Team>(*this);
+  collectives_ = std::make_unique<Collectives>(*this);
 }
 
 void Core::open_device() {

@@ -32,7 +32,7 @@ namespace dsfabric {
 class CallTables;
 class Requests;
 class ServiceThreads;
-class Team;
+class Collectives;
 class Watch;
 
 /// Memory of one NUMA zone.
@@ -99,7 +99,7 @@ class Core {
   Failures& failures() noexcept { return *failures_; }
   Exceptions& exceptions() noexcept { return exceptions_; }
   ControlBlock& control() noexcept { return *control_; }
-  Team& team() noexcept { return *team_; }
+  Collectives& collectives() noexcept { return *collectives_; }
   Requests& requests() noexcept { return *requests_; }
   Attachments& attachments() noexcept { return attachments_; }
   ThreadStarts& thread_starts() noexcept { return thread_starts_; }
@@ -168,7 +168,7 @@ class Core {
   std::unique_ptr<Failures> failures_;
   Exceptions exceptions_;
   std::unique_ptr<Requests> requests_;
-  std::unique_ptr<Team> team_;
+  std::unique_ptr<Collectives> collectives_;
   /// Messages for service threads that were taken in but not run.
   Inbox service_inbox_;
   TryLock service_taking_;

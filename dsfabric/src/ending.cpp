@@ -4,13 +4,13 @@
 #include <chrono>
 #include <cstring>
 
+#include "collectives.hpp"
 #include "core.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
-#include "team.hpp"
 #include "watch.hpp"
 
 namespace dsfabric {

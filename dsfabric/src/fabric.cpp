@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "calls/call_tables.hpp"
+#include "collectives.hpp"
 #include "core.hpp"
 #include "dsfabric/handler_scope.hpp"
 #include "dsfabric/send_channel.hpp"
@@ -18,7 +19,6 @@
 #include "dtutils/error.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
-#include "team.hpp"
 #include "watch.hpp"
 
 namespace dsfabric {
@@ -80,7 +80,7 @@ const dtutils::DeviceInfo& Fabric::device() const noexcept { return core_->devic
 std::string Fabric::launched_by() const { return core_->bootstrap().name(); }
 
 void Fabric::run(const std::function<void(Thread&)>& work) {
-  Team& team = core_->team();
+  Collectives& collectives = core_->collectives();
   std::mutex mutex;
   std::exception_ptr first;
   // Before the others are told, whose exceptions follow from this one.
@@ -97,17 +97,17 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
       }
       core_->thread_starts().run(self);
       ThreadContext& context = core_->thread_registry().worker(index);
-      team.quiet_barrier(context, Collective::kRunBegins);
+      collectives.quiet_barrier(context, Collective::kRunBegins);
       context.working = true;
       work(self);
       core_->termination().drain(self, context);
-      team.quiet_barrier(context, Collective::kRunEnds);
+      collectives.quiet_barrier(context, Collective::kRunEnds);
     } catch (const std::exception& error) {
       keep_first(std::current_exception());
-      team.abort(std::string("a worker threw: ") + error.what());
+      collectives.abort(std::string("a worker threw: ") + error.what());
     } catch (...) {
       keep_first(std::current_exception());
-      team.abort("a worker threw something that is no std::exception");
+      collectives.abort("a worker threw something that is no std::exception");
     }
   };
   std::vector<std::thread> threads;
@@ -120,8 +120,8 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
   if (first) {
     std::rethrow_exception(first);
   }
-  if (team.aborted()) {
-    throw PeerFailed(process(), "run()", team.abort_reason());
+  if (collectives.aborted()) {
+    throw PeerFailed(process(), "run()", collectives.abort_reason());
   }
   if (const std::uint64_t lost = core_->termination().lost(); lost != 0) {
     throw dtutils::Error(

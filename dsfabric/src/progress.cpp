@@ -2,11 +2,11 @@
 // Core: how messages come in and find the thread that runs them.
 #include <fmt/format.h>
 
+#include "collectives.hpp"
 #include "core.hpp"
 #include "dtutils/wait.hpp"
 #include "limits.hpp"
 #include "service_threads.hpp"
-#include "team.hpp"
 
 namespace dsfabric {
 namespace {
@@ -164,7 +164,7 @@ void Core::run(ThreadContext& context, ReceiveBuffer& buffer) {
     }
   } counted{context, header.kind == static_cast<std::uint8_t>(MessageKind::kCall)};
   const Dispatching dispatching(context);
-  team_->see_arrivals();
+  collectives_->see_arrivals();
   if (dispatcher.run == nullptr || !dispatcher.run(dispatcher.context, message)) [[unlikely]] {
     failures_->declare(
         header.source.process,

@@ -6,9 +6,9 @@
 
 #include <exception>
 
+#include "collectives.hpp"
 #include "core.hpp"
 #include "dtutils/wait.hpp"
-#include "team.hpp"
 
 namespace dsfabric {
 namespace {
@@ -52,7 +52,7 @@ void ServiceThreads::serve(std::uint32_t index) {
         backoff.reset();
       }
     } catch (const std::exception& error) {
-      core_.team().abort(std::string("a service handler threw: ") + error.what());
+      core_.collectives().abort(std::string("a service handler threw: ") + error.what());
     }
   }
 }

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <span>
 
+#include "collectives.hpp"
 #include "core.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dtutils/wait.hpp"
-#include "team.hpp"
 
 // Each wave sums over all workers how many calls were issued (I) and executed (E). It ends when the
 // I of a wave equals the E of the wave before (F. Mattern, "Algorithms for distributed termination
@@ -77,8 +77,8 @@ std::uint64_t Termination::run_waves(Thread& self, ThreadContext& context, Colle
           mine.calls + CallCount{core_.thread_registry().sum(&ThreadContext::calls_sent), run};
     }
     mine.late = end && Clock::now() >= *end ? 1 : 0;
-    core_.team().gather(context, kind, std::as_bytes(std::span(&mine, 1)),
-                        std::as_writable_bytes(std::span(all)));
+    core_.collectives().gather(context, kind, std::as_bytes(std::span(&mine, 1)),
+                               std::as_writable_bytes(std::span(all)));
     const Wave now =
         std::accumulate(all.begin(), all.end(), Wave{}, [](const Wave& a, const Wave& b) {
           return Wave{a.calls + b.calls, a.late + b.late};
@@ -101,7 +101,7 @@ void Termination::drain(Thread& self, ThreadContext& context) {
   lost_.store(0, std::memory_order_relaxed);
   // Before anything runs: the work may have ended because of it, in the middle of its calls, whose
   // functions would miss what has gone with the work.
-  if (core_.failures().count() != 0 || core_.team().aborted()) return;
+  if (core_.failures().count() != 0 || core_.collectives().aborted()) return;
   try {
     const auto patience = core_.config().leave_timeout;
     const std::uint64_t lost = run_waves(self, context, Collective::kRunEnds, patience);

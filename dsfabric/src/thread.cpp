@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "collectives.hpp"
 #include "core.hpp"
 #include "dtutils/wait_hook.hpp"
-#include "team.hpp"
 
 namespace dsfabric {
 
@@ -49,11 +49,11 @@ void Thread::remove_hook(ProgressHook hook) noexcept { std::erase(context_.hooks
 
 bool Thread::in_dispatcher() const noexcept { return context_.dispatching; }
 
-void Thread::barrier() { fabric_.core().team().barrier(context_, Collective::kBarrier); }
+void Thread::barrier() { fabric_.core().collectives().barrier(context_, Collective::kBarrier); }
 
 void Thread::gather_bytes(Collective kind, std::span<const std::byte> mine,
                           std::span<std::byte> all) {
-  fabric_.core().team().gather(context_, kind, mine, all);
+  fabric_.core().collectives().gather(context_, kind, mine, all);
 }
 
 void Thread::broadcast_bytes(std::span<std::byte> value, ThreadId root) {

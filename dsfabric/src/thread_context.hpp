@@ -43,8 +43,8 @@ class ThreadContext {
     bool awaited = false;
   };
   std::vector<Settled> settled;
-  /// What the worker has come to last. It writes it before Team::arrived_, and the last one to come
-  /// reads those of all.
+  /// What the worker has come to last. It writes it before Collectives::arrived_, and the last one
+  /// to come reads those of all.
   CollectiveCall collective;
   /// Messages for this worker that somebody else took in, or that came inside a dispatcher.
   Inbox inbox;

@@ -34,11 +34,11 @@ class ThreadContext;
 ///
 /// All throw PeerFailed when a process has failed, or left without taking part, or when a worker of
 /// this process threw. Workers only.
-class Team {
+class Collectives {
  public:
-  explicit Team(Core& core);
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  explicit Collectives(Core& core);
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
 
   void barrier(ThreadContext& context, Collective kind);
   /// `all` has room for the bytes of every worker of the job, `mine.size()` each.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Team: how workers act together, in their process and across the job.
-#include "team.hpp"
+// Collectives: how workers act together, in their process and across the job.
+#include "collectives.hpp"
 
 #include <fmt/format.h>
 
@@ -45,13 +45,13 @@ bool stays(Wrong wrong) {
 
 }  // namespace
 
-Team::Team(Core& core)
+Collectives::Collectives(Core& core)
     : core_(core), workers_(core.peer(core.self()).info.threads), processes_(core.processes()) {
   for (std::uint32_t i = 0; i < workers_; ++i)
     core.thread_registry().worker(i).settled.resize(processes_);
 }
 
-void Team::throw_if_over() const {
+void Collectives::throw_if_over() const {
   if (aborted()) {
     throw PeerFailed(core_.self(), "a collective operation", abort_reason());
   }
@@ -65,7 +65,7 @@ void Team::throw_if_over() const {
   }
 }
 
-void Team::break_for_all(std::exception_ptr cause) noexcept {
+void Collectives::break_for_all(std::exception_ptr cause) noexcept {
   const std::scoped_lock lock(mutex_);
   if (!broken_.load(std::memory_order_relaxed)) {
     broken_by_ = std::move(cause);
@@ -75,7 +75,7 @@ void Team::break_for_all(std::exception_ptr cause) noexcept {
 }
 
 template <class Done, class Look>
-void Team::wait(ThreadContext& context, ProcessId on, Done done, Look look_around) {
+void Collectives::wait(ThreadContext& context, ProcessId on, Done done, Look look_around) {
   dtutils::Backoff backoff;
   for (;;) {
     for (unsigned look = 0; look < kFlagLooks; ++look) {
@@ -93,7 +93,7 @@ void Team::wait(ThreadContext& context, ProcessId on, Done done, Look look_aroun
   }
 }
 
-void Team::require_one_collective() const {
+void Collectives::require_one_collective() const {
   const ThreadContext& first = core_.thread_registry().worker(0);
   for (std::uint32_t i = 1; i < workers_; ++i) {
     const ThreadContext& other = core_.thread_registry().worker(i);
@@ -103,15 +103,15 @@ void Team::require_one_collective() const {
   }
 }
 
-void Team::require_same(ProcessId peer, const std::uint64_t& flag,
-                        const CollectiveCall& mine) const {
+void Collectives::require_same(ProcessId peer, const std::uint64_t& flag,
+                               const CollectiveCall& mine) const {
   if (!load(flag).is_for(mine) && stays([&] { return !load(flag).is_for(mine); })) [[unlikely]] {
     throw_mismatch(fmt::format("process {}", core_.self()), mine, fmt::format("process {}", peer),
                    load(flag).call());
   }
 }
 
-void Team::look_for_barrier(ProcessId peer, const CollectiveCall& mine) const {
+void Collectives::look_for_barrier(ProcessId peer, const CollectiveCall& mine) const {
   for (unsigned parity = 0; parity < 2; ++parity) {
     const std::size_t offset = core_.control().layout().barrier_flag(parity, 0);
     const std::uint64_t& flag = core_.control().at<Flag>(offset)->count;
@@ -124,7 +124,7 @@ void Team::look_for_barrier(ProcessId peer, const CollectiveCall& mine) const {
   }
 }
 
-void Team::look_for_gathering(ProcessId peer, const CollectiveCall& mine) const {
+void Collectives::look_for_gathering(ProcessId peer, const CollectiveCall& mine) const {
   for (unsigned parity = 0; parity < 2; ++parity) {
     const std::size_t offset = core_.control().layout().gather_flag(parity, peer);
     const std::uint64_t& flag = core_.control().at<Flag>(offset)->count;
@@ -137,7 +137,7 @@ void Team::look_for_gathering(ProcessId peer, const CollectiveCall& mine) const 
 }
 
 template <class Act>
-void Team::together(ThreadContext& context, const CollectiveCall& call, Act act) {
+void Collectives::together(ThreadContext& context, const CollectiveCall& call, Act act) {
   throw_if_over();
   context.collective = call;
   if (workers_ == 1) {
@@ -164,7 +164,8 @@ void Team::together(ThreadContext& context, const CollectiveCall& call, Act act)
   wait(context, core_.self(), [&] { return finished_.load(std::memory_order_acquire) != before; });
 }
 
-void Team::write(ThreadContext& context, ProcessId to, std::size_t offset, std::size_t length) {
+void Collectives::write(ThreadContext& context, ProcessId to, std::size_t offset,
+                        std::size_t length) {
   const dtutils::Transmitter& out = core_.transmitter(context, to);
   const std::uint64_t before = out.tag().ticket;
   if (!core_.write_control(context, to, offset, offset, length)) [[unlikely]] {
@@ -175,14 +176,14 @@ void Team::write(ThreadContext& context, ProcessId to, std::size_t offset, std::
   pass_over(context, to, before);
 }
 
-void Team::pass_over(ThreadContext& context, ProcessId to, std::uint64_t before) noexcept {
+void Collectives::pass_over(ThreadContext& context, ProcessId to, std::uint64_t before) noexcept {
   const dtutils::RetireTag now = core_.transmitter(context, to).tag();
   dtutils::RetireTag& settled = context.settled[to.value].tag;
   // Else others share the Transmitter, and have posted too.
   if (settled.ticket == before && now.ticket == before + 1) settled = now;
 }
 
-void Team::settle(ThreadContext& context) {
+void Collectives::settle(ThreadContext& context) {
   for (std::uint16_t i = 0; i < processes_; ++i) {
     const ProcessId to{i};
     dtutils::Transmitter& out = core_.transmitter(context, to);
@@ -209,14 +210,14 @@ void Team::settle(ThreadContext& context) {
   }
 }
 
-void Team::barrier(ThreadContext& context, Collective kind) {
+void Collectives::barrier(ThreadContext& context, Collective kind) {
   const CollectiveCall call{kind, 0};
   if (context.dispatching) detail::require_program(core_.fabric(), describe(call));
   settle(context);
   together(context, call, [&] { cross_barrier(context, call); });
 }
 
-bool Team::quiet_barrier(ThreadContext& context, Collective kind) {
+bool Collectives::quiet_barrier(ThreadContext& context, Collective kind) {
   try {
     barrier(context, kind);
     return true;
@@ -225,7 +226,7 @@ bool Team::quiet_barrier(ThreadContext& context, Collective kind) {
   }
 }
 
-void Team::cross_barrier(ThreadContext& context, const CollectiveCall& call) {
+void Collectives::cross_barrier(ThreadContext& context, const CollectiveCall& call) {
   const ControlLayout& layout = core_.control().layout();
   const std::uint64_t count = ++barriers_;
   unsigned round = 0;
@@ -244,8 +245,8 @@ void Team::cross_barrier(ThreadContext& context, const CollectiveCall& call) {
   }
 }
 
-void Team::gather(ThreadContext& context, Collective kind, std::span<const std::byte> mine,
-                  std::span<std::byte> all) {
+void Collectives::gather(ThreadContext& context, Collective kind, std::span<const std::byte> mine,
+                         std::span<std::byte> all) {
   const CollectiveCall call{kind, static_cast<std::uint32_t>(mine.size())};
   if (context.dispatching) detail::require_program(core_.fabric(), describe(call));
   ControlBlock& control = core_.control();
@@ -270,7 +271,7 @@ void Team::gather(ThreadContext& context, Collective kind, std::span<const std::
   }
 }
 
-void Team::exchange_round(ThreadContext& context, const CollectiveCall& call) {
+void Collectives::exchange_round(ThreadContext& context, const CollectiveCall& call) {
   ControlBlock& control = core_.control();
   const ControlLayout& layout = control.layout();
   const unsigned parity = gathers_ % 2;
@@ -296,7 +297,7 @@ void Team::exchange_round(ThreadContext& context, const CollectiveCall& call) {
   }
 }
 
-void Team::abort(std::string_view reason) noexcept {
+void Collectives::abort(std::string_view reason) noexcept {
   {
     const std::scoped_lock lock(mutex_);
     if (aborted_.load(std::memory_order_relaxed)) {
@@ -310,7 +311,7 @@ void Team::abort(std::string_view reason) noexcept {
   core_.mark_aborted();
 }
 
-std::string Team::abort_reason() const {
+std::string Collectives::abort_reason() const {
   const std::scoped_lock lock(mutex_);
   return abort_reason_;
 }
