@@ -169,7 +169,7 @@ void Collectives::write(ThreadContext& context, ProcessId to, std::size_t offset
   const dtutils::Transmitter& out = core_.transmitter(context, to);
   const std::uint64_t before = out.tag().ticket;
   if (!core_.write_control(context, to, offset, offset, length)) [[unlikely]] {
-    // The watch thread knows, or finds out, why.
+    // The failure detector's thread knows, or finds out, why.
     core_.failures().look();
     wait(context, to, [] { return false; });
   }

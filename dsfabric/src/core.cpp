@@ -12,10 +12,10 @@
 #include "collectives.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/log.hpp"
+#include "failure_detector.hpp"
 #include "limits.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
-#include "watch.hpp"
 
 namespace dsfabric {
 namespace {
@@ -159,7 +159,7 @@ void Core::make_memory() {
 
 void Core::make_connections() {
   // Every thread context has its number modulo queue_pairs. But helper threads post on those of the
-  // workers that they poll for, and the watch thread on all.
+  // workers that they poll for, and the failure detector's thread on all.
   sharing_threads_ = thread_registry_->count() + 1;
   dtutils::TransmitterOptions options = dtutils::TransmitterOptions::for_threads(sharing_threads_);
   if (config_.send_depth != 0) {
@@ -222,7 +222,7 @@ void Core::start(Fabric& fabric) {
   fabric_ = &fabric;
   thread_registry_->adopt(&thread_registry_->home());
   requests_->install();
-  watch_ = std::make_unique<Watch>(*this);
+  failure_detector_ = std::make_unique<FailureDetector>(*this);
   service_threads_ = std::make_unique<ServiceThreads>(*this, config_.service_threads);
 }
 

@@ -33,7 +33,7 @@ class CallTables;
 class Requests;
 class ServiceThreads;
 class Collectives;
-class Watch;
+class FailureDetector;
 
 /// Memory of one NUMA zone.
 struct ZoneMemory {
@@ -179,7 +179,7 @@ class Core {
   Termination termination_{*this};
   // Last, so that their threads end first.
   std::unique_ptr<ServiceThreads> service_threads_;
-  std::unique_ptr<Watch> watch_;
+  std::unique_ptr<FailureDetector> failure_detector_;
 };
 
 }  // namespace dsfabric

@@ -9,9 +9,9 @@
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
+#include "failure_detector.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
-#include "watch.hpp"
 
 namespace dsfabric {
 namespace {
@@ -84,7 +84,7 @@ void Core::part_from(ProcessId process, const std::string& reason) noexcept {
   // The private half's place for the peer has no other use than this.
   control_->source<EndNotice>(control_->layout().end_notice(process))
       ->set(EndNotice::kFailed, "it takes this process for failed: " + reason);
-  ThreadContext& context = thread_registry_->watch();
+  ThreadContext& context = thread_registry_->failure_detector();
   if (write_notice(context, process, process)) {
     (void)transmitter(context, process).flush(kPartTimeout);
   }
@@ -94,7 +94,7 @@ void Core::part_from(ProcessId process, const std::string& reason) noexcept {
 }
 
 void Core::leave() noexcept {
-  if (aborted_ || watch_ == nullptr) {
+  if (aborted_ || failure_detector_ == nullptr) {
     return;
   }
   // What any thread has sent comes before the news that this process has left.
@@ -135,7 +135,7 @@ void Core::leave() noexcept {
 
 Core::~Core() {
   service_threads_.reset();
-  watch_.reset();
+  failure_detector_.reset();
   for (Peer& peer : peers_) {
     for (const auto& transmitter : peer.transmitters) {
       if (!transmitter->flush(kDrainTimeout)) {

@@ -17,9 +17,9 @@
 #include "dsfabric/termination.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/error.hpp"
+#include "failure_detector.hpp"
 #include "requests.hpp"
 #include "service_threads.hpp"
-#include "watch.hpp"
 
 namespace dsfabric {
 

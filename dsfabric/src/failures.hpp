@@ -22,8 +22,8 @@ namespace dsfabric {
 void break_connection(dtutils::Transmitter& transmitter) noexcept;
 
 /// A failure takes two steps. `declare` marks the peer, so that from then on nothing is sent to it
-/// and collectives end. `handle`, on the watch thread, breaks its queue pairs, fails what waits for
-/// it, and tells the user.
+/// and collectives end. `handle`, on the failure detector's thread, breaks its queue pairs, fails
+/// what waits for it, and tells the user.
 class Failures {
  public:
   using Upcall = std::function<void(ProcessId, const std::string& reason)>;
@@ -34,9 +34,10 @@ class Failures {
   void declare(ProcessId process, std::string_view reason) noexcept;
   /// The peer has ended in good order. Any thread.
   void mark_left(ProcessId process) noexcept;
-  /// Asks the watch thread to look at the peers now. Any thread.
+  /// Asks the failure detector's thread to look at the peers now. Any thread.
   void look() noexcept { wake_.wake(); }
-  /// Second step for everyone declared; `part` breaks the queue pairs. The watch thread only.
+  /// Second step for everyone declared; `part` breaks the queue pairs. The failure detector's
+  /// thread only.
   void handle(PendingTable& pending,
               const std::function<void(ProcessId, const std::string& reason)>& part) noexcept;
 

@@ -45,7 +45,7 @@ void Core::report_corrupt(const ibv_wc& completion) noexcept {
         continue;
       }
       if (completion.status != IBV_WC_SUCCESS) {
-        // The watch thread tells a crash from an end in good order.
+        // The failure detector's thread tells a crash from an end in good order.
         failures_->look();
         return;
       }

@@ -26,7 +26,7 @@ class PendingTable {
 
   std::uint32_t claim(ProcessId peer, dtutils::Synchronizer& synchronizer) noexcept;
   void release(std::uint32_t slot) noexcept;
-  /// Fails what is pending on the Synchronizers of `peer`. The watch thread only.
+  /// Fails what is pending on the Synchronizers of `peer`. The failure detector's thread only.
   void fail_all(ProcessId peer) noexcept;
   /// If a reply of `peer` is pending in this slot: `deliver(synchronizer)` puts it where it
   /// belongs, and its waiter goes on. fail_all does not touch that slot meanwhile, nor afterwards.

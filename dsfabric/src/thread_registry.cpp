@@ -11,7 +11,7 @@
 namespace dsfabric {
 namespace {
 
-/// The watch thread's and the home thread's.
+/// The failure detector's thread's and the home thread's.
 constexpr std::uint32_t kLibraryContexts = 2;
 
 std::uint64_t next_fabric_id() noexcept {

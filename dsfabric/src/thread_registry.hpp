@@ -10,9 +10,10 @@
 
 namespace dsfabric {
 
-/// ThreadRegistry are numbered: workers, service threads, the watch thread, the home thread (which
-/// joined, and leaves), outside threads. A thread's thread context is found through thread-local
-/// storage; one that is unknown gets an outside thread context, which it keeps until it ends.
+/// ThreadRegistry are numbered: workers, service threads, the failure detector's thread, the home
+/// thread (which joined, and leaves), outside threads. A thread's thread context is found through
+/// thread-local storage; one that is unknown gets an outside thread context, which it keeps until
+/// it ends.
 class ThreadRegistry {
  public:
   /// Setup only.
@@ -24,7 +25,9 @@ class ThreadRegistry {
 
   ThreadContext& worker(std::uint32_t index) noexcept { return *contexts_->all[index]; }
   ThreadContext& service(std::uint32_t index) noexcept { return *contexts_->all[workers_ + index]; }
-  ThreadContext& watch() noexcept { return *contexts_->all[workers_ + service_threads_]; }
+  ThreadContext& failure_detector() noexcept {
+    return *contexts_->all[workers_ + service_threads_];
+  }
   ThreadContext& home() noexcept { return *contexts_->all[workers_ + service_threads_ + 1]; }
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(contexts_->all.size()); }
   /// Of all thread contexts together. Any thread, wait-free.

@@ -63,9 +63,9 @@ enum class PeerState : std::uint8_t {
 /// out registered memory, carries messages, and watches the peers.
 ///
 /// Threads: *workers*, started by run(), have a ThreadId and are known to all; *service threads*
-/// run service messages and sleep when idle; one *watch thread* checks that idle peers still live;
-/// any other thread of the process may send and use one-sided operations, but no message can name
-/// it.
+/// run service messages and sleep when idle; one *failure detector's thread* checks that idle peers
+/// still live; any other thread of the process may send and use one-sided operations, but no
+/// message can name it.
 ///
 /// Destruction leaves the job in order: it waits until the others leave too or have failed, at most
 /// for Config::leave_timeout, serving their requests meanwhile. All Threads, SendSpaces and
@@ -187,9 +187,9 @@ class Fabric {
   std::uint32_t failures() const noexcept;
   /// Why the process has failed, in words; empty when it has not failed. Any thread (takes a lock).
   std::string failure_reason(ProcessId process) const;
-  /// `upcall` runs once for each peer that fails, on the watch thread, after pending operations
-  /// have been failed; it must not wait. For peers that failed before, it runs at once on this
-  /// thread. Setup only.
+  /// `upcall` runs once for each peer that fails, on the failure detector's thread, after pending
+  /// operations have been failed; it must not wait. For peers that failed before, it runs at once
+  /// on this thread. Setup only.
   void on_failure(std::function<void(ProcessId, const std::string& reason)> upcall);
   /// Declares a peer failed, because it broke a protocol of a layer above: its queue pairs are
   /// broken, and everything else follows as for a crash. Any thread.

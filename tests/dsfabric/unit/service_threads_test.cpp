@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Service threads and the watch thread cost no processor while nothing happens.
+// Service threads and the failure detector's thread cost no processor while nothing happens.
 #include <sys/resource.h>
 
 #include "dsfabric/support/message_job.hpp"

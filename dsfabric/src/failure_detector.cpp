@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Watch: one round after the other.
-#include "watch.hpp"
+// FailureDetector: one round after the other.
+#include "failure_detector.hpp"
 
 #include <poll.h>
 
@@ -10,16 +10,17 @@
 
 namespace dsfabric {
 
-Watch::Watch(Core& core) : core_(core), touched_(core.peers().size()), thread_([this] { run(); }) {}
+FailureDetector::FailureDetector(Core& core)
+    : core_(core), touched_(core.peers().size()), thread_([this] { run(); }) {}
 
-Watch::~Watch() {
+FailureDetector::~FailureDetector() {
   stop_.store(true, std::memory_order_release);
   core_.failures().look();
   thread_.join();
 }
 
-void Watch::run() {
-  core_.thread_registry().adopt(&core_.thread_registry().watch());
+void FailureDetector::run() {
+  core_.thread_registry().adopt(&core_.thread_registry().failure_detector());
   WakeFd& wake = core_.failures().wake_fd();
   const auto interval = static_cast<int>(core_.config().watch_interval.count());
   while (!stop_.load(std::memory_order_acquire)) {
@@ -44,7 +45,7 @@ void Watch::run() {
   }
 }
 
-void Watch::hear_launcher() noexcept {
+void FailureDetector::hear_launcher() noexcept {
   // While a collective of the launcher runs, its own limit guards it.
   const std::unique_lock lock(core_.bootstrap_mutex(), std::try_to_lock);
   if (!lock.owns_lock()) {
@@ -60,9 +61,9 @@ void Watch::hear_launcher() noexcept {
   }
 }
 
-void Watch::touch_peers() noexcept {
+void FailureDetector::touch_peers() noexcept {
   const bool notices_alone = core_.device().info().kind == dtutils::DeviceKind::kShm;
-  ThreadContext& context = core_.thread_registry().watch();
+  ThreadContext& context = core_.thread_registry().failure_detector();
   for (const Peer& peer : core_.peers()) {
     if (peer.info.id == core_.self() || !peer.active()) {
       continue;

@@ -15,12 +15,12 @@ class Core;
 /// over. Then it looks at what each peer has told about its end and at its connections, and handles
 /// what was declared failed. On devices that notice a dead peer only when they talk to it, it also
 /// writes nothing to each peer, so that the device has to.
-class Watch {
+class FailureDetector {
  public:
-  explicit Watch(Core& core);
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-  ~Watch();
+  explicit FailureDetector(Core& core);
+  FailureDetector(const FailureDetector&) = delete;
+  FailureDetector& operator=(const FailureDetector&) = delete;
+  ~FailureDetector();
 
  private:
   void run();
