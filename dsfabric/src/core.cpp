@@ -10,11 +10,11 @@
 
 #include "bytes.hpp"
 #include "collectives.hpp"
+#include "control_service.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/log.hpp"
 #include "failure_detector.hpp"
 #include "limits.hpp"
-#include "requests.hpp"
 #include "service_threads.hpp"
 
 namespace dsfabric {
@@ -60,7 +60,7 @@ Core::Core(const Config& config, std::unique_ptr<Bootstrap> bootstrap)
   connect();
   log_membership();
   failures_ = std::make_unique<Failures>(self_, peers_);
-  requests_ = std::make_unique<Requests>(*this);
+  control_service_ = std::make_unique<ControlService>(*this);
   collectives_ = std::make_unique<Collectives>(*this);
 }
 
@@ -221,7 +221,7 @@ void Core::log_membership() const {
 void Core::start(Fabric& fabric) {
   fabric_ = &fabric;
   thread_registry_->adopt(&thread_registry_->home());
-  requests_->install();
+  control_service_->install();
   failure_detector_ = std::make_unique<FailureDetector>(*this);
   service_threads_ = std::make_unique<ServiceThreads>(*this, config_.service_threads);
 }

@@ -30,7 +30,7 @@
 namespace dsfabric {
 
 class CallTables;
-class Requests;
+class ControlService;
 class ServiceThreads;
 class Collectives;
 class FailureDetector;
@@ -100,7 +100,7 @@ class Core {
   Exceptions& exceptions() noexcept { return exceptions_; }
   ControlBlock& control() noexcept { return *control_; }
   Collectives& collectives() noexcept { return *collectives_; }
-  Requests& requests() noexcept { return *requests_; }
+  ControlService& control_service() noexcept { return *control_service_; }
   Attachments& attachments() noexcept { return attachments_; }
   ThreadStarts& thread_starts() noexcept { return thread_starts_; }
   Termination& termination() noexcept { return termination_; }
@@ -167,7 +167,7 @@ class Core {
   PendingTable pending_;
   std::unique_ptr<Failures> failures_;
   Exceptions exceptions_;
-  std::unique_ptr<Requests> requests_;
+  std::unique_ptr<ControlService> control_service_;
   std::unique_ptr<Collectives> collectives_;
   /// Messages for service threads that were taken in but not run.
   Inbox service_inbox_;

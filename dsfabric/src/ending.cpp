@@ -5,12 +5,12 @@
 #include <cstring>
 
 #include "collectives.hpp"
+#include "control_service.hpp"
 #include "core.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "failure_detector.hpp"
-#include "requests.hpp"
 #include "service_threads.hpp"
 
 namespace dsfabric {
@@ -147,7 +147,7 @@ Core::~Core() {
   termination_.clear();
   attachments_.clear();
   // Memory carries tags that point into the transmitters, so the allocators go before them.
-  requests_.reset();
+  control_service_.reset();
   thread_registry_.reset();
   control_.reset();
   if (receiver_ != nullptr) {

@@ -11,6 +11,7 @@
 
 #include "calls/call_tables.hpp"
 #include "collectives.hpp"
+#include "control_service.hpp"
 #include "core.hpp"
 #include "dsfabric/handler_scope.hpp"
 #include "dsfabric/send_channel.hpp"
@@ -18,7 +19,6 @@
 #include "dsfabric/thread.hpp"
 #include "dtutils/error.hpp"
 #include "failure_detector.hpp"
-#include "requests.hpp"
 #include "service_threads.hpp"
 
 namespace dsfabric {
@@ -185,17 +185,17 @@ dtutils::GeneralAllocator& Fabric::general_allocator() noexcept {
 
 RemoteMemory Fabric::allocate_remote(ProcessId owner, std::size_t bytes,
                                      std::optional<dtutils::NumaZone> zone) {
-  return core_->requests().allocate(owner, bytes, zone);
+  return core_->control_service().allocate(owner, bytes, zone);
 }
 RemoteMemory Fabric::allocate_near(ThreadId thread, std::size_t bytes) {
   return allocate_remote(thread.process, bytes, zone_of(thread));
 }
 
 void Fabric::publish(std::string_view name, std::span<const std::byte> value) {
-  core_->requests().publish(name, value);
+  core_->control_service().publish(name, value);
 }
 std::optional<std::vector<std::byte>> Fabric::lookup(std::string_view name) {
-  return core_->requests().lookup(name);
+  return core_->control_service().lookup(name);
 }
 
 PeerState Fabric::state(ProcessId process) const noexcept {

@@ -48,11 +48,11 @@ static_assert(sizeof(dtutils::RemoteMemoryLocator) <= Fabric::kMaxNamedValue);
 
 /// Both sides of the control messages. A name is kept by one process, found by its hash. Memory
 /// that a process was given here is taken back when that process fails.
-class Requests {
+class ControlService {
  public:
-  explicit Requests(Core& core) : core_(core) {}
-  Requests(const Requests&) = delete;
-  Requests& operator=(const Requests&) = delete;
+  explicit ControlService(Core& core) : core_(core) {}
+  ControlService(const ControlService&) = delete;
+  ControlService& operator=(const ControlService&) = delete;
 
   /// Takes over the messages of kind kControl, and the failures of owners. Setup only.
   void install();
@@ -73,20 +73,20 @@ class Requests {
 
   bool handle(const Incoming& message);
   bool send(ProcessId to, const ControlRecord& record);
-  ControlRecord ask(ProcessId to, ControlRecord request, std::string_view during);
+  ControlRecord send_request(ProcessId to, ControlRecord request, std::string_view during);
   ControlRecord named(ControlRecord::What what, std::string_view name) const;
   ProcessId keeper_of(std::string_view name) const noexcept;
-  ControlRecord give(const ControlRecord& request, ProcessId to);
+  ControlRecord allocate_for(const ControlRecord& request, ProcessId to);
 
   Core& core_;
   std::mutex mutex_;
   Slot slots_[kReplySlots];
   std::uint64_t tickets_ = 0;
-  struct Given {
+  struct Allocation {
     ProcessId to;
     dtutils::RDMAMemory memory;
   };
-  std::map<std::uint64_t, Given> given_;
+  std::map<std::uint64_t, Allocation> allocations_;
   std::map<std::string, std::vector<std::byte>, std::less<>> names_;
 };
 

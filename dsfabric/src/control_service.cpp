@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Requests: asking, answering, and the books of both.
-#include "requests.hpp"
+// ControlService: asking, answering, and the books of both.
+#include "control_service.hpp"
 
 #include <fmt/format.h>
 
@@ -19,19 +19,19 @@ namespace dsfabric {
 
 using What = ControlRecord::What;
 
-void Requests::install() {
+void ControlService::install() {
   core_.set_dispatcher(MessageKind::kControl,
                        {[](void* self, const Incoming& message) {
-                          return static_cast<Requests*>(self)->handle(message);
+                          return static_cast<ControlService*>(self)->handle(message);
                         },
                         this});
   core_.failures().on_failure([this](ProcessId failed, const std::string&) {
     const std::scoped_lock lock(mutex_);
-    std::erase_if(given_, [&](const auto& given) { return given.second.to == failed; });
+    std::erase_if(allocations_, [&](const auto& given) { return given.second.to == failed; });
   });
 }
 
-bool Requests::send(ProcessId to, const ControlRecord& record) {
+bool ControlService::send(ProcessId to, const ControlRecord& record) {
   SendSpace space(core_.fabric(), to, sizeof record);
   if (!space) {
     return false;
@@ -40,7 +40,8 @@ bool Requests::send(ProcessId to, const ControlRecord& record) {
   return space.commit(MessageKind::kControl, ThreadId::service_of(to));
 }
 
-ControlRecord Requests::ask(ProcessId to, ControlRecord request, std::string_view during) {
+ControlRecord ControlService::send_request(ProcessId to, ControlRecord request,
+                                           std::string_view during) {
   detail::require_program(core_.fabric(), during);
   Slot* slot = nullptr;
   dtutils::Backoff backoff;
@@ -85,7 +86,7 @@ ControlRecord Requests::ask(ProcessId to, ControlRecord request, std::string_vie
   }
 }
 
-bool Requests::handle(const Incoming& message) {
+bool ControlService::handle(const Incoming& message) {
   if (message.payload.size() != sizeof(ControlRecord)) {
     return false;
   }
@@ -99,15 +100,15 @@ bool Requests::handle(const Incoming& message) {
   ControlRecord result{};
   switch (record.what) {
     case What::kAllocate:
-      result = give(record, message.source.process);
+      result = allocate_for(record, message.source.process);
       break;
     case What::kFree: {
       const std::scoped_lock lock(mutex_);
-      const auto given = given_.find(record.number);
-      if (given == given_.end() || given->second.to != message.source.process) {
+      const auto given = allocations_.find(record.number);
+      if (given == allocations_.end() || given->second.to != message.source.process) {
         return false;
       }
-      given_.erase(given);
+      allocations_.erase(given);
       return true;
     }
     case What::kPublish: {
@@ -145,7 +146,7 @@ bool Requests::handle(const Incoming& message) {
   return true;
 }
 
-ControlRecord Requests::give(const ControlRecord& request, ProcessId to) {
+ControlRecord ControlService::allocate_for(const ControlRecord& request, ProcessId to) {
   ControlRecord result{};
   const dtutils::NumaZone zone{request.zone};
   const auto& zones = core_.placement().zones;
@@ -164,17 +165,17 @@ ControlRecord Requests::give(const ControlRecord& request, ProcessId to) {
   std::memcpy(result.value, &where, sizeof where);
   const std::scoped_lock lock(mutex_);
   result.number = ++tickets_;
-  given_.try_emplace(result.number, Given{to, std::move(*memory)});
+  allocations_.try_emplace(result.number, Allocation{to, std::move(*memory)});
   return result;
 }
 
-RemoteMemory Requests::allocate(ProcessId owner, std::size_t bytes,
-                                std::optional<dtutils::NumaZone> zone) {
+RemoteMemory ControlService::allocate(ProcessId owner, std::size_t bytes,
+                                      std::optional<dtutils::NumaZone> zone) {
   ControlRecord request{};
   request.what = What::kAllocate;
   request.zone = zone ? zone->node : ControlRecord::kDefaultZone;
   request.number = bytes;
-  const ControlRecord answer = ask(owner, request, "a remote allocation");
+  const ControlRecord answer = send_request(owner, request, "a remote allocation");
   if (answer.good == 0) {
     throw dtutils::Error(
         fmt::format("process {}", owner.value),
@@ -187,7 +188,7 @@ RemoteMemory Requests::allocate(ProcessId owner, std::size_t bytes,
   return {core_.fabric(), where, answer.number};
 }
 
-void Requests::free(ProcessId owner, std::uint64_t handle) noexcept {
+void ControlService::free(ProcessId owner, std::uint64_t handle) noexcept {
   ControlRecord request{};
   request.what = What::kFree;
   request.number = handle;
@@ -198,7 +199,7 @@ void Requests::free(ProcessId owner, std::uint64_t handle) noexcept {
   }
 }
 
-ControlRecord Requests::named(What what, std::string_view name) const {
+ControlRecord ControlService::named(What what, std::string_view name) const {
   if (name.empty() || name.size() > Fabric::kMaxName) {
     throw dtutils::Error("name", fmt::format("\"{}\" has {} bytes", name, name.size()),
                          fmt::format("use 1 to {}", Fabric::kMaxName));
@@ -210,7 +211,7 @@ ControlRecord Requests::named(What what, std::string_view name) const {
   return request;
 }
 
-ProcessId Requests::keeper_of(std::string_view name) const noexcept {
+ProcessId ControlService::keeper_of(std::string_view name) const noexcept {
   // FNV-1a: the same in every process, also in programs that were compiled differently.
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) {
@@ -219,7 +220,7 @@ ProcessId Requests::keeper_of(std::string_view name) const noexcept {
   return {static_cast<std::uint16_t>(hash % core_.processes())};
 }
 
-void Requests::publish(std::string_view name, std::span<const std::byte> value) {
+void ControlService::publish(std::string_view name, std::span<const std::byte> value) {
   ControlRecord request = named(What::kPublish, name);
   if (value.size() > Fabric::kMaxNamedValue) {
     throw dtutils::Error(
@@ -228,12 +229,12 @@ void Requests::publish(std::string_view name, std::span<const std::byte> value) 
   }
   request.value_length = static_cast<std::uint8_t>(value.size());
   std::copy(value.begin(), value.end(), request.value);
-  (void)ask(keeper_of(name), request, "publishing a name");
+  (void)send_request(keeper_of(name), request, "publishing a name");
 }
 
-std::optional<std::vector<std::byte>> Requests::lookup(std::string_view name) {
+std::optional<std::vector<std::byte>> ControlService::lookup(std::string_view name) {
   const ControlRecord answer =
-      ask(keeper_of(name), named(What::kLookup, name), "looking up a name");
+      send_request(keeper_of(name), named(What::kLookup, name), "looking up a name");
   if (answer.good == 0) {
     return std::nullopt;
   }
@@ -242,7 +243,7 @@ std::optional<std::vector<std::byte>> Requests::lookup(std::string_view name) {
 
 void RemoteMemory::reset() noexcept {
   if (Fabric* const fabric = std::exchange(fabric_, nullptr)) {
-    fabric->core().requests().free({where_.process}, handle_);
+    fabric->core().control_service().free({where_.process}, handle_);
   }
 }
 
