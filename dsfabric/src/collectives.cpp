@@ -212,7 +212,7 @@ void Collectives::settle(ThreadContext& context) {
 
 void Collectives::barrier(ThreadContext& context, Collective kind) {
   const CollectiveCall call{kind, 0};
-  if (context.dispatching) detail::require_program(core_.fabric(), describe(call));
+  if (context.in_handler) detail::require_program(core_.fabric(), describe(call));
   settle(context);
   together(context, call, [&] { cross_barrier(context, call); });
 }
@@ -248,7 +248,7 @@ void Collectives::cross_barrier(ThreadContext& context, const CollectiveCall& ca
 void Collectives::gather(ThreadContext& context, Collective kind, std::span<const std::byte> mine,
                          std::span<std::byte> all) {
   const CollectiveCall call{kind, static_cast<std::uint32_t>(mine.size())};
-  if (context.dispatching) detail::require_program(core_.fabric(), describe(call));
+  if (context.in_handler) detail::require_program(core_.fabric(), describe(call));
   ControlBlock& control = core_.control();
   const ControlLayout& layout = control.layout();
   for (std::size_t begin = 0; begin < mine.size(); begin += kGatherBytes) {

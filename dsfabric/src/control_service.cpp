@@ -20,11 +20,11 @@ namespace dsfabric {
 using What = ControlRecord::What;
 
 void ControlService::install() {
-  core_.set_dispatcher(MessageKind::kControl,
-                       {[](void* self, const Incoming& message) {
-                          return static_cast<ControlService*>(self)->handle(message);
-                        },
-                        this});
+  core_.set_message_handler(MessageKind::kControl,
+                            {[](void* self, const Incoming& message) {
+                               return static_cast<ControlService*>(self)->handle(message);
+                             },
+                             this});
   core_.failures().on_failure([this](ProcessId failed, const std::string&) {
     const std::scoped_lock lock(mutex_);
     std::erase_if(allocations_, [&](const auto& given) { return given.second.to == failed; });

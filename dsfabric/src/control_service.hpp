@@ -56,7 +56,7 @@ class ControlService {
 
   /// Takes over the messages of kind kControl, and the failures of owners. Setup only.
   void install();
-  /// As the methods of Fabric; any thread, not inside a dispatcher.
+  /// As the methods of Fabric; any thread, not inside a message handler.
   RemoteMemory allocate(ProcessId owner, std::size_t bytes, std::optional<dtutils::NumaZone> zone);
   void free(ProcessId owner, std::uint64_t handle) noexcept;
   void publish(std::string_view name, std::span<const std::byte> value);

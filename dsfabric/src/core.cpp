@@ -235,8 +235,8 @@ ZoneMemory& Core::memory(dtutils::NumaZone zone) noexcept {
   return *zones_.front();
 }
 
-void Core::set_dispatcher(MessageKind kind, Dispatcher dispatcher) {
-  dispatchers_.at(static_cast<std::size_t>(kind)) = dispatcher;
+void Core::set_message_handler(MessageKind kind, MessageHandler handler) {
+  handlers_.at(static_cast<std::size_t>(kind)) = handler;
 }
 
 bool Core::write_control(ThreadContext& context, ProcessId to, std::size_t offset,

@@ -108,7 +108,7 @@ class Core {
   Bootstrap& bootstrap() noexcept { return *bootstrap_; }
   /// Held while the bootstrap is used: it is for one thread.
   std::mutex& bootstrap_mutex() noexcept { return bootstrap_mutex_; }
-  void set_dispatcher(MessageKind kind, Dispatcher dispatcher);
+  void set_message_handler(MessageKind kind, MessageHandler handler);
   /// What functions are called at each peer (calls/call_tables.hpp). Set once, before run().
   const CallTables& call_tables() const noexcept { return *call_tables_; }
   void set_call_tables(std::shared_ptr<const CallTables> tables) noexcept {
@@ -136,7 +136,7 @@ class Core {
   bool run_inbox(ThreadContext& context, Inbox& inbox);
   bool run_service_inbox(ThreadContext& context);
   void run(ThreadContext& context, ReceiveBuffer& buffer);
-  /// The buffer goes back to the Receiver afterwards, also when the dispatcher throws.
+  /// The buffer goes back to the Receiver afterwards, also when the message handler throws.
   template <auto kBack>
   void run_then(ThreadContext& context, ReceiveBuffer& buffer);
   /// Empty, or what cannot be right about the header.
@@ -148,7 +148,7 @@ class Core {
   std::mutex bootstrap_mutex_;
   const ProcessId self_;
   Fabric* fabric_ = nullptr;
-  std::array<Dispatcher, kMessageKinds> dispatchers_{};
+  std::array<MessageHandler, kMessageKinds> handlers_{};
   std::shared_ptr<const CallTables> call_tables_;
 
   std::unique_ptr<dtutils::Device> device_;

@@ -149,8 +149,8 @@ std::uint32_t Fabric::max_message() const noexcept {
   return static_cast<std::uint32_t>(core_->receiver().buffer_size() - sizeof(MessageHeader));
 }
 
-void Fabric::set_dispatcher(MessageKind kind, Dispatcher dispatcher) {
-  core_->set_dispatcher(kind, dispatcher);
+void Fabric::set_message_handler(MessageKind kind, MessageHandler handler) {
+  core_->set_message_handler(kind, handler);
 }
 
 bool Fabric::progress() { return core_->progress(core_->thread_registry().mine()); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// HandlerScope: the mark is the one that dispatchers set; and what may not be done under it.
+// HandlerScope: the mark is the one that message handlers set; and what may not be done under it.
 #include "dsfabric/handler_scope.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace dsfabric {
 
 HandlerScope::HandlerScope(Fabric& fabric)
-    : mark_(fabric.core().thread_registry().mine().dispatching),
+    : mark_(fabric.core().thread_registry().mine().in_handler),
       before_(std::exchange(mark_, true)) {}
 
 namespace detail {
@@ -22,7 +22,7 @@ namespace {
 
 bool in_handler(Fabric& fabric) noexcept {
   const ThreadContext* const context = fabric.core().thread_registry().known();
-  return context != nullptr && context->dispatching;
+  return context != nullptr && context->in_handler;
 }
 
 }  // namespace

@@ -11,15 +11,15 @@
 namespace dsfabric {
 namespace {
 
-/// Marks the thread context as busy with a dispatcher, also when that throws.
-class Dispatching {
+/// Marks the thread context as busy with a message handler, also when that throws.
+class HandlerRuns {
  public:
-  explicit Dispatching(ThreadContext& context) noexcept : context_(context) {
-    context.dispatching = true;
+  explicit HandlerRuns(ThreadContext& context) noexcept : context_(context) {
+    context.in_handler = true;
   }
-  Dispatching(const Dispatching&) = delete;
-  Dispatching& operator=(const Dispatching&) = delete;
-  ~Dispatching() { context_.dispatching = false; }
+  HandlerRuns(const HandlerRuns&) = delete;
+  HandlerRuns& operator=(const HandlerRuns&) = delete;
+  ~HandlerRuns() { context_.in_handler = false; }
 
  private:
   ThreadContext& context_;
@@ -29,7 +29,7 @@ class Dispatching {
 
 bool Core::progress(ThreadContext& context) {
   bool busy = false;
-  if (!context.dispatching) {
+  if (!context.in_handler) {
     busy = run_inbox(context, context.inbox);
     busy = run_service_inbox(context) || busy;
   }
@@ -40,7 +40,7 @@ bool Core::progress(ThreadContext& context) {
     const ProcessId next{static_cast<std::uint16_t>(context.poll_next)};
     busy = transmitter(context, next).progress();
   }
-  if (!context.dispatching && context.working) {
+  if (!context.in_handler && context.working) {
     // By number: a step may add and remove hooks.
     for (std::size_t i = 0; i < context.hooks.size(); ++i) {
       const ProgressHook hook = context.hooks[i];
@@ -127,7 +127,7 @@ Core::Look Core::take_one(ThreadContext& context) {
   const bool service = header.destination == ThreadId::kService;
   const bool mine = service ? service_waiting_.load(std::memory_order_relaxed) == 0
                             : header.destination == context.name.index && context.inbox.empty();
-  if (mine && !context.dispatching) {
+  if (mine && !context.in_handler) {
     receiver_->taking.unlock();
     run_then<&Receiver::post>(context, buffer);
     return Look::kTaken;
@@ -149,7 +149,7 @@ Core::Look Core::take_one(ThreadContext& context) {
 
 void Core::run(ThreadContext& context, ReceiveBuffer& buffer) {
   const auto& header = *reinterpret_cast<const MessageHeader*>(buffer.data);
-  const Dispatcher& dispatcher = dispatchers_[header.kind];
+  const MessageHandler& handler = handlers_[header.kind];
   const Incoming message{header.source,
                          header.flags,
                          {buffer.data + sizeof(MessageHeader), header.bytes},
@@ -163,9 +163,9 @@ void Core::run(ThreadContext& context, ReceiveBuffer& buffer) {
       if (is_call) ThreadRegistry::count(context.calls_run);
     }
   } counted{context, header.kind == static_cast<std::uint8_t>(MessageKind::kCall)};
-  const Dispatching dispatching(context);
+  const HandlerRuns in_handler(context);
   collectives_->see_arrivals();
-  if (dispatcher.run == nullptr || !dispatcher.run(dispatcher.context, message)) [[unlikely]] {
+  if (handler.run == nullptr || !handler.run(handler.context, message)) [[unlikely]] {
     failures_->declare(
         header.source.process,
         fmt::format("it sent a message of kind {} that cannot be right", header.kind));

@@ -47,7 +47,7 @@ void Thread::add_hook(ProgressHook hook) {
 
 void Thread::remove_hook(ProgressHook hook) noexcept { std::erase(context_.hooks, hook); }
 
-bool Thread::in_dispatcher() const noexcept { return context_.dispatching; }
+bool Thread::in_handler() const noexcept { return context_.in_handler; }
 
 void Thread::barrier() { fabric_.core().collectives().barrier(context_, Collective::kBarrier); }
 

@@ -29,8 +29,8 @@ class ThreadContext {
   Thread* worker = nullptr;
   /// The program of this worker has begun: until then only messages run, and no hooks.
   bool working = false;
-  /// A dispatcher runs on the thread now, so that none may start.
-  bool dispatching = false;
+  /// A message handler runs on the thread now, so that none may start.
+  bool in_handler = false;
   /// The peer whose Transmitter the next idle progress() polls.
   std::uint32_t poll_next = 0;
   std::vector<ProgressHook> hooks;
@@ -46,7 +46,7 @@ class ThreadContext {
   /// What the worker has come to last. It writes it before Collectives::arrived_, and the last one
   /// to come reads those of all.
   CollectiveCall collective;
-  /// Messages for this worker that somebody else took in, or that came inside a dispatcher.
+  /// Messages for this worker that somebody else took in, or that came inside a message handler.
   Inbox inbox;
   /// Calls that went out from here as messages, each before it is sent; calls that came as messages
   /// and were run here, each afterwards.

@@ -127,10 +127,10 @@ class Fabric {
   std::uint32_t max_message() const noexcept;
   /// Sets what runs messages of `kind`. Every process calls it before the first of them can arrive:
   /// before run(). Setup only.
-  void set_dispatcher(MessageKind kind, Dispatcher dispatcher);
+  void set_message_handler(MessageKind kind, MessageHandler handler);
   /// Takes in what arrived, runs what is for the calling thread, and polls for sent work. True when
   /// there was something. A worker calls Thread::progress, which is a little faster. Inside a
-  /// dispatcher it takes in but runs nothing. Any thread.
+  /// message handler it takes in but runs nothing. Any thread.
   bool progress();
 
   // --- one-sided operations -----------------------------------------------------------------
@@ -158,7 +158,7 @@ class Fabric {
   dtutils::GeneralAllocator& general_allocator() noexcept;
   /// Memory in another process: in one of its zones, or in its default zone. Waits for the answer,
   /// and serves meanwhile. Throws Error when the owner has no memory or no such zone, PeerFailed
-  /// when it is gone. Any thread, not inside a dispatcher.
+  /// when it is gone. Any thread, not inside a message handler.
   RemoteMemory allocate_remote(ProcessId owner, std::size_t bytes,
                                std::optional<dtutils::NumaZone> zone = {});
   /// Memory in the zone where that worker lives. As allocate_remote.
@@ -172,7 +172,7 @@ class Fabric {
   /// Makes `value`, any trivially copyable value of at most kMaxNamedValue bytes (a ThreadId, a
   /// locator, ...), known under `name` to all processes; a later publish replaces it. Throws Error
   /// when the name is empty or too long, PeerFailed when the process that keeps the name is gone.
-  /// Any thread, not inside a dispatcher.
+  /// Any thread, not inside a message handler.
   void publish(std::string_view name, std::span<const std::byte> value);
   /// The value that was last published under that name; empty when there is none. Throws as
   /// publish.

@@ -9,9 +9,9 @@ namespace dsfabric {
 class Fabric;
 
 /// While it lives, the calling thread counts as running a callable: progress() takes messages in
-/// but runs none, and no hooks; Thread::in_dispatcher is true. The fabric's own dispatchers have it
-/// already. May be nested. Made and destroyed on one thread. Any thread, wait-free, once the fabric
-/// knows it.
+/// but runs none, and no hooks; Thread::in_handler is true. The fabric's own message handlers have
+/// it already. May be nested. Made and destroyed on one thread. Any thread, wait-free, once the
+/// fabric knows it.
 class HandlerScope {
  public:
   /// Says that this thread runs a handler now. Throws Error as SendSpace.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Wire format: the header of every message, and a message as its dispatcher sees it.
+// Wire format: the header of every message, and a message as its message handler sees it.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace dsfabric {
 class Fabric;
 class Thread;
 
-/// Which layer a message belongs to: the index of its dispatcher. A layer above takes a free number
-/// from kFirstFree on.
+/// Which layer a message belongs to: the index of its message handler. A layer above takes a free
+/// number from kFirstFree on.
 enum class MessageKind : std::uint8_t { kControl = 0, kCall = 1, kFirstFree = 2 };
 /// Kinds are below this number.
 inline constexpr std::size_t kMessageKinds = 16;
@@ -49,13 +49,13 @@ static_assert(std::is_trivially_copyable_v<MessageHeader> &&
               std::is_standard_layout_v<MessageHeader>);
 
 /// A message that has arrived, on the thread that runs it. The payload is valid until the
-/// dispatcher returns; it starts at a multiple of 16 bytes.
+/// message handler returns; it starts at a multiple of 16 bytes.
 struct Incoming {
   /// The sending worker, or {process, ThreadId::kService} for any other thread.
   ThreadId source;
   /// As the sender gave them.
   std::uint8_t flags;
-  /// The bytes behind the header. The dispatcher may change them.
+  /// The bytes behind the header. The message handler may change them.
   std::span<std::byte> payload;
   /// The fabric that received it.
   Fabric& fabric;
@@ -65,11 +65,11 @@ struct Incoming {
 };
 
 /// Runs one message. Called from progress() of the destination worker, or of whichever thread comes
-/// by first for service messages, never while another dispatcher runs on the same thread. It may
-/// send, but it waits for nothing that needs this thread to run handlers. False: the payload is
+/// by first for service messages, never while another message handler runs on the same thread. It
+/// may send, but it waits for nothing that needs this thread to run handlers. False: the payload is
 /// invalid, and the peer that sent it is failed. An exception leaves through progress().
-struct Dispatcher {
-  /// The function; nullptr: no dispatcher.
+struct MessageHandler {
+  /// The function; nullptr: no message handler.
   bool (*run)(void* context, const Incoming& message) = nullptr;
   /// Its first argument.
   void* context = nullptr;

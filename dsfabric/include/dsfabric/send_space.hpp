@@ -27,10 +27,10 @@ inline constexpr std::uint32_t kInlineMessage = 256;
 /// without commit sends nothing.
 ///
 /// Both steps wait for room (registered memory, send queue) while making progress; inside a
-/// dispatcher that takes messages in but runs none. Any thread, also one that the fabric has never
-/// seen: its first message allocates, and throws Error when more than Config::outside_threads such
-/// threads live. Otherwise they do not throw, except the constructor: Error when the message can
-/// never fit (Fabric::max_message()).
+/// message handler that takes messages in but runs none. Any thread, also one that the fabric has
+/// never seen: its first message allocates, and throws Error when more than Config::outside_threads
+/// such threads live. Otherwise they do not throw, except the constructor: Error when the message
+/// can never fit (Fabric::max_message()).
 class SendSpace {
  public:
   /// Room for a payload of `bytes` bytes; waits for it as the class says.

@@ -68,7 +68,8 @@ class Thread {
   dtutils::Transmitter& transmitter(ProcessId to) noexcept;
 
   /// Takes in what arrived, runs the messages for this worker, then the hooks. True when there was
-  /// something to do. Inside a dispatcher it takes in but runs nothing. Throws what handlers throw.
+  /// something to do. Inside a message handler it takes in but runs nothing. Throws what handlers
+  /// throw.
   bool progress();
   /// Adds work to progress(), unless it was added before. It runs until it is removed or run()
   /// ends, also after the work of this worker has returned. A step may add and remove hooks, also
@@ -76,8 +77,8 @@ class Thread {
   void add_hook(ProgressHook hook);
   /// Removes a hook that was added; does nothing when there is none. Setup only.
   void remove_hook(ProgressHook hook) noexcept;
-  /// Whether a dispatcher runs on this thread now.
-  bool in_dispatcher() const noexcept;
+  /// Whether a message handler runs on this thread now.
+  bool in_handler() const noexcept;
 
   // --- collectives --------------------------------------------------------------------------
   // Every worker of the job calls the same ones in the same order. They serve incoming messages

@@ -121,7 +121,7 @@ void install_calls(Fabric& fabric) {
   }
   fabric.core().set_call_tables(
       std::make_shared<const CallTables>(table, fabric.process().value, differing));
-  fabric.set_dispatcher(MessageKind::kCall, {&run_message, nullptr});
+  fabric.set_message_handler(MessageKind::kCall, {&run_message, nullptr});
 }
 
 }  // namespace dsfabric

@@ -167,7 +167,7 @@ bool OutgoingRing::next_chunk(const SendPolicy& policy, std::uint32_t needed) {
     if (first) ++counters_.stalls;
     ask_for_chunks();
     if (policy.hold && hold(HoldLimit::kOptions)) return true;
-    const bool in_handler = ring_set_.thread().in_dispatcher();
+    const bool in_handler = ring_set_.thread().in_handler();
     const bool setting_up = circle_.empty() && !in_handler;
     if (policy.when_full != WhenFull::kRetry && !setting_up) return false;
     // In a handler that is no fiber: whoever is to make room may wait for this very thread. What

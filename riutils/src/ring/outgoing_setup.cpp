@@ -73,7 +73,7 @@ void OutgoingRing::setup(const SendPolicy&) {
     if (!circle_.empty() || gone_) return;
     require_chunks();
     ask_for_chunks();
-    const bool in_handler = ring_set_.thread().in_dispatcher();
+    const bool in_handler = ring_set_.thread().in_handler();
     if (!wait_for_room(in_handler) && in_handler) return;
   }
 }

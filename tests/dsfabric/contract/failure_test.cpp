@@ -95,11 +95,12 @@ TEST_CASE("survivors_go_on_with_each_other") {
   ForkJob job(3, [](Member& member) {
     Fabric fabric = member.join(config_of(1));
     std::atomic<int> ran{0};
-    fabric.set_dispatcher(MessageKind::kFirstFree, {[](void* context, const Incoming&) {
-                                                      ++*static_cast<std::atomic<int>*>(context);
-                                                      return true;
-                                                    },
-                                                    &ran});
+    fabric.set_message_handler(MessageKind::kFirstFree,
+                               {[](void* context, const Incoming&) {
+                                  ++*static_cast<std::atomic<int>*>(context);
+                                  return true;
+                                },
+                                &ran});
     fabric.run([&](Thread& self) {
       if (member.rank == 2) die(member);
       while (!fabric.failed({2})) self.progress();
@@ -154,8 +155,8 @@ TEST_CASE("what_waits_for_a_reply_of_the_dead_fails") {
 TEST_CASE("pending_transfers_to_the_dead_fail") {
   ForkJob job(2, [](Member& member) {
     Fabric fabric = member.join(config_of(1));
-    fabric.set_dispatcher(MessageKind::kFirstFree,
-                          {[](void*, const Incoming&) { return true; }, nullptr});
+    fabric.set_message_handler(MessageKind::kFirstFree,
+                               {[](void*, const Incoming&) { return true; }, nullptr});
     fabric.run([&](Thread& self) {
       self.barrier();
       if (member.rank == 1) {
@@ -254,7 +255,7 @@ TEST_CASE("corrupt_messages_fail_their_sender_only") {
             header.source = {{2}, 0};
             break;
           default:
-            header.kind = 5;  // nobody has a dispatcher for it
+            header.kind = 5;  // nobody has a message handler for it
         }
         require(self.transmitter({0}).send({&header, sizeof header, 0}, dtutils::kInlined), "sent");
       }

@@ -58,7 +58,7 @@ TEST_CASE("service_messages_run_while_workers_do_something_else") {
   });
 }
 
-TEST_CASE("dispatchers_never_run_inside_each_other") {
+TEST_CASE("handlers_never_run_inside_each_other") {
   struct State {
     std::atomic<int> depth{0};
     std::atomic<int> deepest{0};
@@ -66,7 +66,7 @@ TEST_CASE("dispatchers_never_run_inside_each_other") {
     static bool run(void* context, const Incoming& message) {
       auto& state = *static_cast<State*>(context);
       state.deepest = std::max<int>(state.deepest, ++state.depth);
-      // Sends to itself, and progress inside a dispatcher: taken in, not run.
+      // Sends to itself, and progress inside a message handler: taken in, not run.
       if (state.ran++ < 500) {
         (void)send(message.fabric, message.worker->id(), 0);
         (void)send(message.fabric, message.worker->id(), 0, 3000);
@@ -81,7 +81,7 @@ TEST_CASE("dispatchers_never_run_inside_each_other") {
     config.threads = 1;
     Fabric fabric = member.join(config);
     State state;
-    fabric.set_dispatcher(kTestMessage, {State::run, &state});
+    fabric.set_message_handler(kTestMessage, {State::run, &state});
     fabric.run([&](Thread& self) {
       require(send(fabric, self.id(), 0), "it lives");
       serve_until(self, [&] { return state.ran == 1001; });
@@ -102,11 +102,11 @@ TEST_CASE("what_a_handler_throws_leaves_through_progress") {
       if (++ran == 1) throw std::runtime_error("from the handler");
       return true;
     };
-    fabric.set_dispatcher(kTestMessage,
-                          {[](void* context, const Incoming&) {
-                             return (*static_cast<const std::function<bool()>*>(context))();
-                           },
-                           const_cast<std::function<bool()>*>(&handler)});
+    fabric.set_message_handler(kTestMessage,
+                               {[](void* context, const Incoming&) {
+                                  return (*static_cast<const std::function<bool()>*>(context))();
+                                },
+                                const_cast<std::function<bool()>*>(&handler)});
     fabric.run([&](Thread& self) {
       require(send(fabric, self.id(), 0) && send(fabric, self.id(), 1), "it lives");
       try {

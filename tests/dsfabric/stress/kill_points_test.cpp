@@ -56,7 +56,7 @@ void live(Member& member, std::uint64_t rounds) {
     Fabric fabric = member.join(config);
     member.memory.words[kJoined]++;
     fabric.on_failure([&](ProcessId, const std::string&) { ++upcalls; });
-    fabric.set_dispatcher(kTest, {[](void*, const Incoming&) { return true; }, nullptr});
+    fabric.set_message_handler(kTest, {[](void*, const Incoming&) { return true; }, nullptr});
     try {
       fabric.run([&](Thread& self) {
         try {

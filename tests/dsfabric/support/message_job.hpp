@@ -57,7 +57,7 @@ inline void in_counting_job(std::uint32_t processes, const dsfabric::Config& con
   ForkJob job(processes, [&](Member& member) {
     dsfabric::Fabric fabric = member.join(config);
     Counter counter;
-    fabric.set_dispatcher(kTestMessage, {Counter::run, &counter});
+    fabric.set_message_handler(kTestMessage, {Counter::run, &counter});
     body(member, fabric, counter);
   });
   CHECK(job.wait(std::chrono::seconds(50)) == "");

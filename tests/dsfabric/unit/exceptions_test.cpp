@@ -108,14 +108,14 @@ TEST_CASE("handler_scope_keeps_progress_from_running_calls") {
     dtutils::Synchronizer sent(1);
     {
       const HandlerScope scope(self.fabric());
-      require(self.in_dispatcher(), "the mark is set");
+      require(self.in_handler(), "the mark is set");
       require(calls.call(
                   self.id(), [] { ++seen().calls; }, &sent),
               "sent");
       for (int i = 0; i < 1000; ++i) self.progress();
       require_equal(seen().calls.load(), 0u, "calls that ran inside");
     }
-    require(!self.in_dispatcher(), "the mark is gone");
+    require(!self.in_handler(), "the mark is gone");
     serve_until(self, [] { return seen().calls == 1; });
   });
 }

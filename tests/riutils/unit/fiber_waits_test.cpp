@@ -173,7 +173,7 @@ TEST_CASE("fiber_runs_no_other_handler_on_its_stack") {
           bool checked = false;
           bool inner = false;
           (void)start(self, pool, [&] {
-            require(self.in_dispatcher(), "it counts as a handler");
+            require(self.in_handler(), "it counts as a handler");
             SendChannel calls(self.fabric());
             require(calls.call(self.id(), [at = GlobalPtr(self.fabric(), &inner)](
                                               CallContext& call) { *at.get(call.fabric) = true; }),
@@ -183,7 +183,7 @@ TEST_CASE("fiber_runs_no_other_handler_on_its_stack") {
             checked = true;
           });
           require(checked, "it ran");
-          require(!self.in_dispatcher(), "the mark is gone");
+          require(!self.in_handler(), "the mark is gone");
           serve_until(self, [&] { return inner; });
         }) == "");
 }
