@@ -19,7 +19,7 @@ void work(dsfabric::Thread& self) {
   std::iota(data.begin(), data.end(), 1);
 
   std::uint32_t answers = 0;
-  const dsfabric::SameObject<std::uint32_t> counters{self, answers};
+  const dsfabric::DistributedObject<std::uint32_t> counters{self, answers};
   const std::uint32_t threads = self.fabric().total_threads();
   for (std::uint32_t rank = 0; rank < threads; ++rank) {
     const dsfabric::ThreadId to = self.fabric().thread_of_rank(rank);

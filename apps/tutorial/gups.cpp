@@ -19,7 +19,7 @@ using Part = std::vector<std::uint64_t>;
 
 /// Each update is a call to the worker that owns the word. The aggregator puts many calls into one
 /// RDMA write, which makes calls as small as these cheap.
-void update(dsfabric::Thread& self, const dsfabric::SameObject<Part>& parts) {
+void update(dsfabric::Thread& self, const dsfabric::DistributedObject<Part>& parts) {
   const dsfabric::Fabric& fabric = self.fabric();
   riutils::RDMAAggregator calls{self};
   std::minstd_rand random(1 + fabric.rank_of(self.id()));
@@ -37,7 +37,7 @@ void update(dsfabric::Thread& self, const dsfabric::SameObject<Part>& parts) {
 
 void run(dsfabric::Thread& self) {
   Part mine(kWords);
-  const dsfabric::SameObject<Part> parts{self, mine};  // now each worker can name all parts
+  const dsfabric::DistributedObject<Part> parts{self, mine};  // now each worker can name all parts
   const auto begin = std::chrono::steady_clock::now();
   update(self, parts);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

@@ -44,7 +44,7 @@ class HashMap {
 
   dsfabric::Fabric& fabric_;
   Part mine_;
-  dsfabric::SameObject<Part> parts_;
+  dsfabric::DistributedObject<Part> parts_;
   riutils::RDMAMessengerGlobal calls_;         // sends each call at once
   dsfabric::ReturnSlot<std::uint64_t> found_;  // registered memory, where results arrive
 };

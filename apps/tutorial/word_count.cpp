@@ -18,7 +18,7 @@ using Counts = std::map<std::string, std::uint64_t>;
 void run(dsfabric::Thread& self) {
   dsfabric::Fabric& fabric = self.fabric();
   Counts owned;  // the words that this worker owns, from all workers
-  const dsfabric::SameObject<Counts> everyones{self, owned};
+  const dsfabric::DistributedObject<Counts> everyones{self, owned};
   riutils::RDMAAggregator calls{self};
 
   // Count the words of this worker first. A call for each word that is read would gain nothing: the

@@ -143,7 +143,7 @@ class Worker {
   dsfabric::Fabric& fabric_;
   const Options& options_;
   Counts owned_;
-  dsfabric::SameObject<Counts> everyones_;
+  dsfabric::DistributedObject<Counts> everyones_;
   riutils::RDMAAggregator calls_;
 };
 

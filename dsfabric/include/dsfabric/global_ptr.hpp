@@ -46,7 +46,7 @@ static_assert(std::is_trivially_copyable_v<GlobalPtr<int>> &&
 /// other. Made by all workers (a collective).
 ///
 ///     Counter mine;
-///     SameObject<Counter> counters(self, mine);
+///     DistributedObject<Counter> counters(self, mine);
 ///     calls.call(next, [there = counters.on(next)](CallContext& call) {
 ///       ++there.get(call.fabric)->value;
 ///     });
@@ -54,12 +54,13 @@ static_assert(std::is_trivially_copyable_v<GlobalPtr<int>> &&
 /// The objects must live until the last call to them has run: end with a barrier. Any thread,
 /// wait-free, once made.
 template <class T>
-class SameObject {
+class DistributedObject {
  public:
   /// A collective: all workers give their object. Throws PeerFailed. Setup only.
-  SameObject(Thread& self, T& mine)
+  DistributedObject(Thread& self, T& mine)
       : fabric_(self.fabric()), all_(self.all_gather(reinterpret_cast<std::uint64_t>(&mine))) {
-    // The first to have them may call at once, and a handler may ask the SameObject of its thread.
+    // The first to have them may call at once, and a handler may ask the DistributedObject of its
+    // thread.
     self.barrier();
   }
 

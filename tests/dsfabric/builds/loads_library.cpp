@@ -29,7 +29,7 @@ void* load(const char* path) {
 int main(int argc, char** argv) try {
   const std::string_view when = argv[2];
   void* library = when == "early" ? load(argv[1]) : nullptr;
-  dsfabric::offer<First>();
+  dsfabric::register_function<First>();
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);
   fabric.run([&](dsfabric::Thread& self) {
     if (when == "late") library = load(argv[1]);

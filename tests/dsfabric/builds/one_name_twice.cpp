@@ -19,8 +19,8 @@ struct Other {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  dsfabric::offer<One>();
-  dsfabric::offer<Other>();
+  dsfabric::register_function<One>();
+  dsfabric::register_function<Other>();
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);
   return 0;
 } catch (const std::exception& error) {

@@ -159,7 +159,7 @@ TEST_CASE("same_object_is_found_on_every_thread") {
     struct Counter {
       std::uint64_t value = 0;
     } mine;
-    SameObject<Counter> counters(self, mine);
+    DistributedObject<Counter> counters(self, mine);
     SendChannel calls(self.fabric());
     for (std::uint32_t rank = 0; rank < 4; ++rank) {
       const ThreadId to = self.fabric().thread_of_rank(rank);

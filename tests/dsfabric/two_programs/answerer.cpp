@@ -20,10 +20,10 @@ struct Unused {
 
 int main(int argc, char** argv) try {
   // In another order than the asker, and with one more, so that no index is the same by chance.
-  offer<Unused>();
-  offer<SumSoFar>();
-  offer<AddUp>();
-  offer<Square>();
+  register_function<Unused>();
+  register_function<SumSoFar>();
+  register_function<AddUp>();
+  register_function<Square>();
   Fabric fabric = join(argc, argv);
   fabric.run([](Thread& self) { self.barrier(); });
   return EXIT_SUCCESS;

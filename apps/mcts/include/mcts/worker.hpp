@@ -279,7 +279,7 @@ class Worker {
   Shared<G>& shared_;
   Channel channel_;
   Walker<G, Channel> walker_;
-  dsfabric::SameObject<Worker> peers_;
+  dsfabric::DistributedObject<Worker> peers_;
   Pace& pace_;
   Settings settings_;
   /// Rollouts under way in the whole job when one was started last, and those of them that other

@@ -18,7 +18,7 @@ namespace dsfabric {
 /// enough: registration happens before main. Any thread, wait-free.
 template <NamedCallable F>
 requires RemoteCallable<F>
-void offer() noexcept {
+void register_function() noexcept {
   const auto all = []<class... Callables>() { ((void)function_index<Callables>(), ...); };
   if constexpr (std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>) {
     all.template operator()<F, detail::AtDestination<F>, detail::ReadBuffer<F>, detail::HandOver<F>,
