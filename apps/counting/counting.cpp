@@ -25,9 +25,9 @@ struct Row {
 };
 
 void count_together(dsfabric::Fabric& fabric, const Options& options) {
-  sst::Space space{fabric};
+  sst::TableGroup group{fabric};
   sst::Table<Row> table{
-      space, {.mode = options.mode == "writes" ? sst::Mode::kWrites : sst::Mode::kReads}};
+      group, {.mode = options.mode == "writes" ? sst::Mode::kWrites : sst::Mode::kReads}};
   const std::uint64_t goal = options.counts;
   table
       .when([goal](const auto& t) {  // everybody has come as far as I have

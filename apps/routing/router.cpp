@@ -40,8 +40,8 @@ class Program {
       : options_(options),
         topology_(options.topology.empty() ? hub_and_ring(fabric.processes())
                                            : read_topology(options.topology)),
-        space_(fabric),
-        router_(space_, topology_),
+        group_(fabric),
+        router_(group_, topology_),
         pace_(fabric) {}
 
   void run() {
@@ -159,7 +159,7 @@ class Program {
 
   const Options& options_;
   Topology topology_;
-  sst::Space space_;
+  sst::TableGroup group_;
   Router router_;
   sst::Pace pace_;
   nlohmann::json report_;

@@ -17,11 +17,11 @@ struct Row {
 };
 
 void elect(dsfabric::Fabric& fabric) {
-  sst::Space space{fabric};  // the connections that tables use
-  sst::Table<Row> table{space};
+  sst::TableGroup group{fabric};  // the connections that tables use
+  sst::Table<Row> table{group};
   // All processes get the same views in the same order, so all name the same leader.
   sst::Membership membership{
-      space, [&](const sst::View& view) {
+      group, [&](const sst::View& view) {
         fmt::print("view {}: {} of {} members, {} leads\n", view.number, view.members.size(),
                    fabric.processes(), view.members.front());
         table.set(&Row::seen, view.number);  // stored here, and written to all others

@@ -29,7 +29,7 @@ dsfabric::Config quiet(const std::string& device) {
 Node::Node(bench::Channel& channel, const std::string& device)
     : fabric(
           dsfabric::join(std::make_unique<fabric_bench::ChannelBootstrap>(channel), quiet(device))),
-      space(fabric, {.threads = 1}) {}
+      group(fabric, {.threads = 1}) {}
 
 void let_others_fall_asleep() { std::this_thread::sleep_for(std::chrono::milliseconds(3)); }
 

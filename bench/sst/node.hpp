@@ -19,7 +19,7 @@ struct Node {
 
   dsfabric::Fabric fabric;
   /// For one thread.
-  sst::Space space;
+  sst::TableGroup group;
 };
 /// Empty until Suite::setup(); in each process its own.
 using NodePtr = std::unique_ptr<Node>;
@@ -42,7 +42,7 @@ class CaseTable {
     for (const dsfabric::ProcessId member : members) {
       if (member != node.fabric.process()) continue;
       table_ = std::make_unique<sst::Table<Row>>(
-          node.space, sst::TableOptions{.members = members, .mode = mode}, initial);
+          node.group, sst::TableOptions{.members = members, .mode = mode}, initial);
     }
   }
   void reset() { table_.reset(); }
@@ -66,7 +66,7 @@ void spin_until(Table& table, Done done) {
 /// The same for more members than cores.
 template <class Table, class Done>
 void evaluate_until(Table& table, Done done) {
-  sst::Pace pace(table.space().fabric(), table.options().members);
+  sst::Pace pace(table.group().fabric(), table.options().members);
   while (!done()) pace.after(table.evaluate());
 }
 

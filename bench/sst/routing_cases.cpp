@@ -14,7 +14,7 @@ class Reconverging {
  public:
   void prepare(Node& node, std::uint32_t members) {
     if (node.fabric.process().value >= members) return;
-    router_ = std::make_unique<Router>(node.space, hub_and_ring(members), first_processes(members));
+    router_ = std::make_unique<Router>(node.group, hub_and_ring(members), first_processes(members));
     pace_ = std::make_unique<sst::Pace>(node.fabric, router_->processes());
     evaluate_until(
         *router_, *pace_, [&] { return router_->all_settled(); }, "the first routes");

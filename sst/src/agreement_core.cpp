@@ -29,10 +29,11 @@ TableOptions checked(TableOptions options) {
 
 }  // namespace
 
-AgreementCore::AgreementCore(Space& space, TableOptions options, Quorum quorum, Decided decided)
+AgreementCore::AgreementCore(TableGroup& group, TableOptions options, Quorum quorum,
+                             Decided decided)
     : quorum_(quorum),
       decided_(std::move(decided)),
-      table_(space, checked(std::move(options)), Row{ballot(1, {0}), {}, {}, {}, false}) {
+      table_(group, checked(std::move(options)), Row{ballot(1, {0}), {}, {}, {}, false}) {
   taking_part_ = RowSet::first(table_.size());
   const auto goes_on = [this] { return !removed_ && is_cut_off(); };
   // Rows change at any time, so triggers look again.
@@ -117,7 +118,7 @@ std::optional<AgreementCore::Entry> AgreementCore::highest_vote(
 
 bool AgreementCore::is_cut_off() const noexcept {
   return cut_off_.empty() || all_of(cut_off_, [&](MemberId member) {
-           return table_.space().cut_off(table_.process(member));
+           return table_.group().cut_off(table_.process(member));
          });
 }
 
@@ -222,7 +223,7 @@ std::optional<AgreementCore::Entry> AgreementCore::proposal() const noexcept {
   if (gone.empty()) return wish_ ? std::optional(entry(Kind::kValue, *wish_)) : std::nullopt;
   const RowSet failed = those(gone, [&](MemberId member) {
     return !table_.get(member, &Row::parted) &&
-           table_.space().fabric().state(table_.process(member)) != dsfabric::PeerState::kLeft;
+           table_.group().fabric().state(table_.process(member)) != dsfabric::PeerState::kLeft;
   });
   return failed.empty() ? entry(Kind::kRemoveParted, std::bit_cast<Value>(gone))
                         : entry(Kind::kRemoveFailed, std::bit_cast<Value>(failed));
@@ -254,7 +255,7 @@ void AgreementCore::remove(const RowSet& members, bool failed) {
   removed_ = members.contains(table_.self());
   if (removed_ || !failed) return;
   for (const MemberId member : members.ids()) {
-    table_.space().fabric().fail(table_.process(member),
+    table_.group().fabric().fail(table_.process(member),
                                  "the others have agreed that it is gone: " + options().name);
     cut_off_.add(member);
   }

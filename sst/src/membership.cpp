@@ -4,11 +4,11 @@
 
 namespace sst {
 
-Membership::Membership(Space& space, Upcall upcall, const std::string& name, Quorum quorum)
+Membership::Membership(TableGroup& group, Upcall upcall, const std::string& name, Quorum quorum)
     : upcall_(std::move(upcall)),
-      wishes_(space, {.name = name + " wishes"}),
+      wishes_(group, {.name = name + " wishes"}),
       agreement_(
-          space, {.name = name},
+          group, {.name = name},
           [this](std::uint64_t number, const MemberSet& members) {
             members_ = members;
             view_ = {number, members.ids()};

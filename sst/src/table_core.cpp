@@ -17,7 +17,7 @@ namespace {
 using dsfabric::ProcessId;
 
 constexpr std::uint64_t kReady = 1;
-static_assert(kReady < Space::kFarewell);
+static_assert(kReady < TableGroup::kFarewell);
 
 /// Copies memory that other threads of this process may write, word by word: a field is whole, a
 /// Wide at worst seen in progress.
@@ -44,20 +44,21 @@ std::uint64_t mix(std::uint64_t sum, std::uint64_t value) noexcept {
 
 }  // namespace
 
-TableCore::TableCore(Space& space, TableOptions options, const Shape& shape, const void* initial)
-    : space_(space),
+TableCore::TableCore(TableGroup& group, TableOptions options, const Shape& shape,
+                     const void* initial)
+    : group_(group),
       options_(std::move(options)),
       shape_(shape),
-      max_inline_(space.max_inline()),
-      failures_seen_(space.failures()) {
-  if (options_.members.empty()) options_.members = all_processes(space.fabric());
+      max_inline_(group.max_inline()),
+      failures_seen_(group.failures()) {
+  if (options_.members.empty()) options_.members = all_processes(group.fabric());
   const std::vector<ProcessId>& members = options_.members;
   if (members.size() > kMaxMembers) {
     throw dtutils::Error(fmt::format("table {}", options_.name),
                          fmt::format("{} members are too many", members.size()),
                          fmt::format("use at most {}", kMaxMembers));
   }
-  const std::optional<MemberId> self = find(space.fabric().process());
+  const std::optional<MemberId> self = find(group.fabric().process());
   if (!self) {
     throw dtutils::Error(fmt::format("table {}", options_.name), "this process is no member of it",
                          "make it at its members only");
@@ -71,22 +72,22 @@ TableCore::~TableCore() {
   for (std::size_t i = 0; fetches_ && i < size(); ++i) {
     if (!fetches_[i].pending) continue;
     // It ends when the peer answers or its connection breaks; only then is the Synchronizer ours.
-    dtutils::Transmitter& from = space_.transmitter(options_.members[i]);
+    dtutils::Transmitter& from = group_.transmitter(options_.members[i]);
     while (!fetches_[i].arrived.done()) (void)from.wait(fetches_[i].arrived, kFlushTimeout);
   }
-  set_state(Space::kFarewell);
+  set_state(TableGroup::kFarewell);
   bury();
 }
 
 void TableCore::bury() {
-  Space::Grave grave;
+  TableGroup::Grave grave;
   for (const Peer& peer : peers_) {
     grave.tags.push_back(peer.transmitter->tag());
     grave.farewells.push_back({options_.members[peer.member.value], state_line(peer.member)});
   }
   grave.memory.push_back(std::move(memory_));
   grave.memory.push_back(std::move(buffer_memory_));
-  space_.bury(std::move(grave));
+  group_.bury(std::move(grave));
 }
 
 std::optional<MemberId> TableCore::find(ProcessId process) const noexcept {
@@ -103,13 +104,13 @@ void TableCore::set_state(std::uint64_t state) noexcept {
   const std::size_t offset = size() * shape_.stride + self_.value * kLine;
   for (const Peer& peer : peers_) {
     const ProcessId process = options_.members[peer.member.value];
-    (void)space_.write_word(process, tables_[peer.member.value].part(offset, sizeof state), state);
+    (void)group_.write_word(process, tables_[peer.member.value].part(offset, sizeof state), state);
   }
 }
 
 void TableCore::share(const void* initial) {
   const std::size_t bytes = size() * (shape_.stride + kLine);
-  dtutils::GeneralAllocator& allocator = space_.fabric().general_allocator();
+  dtutils::GeneralAllocator& allocator = group_.fabric().general_allocator();
   memory_ = allocator.allocate(bytes);
   rows_ = memory_.data();
   std::memset(rows_, 0, bytes);
@@ -122,7 +123,7 @@ void TableCore::share(const void* initial) {
   // The next member first, so that not all begin with the same one.
   for (std::size_t i = 1; i < size(); ++i) {
     const MemberId member{static_cast<std::uint16_t>((self_.value + i) % size())};
-    peers_.push_back({&space_.transmitter(options_.members[member.value]), 0, 0, member});
+    peers_.push_back({&group_.transmitter(options_.members[member.value]), 0, 0, member});
   }
   for (PushBuffer& buffer : buffers_) buffer.tags.resize(peers_.size());
 
@@ -134,9 +135,9 @@ void TableCore::share(const void* initial) {
     const std::optional<MemberId> member = find(process);
     return member && dtutils::load_device_word(state_line(*member)) >= kReady;
   };
-  const Space::Meeting meeting{options_.members, digest, options_.name, made};
+  const TableGroup::Meeting meeting{options_.members, digest, options_.name, made};
   try {
-    tables_ = space_.meet(meeting, memory_.remote());
+    tables_ = group_.meet(meeting, memory_.remote());
     for (Peer& peer : peers_) {
       const dtutils::RemoteMemoryLocator& table = tables_[peer.member.value];
       peer.own_row_there = table.address + self_.value * shape_.stride;
@@ -146,11 +147,11 @@ void TableCore::share(const void* initial) {
     set_state(kReady);
     for (const Peer& peer : peers_) {
       const ProcessId process = options_.members[peer.member.value];
-      space_.await(meeting, process, [&] { return made(process); });
+      group_.await(meeting, process, [&] { return made(process); });
     }
   } catch (...) {
     // Others may have been told of it.
-    if (!tables_.empty()) set_state(Space::kFarewell);
+    if (!tables_.empty()) set_state(TableGroup::kFarewell);
     bury();
     throw;
   }
@@ -234,25 +235,25 @@ bool TableCore::take_fetched() noexcept {
 }
 
 void TableCore::tell_failures() {
-  failures_seen_ = space_.failures();
+  failures_seen_ = group_.failures();
   for (std::uint16_t i = 0; i < size(); ++i) {
-    if (told_[i] || !space_.fabric().failed(options_.members[i])) continue;
+    if (told_[i] || !group_.fabric().failed(options_.members[i])) continue;
     told_[i] = true;
-    const std::string reason = space_.fabric().failure_reason(options_.members[i]);
+    const std::string reason = group_.fabric().failure_reason(options_.members[i]);
     for (const FailureUpcall& upcall : upcalls_) upcall({i}, reason);
   }
 }
 
 void TableCore::on_failure(FailureUpcall upcall) {
   for (std::uint16_t i = 0; i < size(); ++i) {
-    if (told_[i]) upcall({i}, space_.fabric().failure_reason(options_.members[i]));
+    if (told_[i]) upcall({i}, group_.fabric().failure_reason(options_.members[i]));
   }
   upcalls_.push_back(std::move(upcall));
 }
 
 bool TableCore::frozen(MemberId member) const noexcept {
   const ProcessId process = options_.members[member.value];
-  return space_.fabric().state(process) != dsfabric::PeerState::kActive;
+  return group_.fabric().state(process) != dsfabric::PeerState::kActive;
 }
 
 }  // namespace sst

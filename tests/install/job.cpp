@@ -18,8 +18,8 @@ struct Row {
 int main(int argc, char** argv) try {
   static std::atomic<std::uint64_t> greetings{0};
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);
-  sst::Space space(fabric);
-  sst::Table<Row> table(space);
+  sst::TableGroup group(fabric);
+  sst::Table<Row> table(group);
   fabric.run([&](dsfabric::Thread& self) {
     riutils::RDMAMessengerGlobal messenger(self);
     const bool sent =

@@ -12,9 +12,9 @@
 namespace routing {
 namespace {
 
-sst::TableOptions options_for(const Topology& topology, const sst::Space& space,
+sst::TableOptions options_for(const Topology& topology, const sst::TableGroup& group,
                               std::vector<dsfabric::ProcessId> processes) {
-  const std::size_t count = processes.empty() ? space.fabric().processes() : processes.size();
+  const std::size_t count = processes.empty() ? group.fabric().processes() : processes.size();
   if (topology.size() != count) {
     throw dtutils::Error(
         "topology",
@@ -26,11 +26,11 @@ sst::TableOptions options_for(const Topology& topology, const sst::Space& space,
 
 }  // namespace
 
-Router::Router(sst::Space& space, const Topology& topology,
+Router::Router(sst::TableGroup& group, const Topology& topology,
                std::vector<dsfabric::ProcessId> processes)
     : alive_(topology.size(), true),
       examined_(topology.size(), 0),
-      table_(space, options_for(topology, space, std::move(processes))) {
+      table_(group, options_for(topology, group, std::move(processes))) {
   for (const Link& link : topology.links) {
     if (link.from == id()) table_.store(&LinkState::cost, link.to.value, link.cost);
   }

@@ -49,8 +49,9 @@ class Agreement {
   using Decided = std::function<void(std::uint64_t number, const T& value)>;
 
   /// As Table, by all its members, with the same quorum.
-  Agreement(Space& space, TableOptions options, Decided decided, Quorum quorum = Quorum::kMajority)
-      : core_(space, std::move(options), quorum,
+  Agreement(TableGroup& group, TableOptions options, Decided decided,
+            Quorum quorum = Quorum::kMajority)
+      : core_(group, std::move(options), quorum,
               [decided = std::move(decided)](std::uint64_t number,
                                              const AgreementCore::Value& bytes) {
                 T value;

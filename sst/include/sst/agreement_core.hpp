@@ -83,7 +83,7 @@ class AgreementCore {
   using Decided = std::function<void(std::uint64_t number, const Value& value)>;
 
   /// Throws as Table, and Error for the mode kReads, which keeps no order among fields.
-  AgreementCore(Space& space, TableOptions options, Quorum quorum, Decided decided);
+  AgreementCore(TableGroup& group, TableOptions options, Quorum quorum, Decided decided);
   AgreementCore(const AgreementCore&) = delete;
   AgreementCore& operator=(const AgreementCore&) = delete;
   ~AgreementCore();

@@ -29,7 +29,7 @@ inline constexpr std::size_t kFirstPredicates = 16;
 inline constexpr std::size_t kPushBuffers = 8;
 /// Offers of new tables that a process keeps from each other one.
 inline constexpr std::size_t kOffers = 8;
-/// How long the end of a Space waits for pushes that are still on their way.
+/// How long the end of a TableGroup waits for pushes that are still on their way.
 inline constexpr std::chrono::milliseconds kFlushTimeout{1000};
 
 /// A leader of an agreement whose ballot was outbid waits so long before it tries again; twice as

@@ -43,7 +43,7 @@ class Membership {
   using Upcall = std::function<void(const View& view)>;
 
   /// A collective of all processes of the job, with the same quorum. Throws as Table.
-  Membership(Space& space, Upcall upcall, const std::string& name = "membership",
+  Membership(TableGroup& group, Upcall upcall, const std::string& name = "membership",
              Quorum quorum = Quorum::kMajority);
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;

@@ -11,7 +11,7 @@
 #include "sst/predicates.hpp"
 #include "sst/row.hpp"
 #include "sst/snapshot.hpp"
-#include "sst/space.hpp"
 #include "sst/table.hpp"
+#include "sst/table_group.hpp"
 #include "sst/when.hpp"
 #include "sst/wide.hpp"

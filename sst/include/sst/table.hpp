@@ -42,8 +42,9 @@ namespace sst {
 /// There is no order between members: two may see the pushes of two others in different orders.
 ///
 /// Threads: one thread at a time evaluates (`evaluate`, `hook`, a Detector); predicates and
-/// triggers run on it. Any thread reads. Any thread sets and pushes, within SpaceOptions::threads;
-/// each field by one thread at a time. The rest is for the thread that made the table.
+/// triggers run on it. Any thread reads. Any thread sets and pushes, within
+/// TableGroupOptions::threads; each field by one thread at a time. The rest is for the thread that
+/// made the table.
 template <RowType Row>
 class Table : public Columns<Table<Row>, Row> {
  public:
@@ -51,21 +52,21 @@ class Table : public Columns<Table<Row>, Row> {
   /// owner gave it by `initial`. Throws PeerFailed when a member fails meanwhile, Error when one
   /// does not come, or there is no memory. Any thread, also inside run(), also in a trigger; in one
   /// process one after the other. Setup only.
-  explicit Table(Space& space, TableOptions options = {}, const Row& initial = Row{})
-      : core_(space, std::move(options), {sizeof(Row), kStride<Row>, digest(), &Table::copy},
+  explicit Table(TableGroup& group, TableOptions options = {}, const Row& initial = Row{})
+      : core_(group, std::move(options), {sizeof(Row), kStride<Row>, digest(), &Table::copy},
               &initial) {}
-  /// A new table from an old one, for other members or with another type of row: in the same Space
-  /// and mode, under the same name. The new row of this process is what `convert` makes of its old
-  /// one. The old table and its predicates live on until it is destroyed. As above.
+  /// A new table from an old one, for other members or with another type of row: in the same
+  /// TableGroup and mode, under the same name. The new row of this process is what `convert` makes
+  /// of its old one. The old table and its predicates live on until it is destroyed. As above.
   template <RowType OldRow, class Convert>
   Table(const Table<OldRow>& old, std::vector<dsfabric::ProcessId> members, Convert convert)
-      : Table(old.space(), {std::move(members), old.options().mode, old.options().name},
+      : Table(old.group(), {std::move(members), old.options().mode, old.options().name},
               convert(old.my_row())) {}
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
-  /// The Space of the table. Any thread, wait-free.
-  Space& space() const noexcept { return core_.space(); }
+  /// The TableGroup of the table. Any thread, wait-free.
+  TableGroup& group() const noexcept { return core_.group(); }
   /// With all members filled in. Any thread, wait-free.
   const TableOptions& options() const noexcept { return core_.options(); }
   /// Number of rows. Any thread, wait-free.
@@ -81,7 +82,7 @@ class Table : public Columns<Table<Row>, Row> {
     return core_.find(process);
   }
   /// See promise 2. Any thread, wait-free.
-  bool bytes_in_order() const noexcept { return space().bytes_in_order(); }
+  bool bytes_in_order() const noexcept { return group().bytes_in_order(); }
 
   // --- the row of this process -----------------------------------------------------------------
   /// Stores and pushes. Wait-free as far as posts are; it waits only when the send queue is full.
@@ -90,7 +91,7 @@ class Table : public Columns<Table<Row>, Row> {
     store(field, value);
     push(field);
   }
-  /// Stores and pushes one element of an array. Any thread, as SpaceOptions::threads allows.
+  /// Stores and pushes one element of an array. Any thread, as TableGroupOptions::threads allows.
   template <class Array, class V>
   void set(Array Row::*array, std::size_t index, const V& value) noexcept {
     store(array, index, value);

@@ -19,7 +19,7 @@
 #include "dtutils/transmitter.hpp"
 #include "sst/limits.hpp"
 #include "sst/member.hpp"
-#include "sst/space.hpp"
+#include "sst/table_group.hpp"
 
 namespace sst {
 
@@ -51,7 +51,8 @@ using FailureUpcall = std::function<void(MemberId member, const std::string& rea
 ///     ...
 ///
 /// rows `stride` bytes apart, state lines kLine. Row and state line of a member are written by it
-/// alone. State: 1 when its first row has arrived, Space::kFarewell when it writes here no more.
+/// alone. State: 1 when its first row has arrived, TableGroup::kFarewell when it writes here no
+/// more.
 class TableCore {
  public:
   /// Copies one row, field by field.
@@ -68,16 +69,17 @@ class TableCore {
     CopyRow copy;
   };
 
-  /// Returns when the first row of every member, `initial` there, is here. Throws as Space::meet.
-  TableCore(Space& space, TableOptions options, const Shape& shape, const void* initial);
+  /// Returns when the first row of every member, `initial` there, is here. Throws as
+  /// TableGroup::meet.
+  TableCore(TableGroup& group, TableOptions options, const Shape& shape, const void* initial);
   TableCore(const TableCore&) = delete;
   TableCore& operator=(const TableCore&) = delete;
-  /// Waits for no member: its memory stays until no member uses it any more, see Space::bury. (In
-  /// the mode kReads it waits for reads that are on their way.)
+  /// Waits for no member: its memory stays until no member uses it any more, see TableGroup::bury.
+  /// (In the mode kReads it waits for reads that are on their way.)
   ~TableCore();
 
-  /// The Space of the table. Any thread, wait-free.
-  Space& space() const noexcept { return space_; }
+  /// The TableGroup of the table. Any thread, wait-free.
+  TableGroup& group() const noexcept { return group_; }
   /// With all members filled in. Any thread, wait-free.
   const TableOptions& options() const noexcept { return options_; }
   /// Number of rows. Any thread, wait-free.
@@ -110,7 +112,7 @@ class TableCore {
   bool refresh(std::chrono::nanoseconds pace) noexcept;
 
   /// Whether there are failures that the user has not been told of.
-  bool failures_are_new() const noexcept { return space_.failures() != failures_seen_; }
+  bool failures_are_new() const noexcept { return group_.failures() != failures_seen_; }
   /// Runs the upcalls for members that failed since the last time. The evaluating thread.
   void tell_failures();
   /// Adds an upcall, and runs it for failures that were told before. As Table::on_failure.
@@ -147,7 +149,7 @@ class TableCore {
   bool take_fetched() noexcept;
   void start_fetches() noexcept;
 
-  Space& space_;
+  TableGroup& group_;
   TableOptions options_;
   const Shape shape_;
   MemberId self_{};

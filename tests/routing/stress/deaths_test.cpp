@@ -22,8 +22,8 @@ void live(Member& member) {
   config.threads = 1;
   config.service_threads = 0;
   dsfabric::Fabric fabric = member.join(config);
-  sst::Space space(fabric);
-  Router router(space, hub_and_ring(kRouters));
+  sst::TableGroup group(fabric);
+  Router router(group, hub_and_ring(kRouters));
   sst::Pace pace(fabric);
   const auto until = [&](const std::function<bool()>& done, const char* what) {
     evaluate_until(router, pace, done, what);

@@ -11,7 +11,7 @@ namespace support {
 
 struct RouterNode {
   RouterNode(Member& member, const routing::Topology& topology)
-      : fabric(member.join(config())), space(fabric), router(space, topology), pace(fabric) {}
+      : fabric(member.join(config())), group(fabric), router(group, topology), pace(fabric) {}
   static dsfabric::Config config() {
     dsfabric::Config config;
     config.threads = 1;
@@ -23,7 +23,7 @@ struct RouterNode {
   }
 
   dsfabric::Fabric fabric;
-  sst::Space space;
+  sst::TableGroup group;
   routing::Router router;
   sst::Pace pace;
 };

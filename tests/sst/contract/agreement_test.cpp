@@ -49,7 +49,7 @@ TEST_CASE("what_the_leader_proposes_is_decided_by_all_in_order") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
     std::vector<std::uint64_t> decided;
-    Agreement<std::uint64_t> agreement(node.space, {},
+    Agreement<std::uint64_t> agreement(node.group, {},
                                        [&](std::uint64_t number, const std::uint64_t& value) {
                                          require_equal(number, decided.size() + 1, "number");
                                          decided.push_back(value);
@@ -85,7 +85,7 @@ TEST_CASE("survivors_decide_the_same_when_leaders_die_at_any_moment") {
       std::memset(decided, 0, support::kMostBytes);
       std::uint64_t count = 0, proposed = 0;
       Agreement<std::uint64_t> agreement(
-          node.space, {},
+          node.group, {},
           [&](std::uint64_t number, const std::uint64_t& value) {
             require_equal(number, count + 1, "number");
             if (count < kKept) std::memcpy(decided + count * 8, &value, 8);
@@ -138,7 +138,7 @@ TEST_CASE("survivors_with_different_beliefs_decide_the_same_behind_two_dead_lead
     auto& words = member.memory.words;
     std::vector<std::uint64_t> decided;
     Agreement<std::uint64_t> agreement(
-        node.space, {},
+        node.group, {},
         [&](std::uint64_t, const std::uint64_t& value) { decided.push_back(value); }, quorum);
     support::meet(member, kMade);
     const auto at = [&](Point point, std::uint64_t count) {
@@ -199,7 +199,7 @@ TEST_CASE("who_has_decided_helps_those_who_have_not_and_the_survivors_go_on_or_s
     auto& words = member.memory.words;
     std::vector<std::uint64_t> decided;
     Agreement<std::uint64_t> agreement(
-        node.space, {},
+        node.group, {},
         [&](std::uint64_t, const std::uint64_t& value) { decided.push_back(value); }, quorum);
     support::meet(member, kMade);
     const auto at = [&](Point point, std::uint64_t count) {
@@ -265,7 +265,7 @@ TEST_CASE("a_member_that_was_given_up_and_wakes_learns_that_it_is_out") {
     TableNode node(member);
     auto& words = member.memory.words;
     std::uint64_t decided = 0;
-    Agreement<std::uint64_t> agreement(node.space, {}, [&](std::uint64_t, const std::uint64_t& by) {
+    Agreement<std::uint64_t> agreement(node.group, {}, [&](std::uint64_t, const std::uint64_t& by) {
       ++decided;
       require(by != 3, "what the removed one proposes counts no more");
     });
@@ -313,7 +313,7 @@ TEST_CASE("members_that_have_enough_leave_the_others_to_decide_and_fail_nobody")
     TableNode node(member);
     std::uint64_t decided = 0;
     auto agreement = std::make_unique<Agreement<std::uint64_t>>(
-        node.space, TableOptions{}, [&](std::uint64_t, const std::uint64_t&) { ++decided; });
+        node.group, TableOptions{}, [&](std::uint64_t, const std::uint64_t&) { ++decided; });
     support::meet(member, 0);
     evaluate_while(
         *agreement,
@@ -338,7 +338,7 @@ TEST_CASE("tables_by_reads_are_refused") {
     TableNode node(member);
     std::string text;
     try {
-      Agreement<std::uint64_t> agreement(node.space, {.mode = Mode::kReads},
+      Agreement<std::uint64_t> agreement(node.group, {.mode = Mode::kReads},
                                          [](std::uint64_t, const std::uint64_t&) {});
     } catch (const dtutils::Error& error) {
       text = error.what();
@@ -356,7 +356,7 @@ TEST_CASE("views_follow_who_wants_to_take_part_and_who_lives") {
     TableNode node(member);
     std::unique_ptr<Table<Row>> table;
     std::vector<View> views;
-    Membership membership(node.space, [&](const View& view) {
+    Membership membership(node.group, [&](const View& view) {
       views.push_back(view);
       const MemberSet members(view.members);
       if (!members.contains(node.fabric.process())) {
@@ -365,7 +365,7 @@ TEST_CASE("views_follow_who_wants_to_take_part_and_who_lives") {
       }
       try {
         table = std::make_unique<Table<Row>>(
-            node.space, TableOptions{.members = view.members, .name = "work"}, Row{view.number});
+            node.group, TableOptions{.members = view.members, .name = "work"}, Row{view.number});
       } catch (const dsfabric::PeerFailed&) {
         table.reset();  // the next view follows
       }

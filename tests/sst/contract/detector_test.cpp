@@ -33,7 +33,7 @@ void count_together(T& table, std::atomic<std::uint64_t>& reached) {
 TEST_CASE("a_detector_evaluates_several_tables") {
   ForkJob job(2, [](Member& member) {
     TableNode node(member);
-    Table<CountRow> one(node.space), two(node.space);
+    Table<CountRow> one(node.group), two(node.group);
     std::atomic<std::uint64_t> first{0}, second{0};
     count_together(one, first);
     count_together(two, second);
@@ -47,7 +47,7 @@ TEST_CASE("a_detector_evaluates_several_tables") {
 TEST_CASE("tables_are_evaluated_in_progress_of_a_worker") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Table<CountRow> table(node.space);
+    Table<CountRow> table(node.group);
     std::atomic<std::uint64_t> reached{0};
     count_together(table, reached);
     node.fabric.run([&](dsfabric::Thread& self) {
@@ -63,7 +63,7 @@ TEST_CASE("tables_are_evaluated_in_progress_of_a_worker") {
 TEST_CASE("what_a_trigger_throws_comes_out_of_stop") {
   ForkJob job(1, [](Member& member) {
     TableNode node(member);
-    Table<CountRow> table(node.space);
+    Table<CountRow> table(node.group);
     std::atomic<bool> thrown{false};
     table.when([](const auto&) { return true; }).recurrent([&](auto&) {
       thrown = true;
@@ -93,7 +93,7 @@ TEST_CASE("what_a_trigger_throws_goes_to_the_upcall_for_exceptions") {
         reported = error.what() == std::string("out of paint") ? 1 : 2;
       }
     });
-    Table<CountRow> table(node.space);
+    Table<CountRow> table(node.group);
     table.when([](const auto&) { return true; }).recurrent([](auto&) {
       throw std::runtime_error("out of paint");
     });
@@ -108,7 +108,7 @@ TEST_CASE("what_a_trigger_throws_and_nobody_takes_ends_the_process") {
   ForkJob job(1, [](Member& member) {
     TableNode node(member);
     static std::atomic<bool> thrown{false};
-    Table<CountRow> table(node.space);
+    Table<CountRow> table(node.group);
     table.when([](const auto&) { return true; }).recurrent([](auto&) {
       thrown = true;
       throw std::runtime_error("out of paint");

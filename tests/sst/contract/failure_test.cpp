@@ -36,7 +36,7 @@ void meet_survivors(Member& member, std::size_t word) {
 TEST_CASE("a_dead_member_is_told_of_once_and_its_row_stays") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Table<CountRow> table(node.space);
+    Table<CountRow> table(node.group);
     std::vector<MemberId> told;
     table.on_failure([&](MemberId failed, const std::string& reason) {
       require(!reason.empty(), "there is a reason");
@@ -69,7 +69,7 @@ TEST_CASE("a_dead_member_is_told_of_once_and_its_row_stays") {
 TEST_CASE("survivors_make_a_new_table_with_another_row") {
   ForkJob job(4, [](Member& member) {
     TableNode node(member);
-    auto old = std::make_unique<Table<CountRow>>(node.space);
+    auto old = std::make_unique<Table<CountRow>>(node.group);
     old->set(&CountRow::count, 10 + member.rank);
     evaluate_until(
         *old, [&] { return old->min(&CountRow::count) >= 10; }, "all have pushed");
@@ -98,13 +98,13 @@ TEST_CASE("a_member_that_dies_while_a_table_is_made_is_named") {
     if (member.rank == 2) die();
     ProcessId named{};
     try {
-      const Table<CountRow> table(node.space);
+      const Table<CountRow> table(node.group);
     } catch (const dsfabric::PeerFailed& failed) {
       named = failed.process();
     }
     require(named == ProcessId{2}, "PeerFailed names it");
     // And without it a table can be made.
-    const Table<CountRow> table(node.space, {.members = {{0}, {1}}}, {member.rank});
+    const Table<CountRow> table(node.group, {.members = {{0}, {1}}}, {member.rank});
     require_equal(table.max(&CountRow::count), 1u, "of the two that are left");
     meet_survivors(member, 0);
   });
@@ -122,7 +122,7 @@ TEST_CASE("who_has_all_of_a_dead_member_does_not_wait_for_those_who_have_not") {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         die();
       });
-      const Table<CountRow> table(node.space);
+      const Table<CountRow> table(node.group);
     }
     if (member.rank == 2) {
       const auto knows = [&] {
@@ -133,13 +133,13 @@ TEST_CASE("who_has_all_of_a_dead_member_does_not_wait_for_those_who_have_not") {
     }
     std::string text;
     const auto begin = std::chrono::steady_clock::now();
-    if (member.rank == 0) text = support::error_text([&] { Table<CountRow> table(node.space); });
+    if (member.rank == 0) text = support::error_text([&] { Table<CountRow> table(node.group); });
     const auto passed = std::chrono::steady_clock::now() - begin;
     if (member.rank == 0) {
       require(text.find("process 1") != std::string::npos, text);
       require(passed < support::kPatience, "it waits for no time limit");
     }
-    const Table<CountRow> table(node.space, survivors, {member.rank});
+    const Table<CountRow> table(node.group, survivors, {member.rank});
     require_equal(table.max(&CountRow::count), 2u, "of the two that are left");
     meet_survivors(member, 0);
   });
@@ -152,12 +152,12 @@ TEST_CASE("a_member_joins_by_a_new_table") {
     const std::vector<ProcessId> all{{0}, {1}, {2}};
     std::unique_ptr<Table<CountRow>> table;
     if (member.rank != 2) {
-      const Table<CountRow> old(node.space, {.members = {{0}, {1}}}, {5});
+      const Table<CountRow> old(node.group, {.members = {{0}, {1}}}, {5});
       table = std::make_unique<Table<CountRow>>(
           old, all, [](const CountRow& row) { return CountRow{row.count + 1}; });
     } else {
       table =
-          std::make_unique<Table<CountRow>>(node.space, TableOptions{.members = all}, CountRow{9});
+          std::make_unique<Table<CountRow>>(node.group, TableOptions{.members = all}, CountRow{9});
     }
     require_equal(table->min(&CountRow::count), 6u, "rows of the old members");
     require_equal(table->get({2}, &CountRow::count), 9u, "row of the new one");

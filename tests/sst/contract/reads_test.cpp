@@ -26,7 +26,7 @@ const TableOptions kReads{.members = {}, .mode = Mode::kReads, .name = "read"};
 TEST_CASE("readers_fetch_what_owners_store") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Table<ReadRow> table(node.space, kReads);
+    Table<ReadRow> table(node.group, kReads);
     const std::uint64_t mine = 100 + member.rank;
     table.set(&ReadRow::wide, {mine, mine, mine, mine, mine, mine});
     table.set(&ReadRow::large, 299, member.rank + 1);
@@ -48,7 +48,7 @@ TEST_CASE("readers_fetch_what_owners_store") {
 TEST_CASE("a_reader_fetches_while_a_detector_evaluates") {
   ForkJob job(2, [](Member& member) {
     TableNode node(member);
-    Table<ReadRow> table(node.space, kReads);
+    Table<ReadRow> table(node.group, kReads);
     std::atomic<bool> done{false};
     table.when([](const auto& t) { return t.min(&ReadRow::count) >= t.mine(&ReadRow::count); })
         .recurrent([&](auto& t) {
@@ -69,7 +69,7 @@ TEST_CASE("a_reader_fetches_while_a_detector_evaluates") {
 TEST_CASE("the_pace_is_the_least_time_between_refreshes") {
   ForkJob job(2, [](Member& member) {
     TableNode node(member);
-    Table<ReadRow> table(node.space, kReads);
+    Table<ReadRow> table(node.group, kReads);
     using Clock = std::chrono::steady_clock;
     const MemberId other{static_cast<std::uint16_t>(1 - member.rank)};
     table.set_pace(std::chrono::milliseconds(40));
@@ -93,7 +93,7 @@ TEST_CASE("the_pace_is_the_least_time_between_refreshes") {
 TEST_CASE("a_reader_goes_on_without_a_member_that_died") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Table<ReadRow> table(node.space, kReads);
+    Table<ReadRow> table(node.group, kReads);
     table.set(&ReadRow::count, 5);
     evaluate_until(
         table, [&] { return table.min(&ReadRow::count) == 5; }, "all have stored");

@@ -46,7 +46,7 @@ TEST_CASE("every_member_sees_the_first_rows_of_all") {
     first.votes[4] = static_cast<std::uint16_t>(7 + member.rank);
     first.place.store({1, 2, 3.0 + member.rank});
     first.large[99] = member.rank;
-    const Table<MixedRow> table(node.space, {}, first);
+    const Table<MixedRow> table(node.group, {}, first);
     require_equal(table.size(), 3u, "members");
     for (std::uint16_t i = 0; i < 3; ++i) {
       require_equal(table.get({i}, &MixedRow::count), 100u + i, "count");
@@ -62,7 +62,7 @@ TEST_CASE("every_member_sees_the_first_rows_of_all") {
 TEST_CASE("set_reaches_all_members") {
   ForkJob job(4, [](Member& member) {
     TableNode node(member);
-    Table<MixedRow> table(node.space);
+    Table<MixedRow> table(node.group);
     const auto rank = static_cast<std::uint16_t>(member.rank);
     table.set(&MixedRow::count, std::numeric_limits<std::uint64_t>::max() - rank);
     table.set(&MixedRow::level, -5 - rank);
@@ -94,7 +94,7 @@ TEST_CASE("set_reaches_all_members") {
 TEST_CASE("stored_values_stay_at_home_until_they_are_pushed") {
   ForkJob job(2, [](Member& member) {
     TableNode node(member);
-    Table<MixedRow> table(node.space);
+    Table<MixedRow> table(node.group);
     const MemberId other{static_cast<std::uint16_t>(1 - member.rank)};
     table.store(&MixedRow::count, 7);
     table.store(&MixedRow::large, 99, 9u);
@@ -127,7 +127,7 @@ TEST_CASE("stored_values_stay_at_home_until_they_are_pushed") {
 TEST_CASE("pushes_of_large_rows_reuse_their_buffers") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    Table<MixedRow> table(node.space);
+    Table<MixedRow> table(node.group);
     for (std::uint32_t i = 1; i <= 1000; ++i) {
       table.store(&MixedRow::large, 0, i);
       table.store(&MixedRow::large, 99, i);
@@ -151,7 +151,7 @@ TEST_CASE("aggregates_look_at_every_row") {
     first.ready = member.rank == 1;
     first.votes[2] = static_cast<std::uint16_t>(60000 + member.rank);
     first.load = 0.25;
-    const Table<MixedRow> table(node.space, {}, first);
+    const Table<MixedRow> table(node.group, {}, first);
     require_equal(table.min(&MixedRow::count), 10u, "min");
     require_equal(table.max(&MixedRow::count), 30u, "max");
     require_equal(table.sum(&MixedRow::count), 60u, "sum");
@@ -179,12 +179,12 @@ TEST_CASE("subsets_have_tables_of_their_own") {
       std::uint32_t value;
     };
     const auto rank = static_cast<std::uint16_t>(member.rank);
-    const Table<Small> all(node.space, {}, Small{rank});
+    const Table<Small> all(node.group, {}, Small{rank});
     // Not in the order of ranks, and each process is in one of the two.
     const bool odd = rank % 2 == 1;
     const TableOptions options{odd ? std::vector<ProcessId>{{3}, {1}}
                                    : std::vector<ProcessId>{{0}, {2}}};
-    Table<Small> half(node.space, options, Small{rank + 10u});
+    Table<Small> half(node.group, options, Small{rank + 10u});
     require_equal(all.sum(&Small::value), 6u, "sum of all");
     require_equal(half.sum(&Small::value), odd ? 24u : 22u, "sum of the half");
     require(half.process({0}) == ProcessId{static_cast<std::uint16_t>(odd ? 3 : 0)}, "order");
@@ -195,7 +195,7 @@ TEST_CASE("subsets_have_tables_of_their_own") {
         half, [&] { return half.min(&Small::value) == 100; }, "a set in the half");
     require_equal(all.sum(&Small::value), 6u, "the other table is untouched");
     try {
-      const Table<Small> none(node.space, {{{static_cast<std::uint16_t>((rank + 1) % 4)}}});
+      const Table<Small> none(node.group, {{{static_cast<std::uint16_t>((rank + 1) % 4)}}});
       support::fail("no table without oneself");
     } catch (const dtutils::Error&) {
     }
@@ -212,7 +212,7 @@ TEST_CASE("many_tables_alike_are_told_apart_by_their_order") {
     };
     std::vector<std::unique_ptr<Table<Small>>> tables;
     for (std::uint32_t i = 0; i < 40; ++i) {
-      tables.push_back(std::make_unique<Table<Small>>(node.space, TableOptions{}, Small{i}));
+      tables.push_back(std::make_unique<Table<Small>>(node.group, TableOptions{}, Small{i}));
       // Some go at once; their memory must not be given away while the other may still push.
       if (i % 3 == 0) tables.back().reset();
     }
@@ -229,7 +229,7 @@ TEST_CASE("a_member_that_makes_another_table_is_told_apart") {
     dsfabric::Config config = support::one_worker();
     config.start_timeout = std::chrono::milliseconds(300);
     dsfabric::Fabric fabric = member.join(config);
-    Space space(fabric);
+    TableGroup group(fabric);
     struct One {
       std::uint32_t value;
     };
@@ -239,9 +239,9 @@ TEST_CASE("a_member_that_makes_another_table_is_told_apart") {
     std::string text;
     try {
       if (member.rank == 0) {
-        const Table<One> table(space, {.name = "loads"});
+        const Table<One> table(group, {.name = "loads"});
       } else {
-        const Table<Two> table(space, {.name = "loads"});
+        const Table<Two> table(group, {.name = "loads"});
       }
     } catch (const dtutils::Error& error) {
       text = error.what();
@@ -258,7 +258,7 @@ TEST_CASE("members_may_leave_at_different_times") {
     struct Small {
       std::uint64_t value;
     };
-    Table<Small> table(node.space);
+    Table<Small> table(node.group);
     // Process 0 leaves at once; the others still see what it pushed last, and push on.
     table.set(&Small::value, 1 + member.rank);
     if (member.rank == 0) return;

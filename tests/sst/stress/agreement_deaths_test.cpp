@@ -86,7 +86,7 @@ void live(Member& member, const Plan& plan) {
   std::memset(mine.bytes, 0, sizeof mine.bytes);
   std::uint64_t decided = 0;
   Agreement<std::uint64_t> agreement(
-      node.space, {},
+      node.group, {},
       [&](std::uint64_t number, const std::uint64_t& value) {
         support::require_equal(number, decided + 1, "number");
         if (decided < kKept) std::memcpy(&mine.bytes[0][0] + decided * 8, &value, 8);

@@ -130,7 +130,7 @@ void check_kinds(const std::vector<KindsLook>& history, std::size_t members, boo
 
 void write_and_look_at_kinds(Member& member, Mode mode, std::uint64_t rounds, std::uint64_t seed) {
   TableNode node(member, {.threads = 3});
-  Table<KindsRow> table(node.space, {.mode = mode});
+  Table<KindsRow> table(node.group, {.mode = mode});
   std::atomic<bool> done{false};
   std::vector<KindsLook> history;
   history.reserve(300'000);

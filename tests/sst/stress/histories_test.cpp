@@ -84,7 +84,7 @@ void check(const std::vector<Look>& history, std::size_t members, bool ordered) 
 
 void write_and_look(Member& member, Mode mode, std::uint64_t rounds, std::uint64_t seed) {
   TableNode node(member, {.threads = 3});
-  Table<HistoryRow> table(node.space, {.mode = mode});
+  Table<HistoryRow> table(node.group, {.mode = mode});
   std::atomic<bool> done{false};
   std::vector<Look> history;
   history.reserve(400'000);
@@ -150,7 +150,7 @@ TEST_CASE("whole_rows_are_in_order_only_where_the_device_says_so") {
       struct Large {
         std::uint64_t block[64];
       };
-      Table<Large> table(node.space);
+      Table<Large> table(node.group);
       require(table.bytes_in_order() == !adversary, "what the device answers");
       constexpr std::uint64_t kRounds = 4000;
       std::atomic<bool> done{false};

@@ -39,7 +39,7 @@ TEST_CASE("a_row_freezes_whole_wherever_its_owner_dies") {
     CAPTURE(seed, point, victim, moment.count());
     ForkJob job(3, [](Member& member) {
       TableNode node(member);
-      Table<FrozenRow> table(node.space);
+      Table<FrozenRow> table(node.group);
       std::vector<MemberId> told;
       table.on_failure([&](MemberId failed, const std::string&) { told.push_back(failed); });
       member.memory.words[0]++;
@@ -93,13 +93,13 @@ TEST_CASE("survivors_of_a_death_among_makers_of_tables_go_on_at_once") {
       std::uint16_t named = 4;
       for (int i = 0; named == 4; ++i) {
         try {
-          const Table<FrozenRow> table(node.space, {.name = std::to_string(i)});
+          const Table<FrozenRow> table(node.group, {.name = std::to_string(i)});
         } catch (const dsfabric::PeerFailed& failed) {
           named = failed.process().value;
         }
       }
       support::require_equal(named, victim, "the process that failed");
-      const Table<FrozenRow> table(node.space, {.members = survivors, .name = "survivors"});
+      const Table<FrozenRow> table(node.group, {.members = survivors, .name = "survivors"});
       member.memory.words[1]++;
       require(support::eventually([&] { return member.memory.words[1] >= 3; }), "all survive");
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tests of tables share: a fabric of one worker, a Space on it, and patience.
+// What tests of tables share: a fabric of one worker, a TableGroup on it, and patience.
 #pragma once
 
 #include <chrono>
@@ -27,17 +27,17 @@ inline dsfabric::Config one_worker() {
 
 /// A process of a job with tables. Its main thread uses them: tables need no worker.
 struct TableNode {
-  explicit TableNode(Member& member, const sst::SpaceOptions& options = {})
-      : fabric(member.join(one_worker())), space(fabric, options) {}
+  explicit TableNode(Member& member, const sst::TableGroupOptions& options = {})
+      : fabric(member.join(one_worker())), group(fabric, options) {}
 
   dsfabric::Fabric fabric;
-  sst::Space space;
+  sst::TableGroup group;
 };
 
 /// Evaluates `table` until `done`; fails with `what` when that takes too long.
 template <class Table>
 void evaluate_until(Table& table, const std::function<bool()>& done, const std::string& what) {
-  sst::Pace pace(table.space().fabric());
+  sst::Pace pace(table.group().fabric());
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!done()) {
     pace.after(table.evaluate());

@@ -58,7 +58,7 @@ struct LinkState {
 class Router {
  public:
   /// A collective of `processes` (empty: of all), as many as there are routers; else Error.
-  Router(sst::Space& space, const Topology& topology,
+  Router(sst::TableGroup& group, const Topology& topology,
          std::vector<dsfabric::ProcessId> processes = {});
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
@@ -68,7 +68,7 @@ class Router {
   const std::vector<dsfabric::ProcessId>& processes() const noexcept {
     return table_.options().members;
   }
-  dsfabric::Fabric& fabric() const noexcept { return table_.space().fabric(); }
+  dsfabric::Fabric& fabric() const noexcept { return table_.group().fabric(); }
 
   /// Changes an own link; kNoLink cuts it.
   void set_link(RouterId to, Cost cost) noexcept;

@@ -21,8 +21,8 @@
 
 namespace sst {
 
-/// What a user may choose about a Space.
-struct SpaceOptions {
+/// What a user may choose about a TableGroup.
+struct TableGroupOptions {
   /// Threads of this process that may set, push or read at the same time, on all tables together:
   /// workers, a Detector whose triggers do it, a Reader. With 1 a push costs no locked instruction;
   /// then two such calls must never overlap.
@@ -38,17 +38,17 @@ struct SpaceOptions {
 /// have arrived; from then on no other process can write into the tables of this process.
 ///
 /// After the failure of a process no byte of it arrives any more.
-class Space {
+class TableGroup {
  public:
   /// Throws dtutils::Error or dsfabric::PeerFailed. Setup only.
-  explicit Space(dsfabric::Fabric& fabric, const SpaceOptions& options = {});
-  Space(const Space&) = delete;
-  Space& operator=(const Space&) = delete;
-  ~Space();
+  explicit TableGroup(dsfabric::Fabric& fabric, const TableGroupOptions& options = {});
+  TableGroup(const TableGroup&) = delete;
+  TableGroup& operator=(const TableGroup&) = delete;
+  ~TableGroup();
 
   /// The fabric that it was made from. Any thread, wait-free.
   dsfabric::Fabric& fabric() const noexcept { return fabric_; }
-  /// To another process. Any thread, as SpaceOptions::threads allows.
+  /// To another process. Any thread, as TableGroupOptions::threads allows.
   dtutils::Transmitter& transmitter(dsfabric::ProcessId to) noexcept {
     return *links_->transmitters[to.value];
   }
@@ -113,7 +113,8 @@ class Space {
   };
   /// The value by which a member says that it writes no more.
   static constexpr std::uint64_t kFarewell = 2;
-  /// Frees the memory when no member uses it any more, at the latest with the Space. Does not wait.
+  /// Frees the memory when no member uses it any more, at the latest with the TableGroup. Does not
+  /// wait.
   void bury(Grave grave);
 
  private:
@@ -126,7 +127,7 @@ class Space {
     std::uint64_t unused[3];
   };
   static_assert(sizeof(Offer) == 64);
-  /// What the failure upcall needs, which may run when the Space is gone.
+  /// What the failure upcall needs, which may run when the TableGroup is gone.
   struct Links {
     explicit Links(std::size_t processes) : cut(processes) {}
     std::vector<std::unique_ptr<dtutils::Transmitter>> transmitters;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Space: connecting, offering and finding tables, cutting off who failed.
-#include "sst/space.hpp"
+// TableGroup: connecting, offering and finding tables, cutting off who failed.
+#include "sst/table_group.hpp"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ std::size_t scratch_size(std::uint32_t processes) { return std::size_t{processes
 
 }  // namespace
 
-Space::Space(dsfabric::Fabric& fabric, const SpaceOptions& options)
+TableGroup::TableGroup(dsfabric::Fabric& fabric, const TableGroupOptions& options)
     : fabric_(fabric),
       made_(fabric.processes()),
       taken_(fabric.processes()),
@@ -70,7 +70,7 @@ Space::Space(dsfabric::Fabric& fabric, const SpaceOptions& options)
   });
 }
 
-Space::~Space() {
+TableGroup::~TableGroup() {
   for (const auto& transmitter : links_->transmitters) {
     // When it fails, the peer is gone, and so is the need to tell it anything.
     if (transmitter) (void)transmitter->flush(kFlushTimeout);
@@ -79,7 +79,7 @@ Space::~Space() {
   links_->transmitters.clear();
 }
 
-void Space::connect() {
+void TableGroup::connect() {
   std::vector<std::byte> mine(sizeof(Hello) + fabric_.processes() * sizeof(dtutils::Endpoint));
   const Hello hello{mailbox_.remote()};
   std::memcpy(mine.data(), &hello, sizeof hello);
@@ -91,7 +91,7 @@ void Space::connect() {
   const auto all = fabric_.exchange(mine);
   for (std::uint32_t i = 0; i < fabric_.processes(); ++i) {
     if (all[i].size() != mine.size()) {
-      throw dtutils::Error(fmt::format("process {}", i), "it made no Space at this point",
+      throw dtutils::Error(fmt::format("process {}", i), "it made no TableGroup at this point",
                            "let all processes make the same Spaces in the same order");
     }
     Hello theirs;
@@ -107,19 +107,19 @@ void Space::connect() {
   fabric_.exchange({});  // nobody writes before all are connected
 }
 
-bool Space::present(ProcessId process) const noexcept {
+bool TableGroup::present(ProcessId process) const noexcept {
   if (process == fabric_.process()) return true;
   return fabric_.state(process) == dsfabric::PeerState::kActive &&
          !links_->transmitters[process.value]->broken();
 }
 
-bool Space::cut_off(ProcessId process) const noexcept {
+bool TableGroup::cut_off(ProcessId process) const noexcept {
   return fabric_.state(process) == dsfabric::PeerState::kLeft ||
          links_->cut[process.value].load(std::memory_order_acquire);
 }
 
-bool Space::write(ProcessId to, const RemoteMemoryLocator& where, const void* bytes,
-                  std::uint32_t length) noexcept {
+bool TableGroup::write(ProcessId to, const RemoteMemoryLocator& where, const void* bytes,
+                       std::uint32_t length) noexcept {
   dtutils::Transmitter& transmitter = *links_->transmitters[to.value];
   if (length <= max_inline_) {
     return transmitter.write({const_cast<void*>(bytes), length, 0}, where, dtutils::kInlined);
@@ -130,18 +130,18 @@ bool Space::write(ProcessId to, const RemoteMemoryLocator& where, const void* by
          transmitter.flush(fabric_.config().start_timeout);
 }
 
-bool Space::write_word(ProcessId to, const RemoteMemoryLocator& where,
-                       std::uint64_t value) noexcept {
+bool TableGroup::write_word(ProcessId to, const RemoteMemoryLocator& where,
+                            std::uint64_t value) noexcept {
   return write(to, where, &value, sizeof value);
 }
 
-void Space::throw_absent(ProcessId process, std::string_view name) const {
+void TableGroup::throw_absent(ProcessId process, std::string_view name) const {
   const std::string reason = fabric_.failure_reason(process);
   throw dsfabric::PeerFailed(process, fmt::format("making table {}", name),
                              reason.empty() ? "it has left" : reason);
 }
 
-std::optional<ProcessId> Space::missing(const Meeting& meeting, ProcessId awaited) const {
+std::optional<ProcessId> TableGroup::missing(const Meeting& meeting, ProcessId awaited) const {
   if (!present(awaited)) return awaited;
   for (const ProcessId member : meeting.members) {
     const dsfabric::PeerState state = fabric_.state(member);
@@ -151,7 +151,8 @@ std::optional<ProcessId> Space::missing(const Meeting& meeting, ProcessId awaite
   return std::nullopt;
 }
 
-void Space::await(const Meeting& meeting, ProcessId process, const std::function<bool()>& done) {
+void TableGroup::await(const Meeting& meeting, ProcessId process,
+                       const std::function<bool()>& done) {
   dtutils::Deadline deadline(fabric_.config().start_timeout);
   dtutils::Backoff backoff;
   while (!done()) {
@@ -166,7 +167,7 @@ void Space::await(const Meeting& meeting, ProcessId process, const std::function
   }
 }
 
-void Space::make_offer(ProcessId to, const RemoteMemoryLocator& mine, std::uint64_t digest) {
+void TableGroup::make_offer(ProcessId to, const RemoteMemoryLocator& mine, std::uint64_t digest) {
   const std::uint64_t number = ++made_[to.value];
   const std::size_t at = (fabric_.process().value * kOffers + number % kOffers) * sizeof(Offer);
   const RemoteMemoryLocator& mailbox = mailboxes_[to.value];
@@ -178,7 +179,8 @@ void Space::make_offer(ProcessId to, const RemoteMemoryLocator& mine, std::uint6
   }
 }
 
-bool Space::take_offer(ProcessId from, std::uint64_t digest, RemoteMemoryLocator& theirs) noexcept {
+bool TableGroup::take_offer(ProcessId from, std::uint64_t digest,
+                            RemoteMemoryLocator& theirs) noexcept {
   auto* offers = reinterpret_cast<Offer*>(mailbox_.data()) + from.value * kOffers;
   const Offer* oldest = nullptr;
   std::uint64_t oldest_number = 0;
@@ -198,7 +200,7 @@ bool Space::take_offer(ProcessId from, std::uint64_t digest, RemoteMemoryLocator
   return true;
 }
 
-bool Space::can_be_freed(const Grave& grave) const noexcept {
+bool TableGroup::can_be_freed(const Grave& grave) const noexcept {
   return std::all_of(grave.tags.begin(), grave.tags.end(),
                      [](const dtutils::RetireTag& tag) { return tag.done(); }) &&
          std::all_of(grave.farewells.begin(), grave.farewells.end(),
@@ -208,10 +210,10 @@ bool Space::can_be_freed(const Grave& grave) const noexcept {
                      });
 }
 
-void Space::bury(Grave grave) { graves_.push_back(std::move(grave)); }
+void TableGroup::bury(Grave grave) { graves_.push_back(std::move(grave)); }
 
-std::vector<RemoteMemoryLocator> Space::meet(const Meeting& meeting,
-                                             const RemoteMemoryLocator& mine) {
+std::vector<RemoteMemoryLocator> TableGroup::meet(const Meeting& meeting,
+                                                  const RemoteMemoryLocator& mine) {
   std::erase_if(graves_, [&](const Grave& grave) { return can_be_freed(grave); });
   for (const ProcessId member : meeting.members) {
     if (member != fabric_.process()) make_offer(member, mine, meeting.digest);
