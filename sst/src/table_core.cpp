@@ -20,7 +20,7 @@ constexpr std::uint64_t kReady = 1;
 static_assert(kReady < TableGroup::kFarewell);
 
 /// Copies memory that other threads of this process may write, word by word: a field is whole, a
-/// Wide at worst seen in progress.
+/// Versioned at worst seen in progress.
 void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   using Word [[gnu::may_alias]] = std::uint64_t;
   for (std::size_t at = 0; at < bytes; at += sizeof(Word)) {
@@ -227,7 +227,7 @@ bool TableCore::take_fetched() noexcept {
     fetch.pending = false;
     --fetching_;
     if (fetch.arrived.failures() != 0) continue;
-    // From a landing place, because a device may place the words of a Wide in any order.
+    // From a landing place, because a device may place the words of a Versioned in any order.
     shape_.copy(row(peer.member), landing_.data() + peer.member.value * shape_.stride);
     arrived = true;
   }

@@ -125,9 +125,9 @@ class AgreementCore {
   static_assert(sizeof(Entry) == 48);
   struct Row {
     std::uint64_t ballot;
-    Wide<Entry> vote;
-    Wide<Entry> decision;
-    Wide<RowSet> gone;
+    Versioned<Entry> vote;
+    Versioned<Entry> decision;
+    Versioned<RowSet> gone;
     bool parted;
   };
   using State = Table<Row>;

@@ -24,7 +24,7 @@ namespace sst {
 /// Aggregates are monotonic where the fields are: if every value only grows, so do min, max and
 /// sum, and `all` and `any` of a flag that is only ever set turn true once.
 ///
-/// Any thread, wait-free (with Wide fields: lock-free).
+/// Any thread, wait-free (with Versioned fields: lock-free).
 template <class Self, RowType Row>
 class Columns {
  public:

@@ -9,15 +9,15 @@
 
 #include "sst/fields.hpp"
 #include "sst/limits.hpp"
-#include "sst/wide.hpp"
+#include "sst/versioned.hpp"
 
 namespace sst {
 namespace detail {
 
 template <class F>
-struct IsWide : std::false_type {};
+struct IsVersioned : std::false_type {};
 template <class T>
-struct IsWide<Wide<T>> : std::true_type {};
+struct IsVersioned<Versioned<T>> : std::true_type {};
 
 /// Read and written by one instruction, if it lies at a multiple of its size.
 template <class F>
@@ -40,13 +40,13 @@ template <class Row, std::size_t Index, std::size_t Offset, auto Address>
 struct CheckPlace {
   using E = std::remove_const_t<Element<Field<Row, Index>>>;
   static constexpr bool kCrosses = Offset / kLine != (Offset + sizeof(E) - 1) / kLine;
-  static_assert(IsWide<E>::value || !kCrosses,
+  static_assert(IsVersioned<E>::value || !kCrosses,
                 "cariama: this field of the row crosses a cache line, so it would not arrive at "
-                "once: move it, make it smaller, or wrap it in sst::Wide<>");
-  static_assert(IsWide<E>::value || kIsWord<E> || kCrosses,
+                "once: move it, make it smaller, or wrap it in sst::Versioned<>");
+  static_assert(IsVersioned<E>::value || kIsWord<E> || kCrosses,
                 "cariama: this field of the row has no size of 1, 2, 4 or 8 bytes, so it could be "
-                "read half written: wrap it in sst::Wide<>, or make an array of its parts");
-  static_assert(IsWide<E>::value || !kIsWord<E> || Offset % sizeof(E) == 0,
+                "read half written: wrap it in sst::Versioned<>, or make an array of its parts");
+  static_assert(IsVersioned<E>::value || !kIsWord<E> || Offset % sizeof(E) == 0,
                 "cariama: this field of the row does not lie at a multiple of its size, so it "
                 "could be read half written: align it");
   static constexpr bool kValue = true;
@@ -95,7 +95,7 @@ consteval std::uint64_t digest(std::index_sequence<I...>) {
 /// A row: a struct of plain fields, of which each can be written and read at once. A field is
 ///  - a value of 1, 2, 4 or 8 bytes (numbers, bool, enumerations, small ids) at a multiple of its
 ///    size, as compilers place them;
-///  - a Wide<T>, for anything else of up to 48 bytes;
+///  - a Versioned<T>, for anything else of up to 48 bytes;
 ///  - an array (also std::array, also of arrays) of these: each *element* then is a field by
 ///    itself, and nothing is promised about the array as a whole.
 /// Everything else is refused when the table is compiled, and the message names the field. So what

@@ -13,5 +13,5 @@
 #include "sst/snapshot.hpp"
 #include "sst/table.hpp"
 #include "sst/table_group.hpp"
+#include "sst/versioned.hpp"
 #include "sst/when.hpp"
-#include "sst/wide.hpp"

@@ -208,7 +208,7 @@ class Table : public Columns<Table<Row>, Row> {
     if (core_.options().mode != Mode::kWrites) return;
     const auto offset =
         static_cast<std::size_t>(reinterpret_cast<std::byte*>(&field) - core_.row(self()));
-    if constexpr (detail::IsWide<F>::value) {
+    if constexpr (detail::IsVersioned<F>::value) {
       // The older slot first: readers count on the newer one being the next.
       const std::size_t newest = field.newest_slot();
       core_.push(offset + (1 - newest) * kLine, kLine);

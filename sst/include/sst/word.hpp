@@ -34,13 +34,13 @@ struct UnsignedOf<8> {
   using Type [[gnu::may_alias]] = std::uint64_t;
 };
 
-/// What reading a field gives: its own type, or what a Wide holds.
+/// What reading a field gives: its own type, or what a Versioned holds.
 template <class F>
 struct ValueOf {
   using Type = F;
 };
 template <class T>
-struct ValueOf<Wide<T>> {
+struct ValueOf<Versioned<T>> {
   using Type = T;
 };
 template <class F>
@@ -48,10 +48,10 @@ using Value = typename ValueOf<std::remove_const_t<F>>::Type;
 
 /// Acquire: a thread that sees a pushed value also sees what its writer pushed before. It pairs
 /// with the device's placement of the word (as dtutils::load_device_word), or with store_field. Any
-/// thread, wait-free (Wide: lock-free).
+/// thread, wait-free (Versioned: lock-free).
 template <class F>
 Value<F> load_field(const F& field) noexcept {
-  if constexpr (IsWide<std::remove_const_t<F>>::value) {
+  if constexpr (IsVersioned<std::remove_const_t<F>>::value) {
     return field.load();
   } else {
     using Word = typename UnsignedOf<sizeof(F)>::Type;
@@ -63,7 +63,7 @@ Value<F> load_field(const F& field) noexcept {
 /// Release: pairs with load_field on another thread of this process. The owner's thread.
 template <class F>
 void store_field(F& field, const Value<F>& value) noexcept {
-  if constexpr (IsWide<F>::value) {
+  if constexpr (IsVersioned<F>::value) {
     field.store(value);
   } else {
     using Word = typename UnsignedOf<sizeof(F)>::Type;
@@ -72,12 +72,12 @@ void store_field(F& field, const Value<F>& value) noexcept {
 }
 
 /// Copies a field, or all elements of an array, each whole, from memory that changes meanwhile. A
-/// Wide that cannot be read at this moment keeps its value in `to`, and the result is false. The
-/// owner of `to`.
+/// Versioned that cannot be read at this moment keeps its value in `to`, and the result is false.
+/// The owner of `to`.
 template <class F>
 bool copy_field(F& to, const F& from) noexcept {
-  if constexpr (IsWide<F>::value) {
-    return to.adopt(from);
+  if constexpr (IsVersioned<F>::value) {
+    return to.copy_if_newer(from);
   } else if constexpr (std::is_same_v<Element<F>, F>) {
     store_field(to, load_field(from));
     return true;

@@ -10,5 +10,5 @@ struct Row {
   Stamp stamps[2];
 };
 static_assert(sst::RowType<Row>);
-// expected: wrap it in sst::Wide<>
+// expected: wrap it in sst::Versioned<>
 // expected: row.Row::stamps

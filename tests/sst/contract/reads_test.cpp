@@ -16,7 +16,7 @@ namespace {
 
 struct ReadRow {
   std::uint64_t count;
-  Wide<std::array<std::uint64_t, 6>> wide;
+  Versioned<std::array<std::uint64_t, 6>> wide;
   std::uint32_t large[300];
 };
 const TableOptions kReads{.members = {}, .mode = Mode::kReads, .name = "read"};

@@ -28,7 +28,7 @@ struct MixedRow {
   Colour colour;
   double load;
   std::uint16_t votes[5];
-  Wide<Point> place;
+  Versioned<Point> place;
   std::array<std::uint32_t, 100> large;
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Wide: a value of several words in two slots, written by a device in ascending order, or by a CPU.
-/* The subject: Wide<T> (wide.hpp), with two words of value. WRITES stores, of which each goes to
+// Versioned: a value of several words in two slots, written by a device in ascending order, or by a CPU.
+/* The subject: Versioned<T> (wide.hpp), with two words of value. WRITES stores, of which each goes to
    slot number % 2.
    - As a device places them (default): front, word, word, back. The writer may die anywhere.
    - With LOCAL, as the owner stores them into its own row: both marks, the words, back, front; the
      reader is another thread of the owner.
    - With FETCHED, the same stores, and a reader that copies as an RDMA read does: in ascending
-     order, or, nondeterministically, in the order of Wide::read.
+     order, or, nondeterministically, in the order of Versioned::read.
    The reader looks LOOKS times. Checked: what it accepts is one write, whole; nothing goes back;
    and once the writer has ended or died, one look is enough.
 

@@ -35,7 +35,7 @@ struct Blob {
   std::uint64_t number() const {
     std::uint64_t number;
     std::memcpy(&number, bytes.data(), sizeof number);
-    require(bytes == (number == 0 ? Blob{} : of(number)).bytes, "a Wide is whole");
+    require(bytes == (number == 0 ? Blob{} : of(number)).bytes, "a Versioned is whole");
     return number;
   }
 };
@@ -46,10 +46,10 @@ struct KindsRow {
   std::uint8_t byte;
   std::uint32_t words[3];
   double real;
-  Wide<Blob<9>> wide9;
-  Wide<Blob<33>> wide33;
-  Wide<Blob<48>> wide48;
-  Wide<Blob<24>> wides[2];
+  Versioned<Blob<9>> wide9;
+  Versioned<Blob<33>> wide33;
+  Versioned<Blob<48>> wide48;
+  Versioned<Blob<24>> wides[2];
   std::uint64_t block[70];
   float single;
 };

@@ -18,13 +18,13 @@ namespace {
 
 using Wide6 = std::array<std::uint64_t, 6>;
 
-/// A writer counts `round` up and pushes, in this order: `first`, a Wide and an element as fields,
-/// then the whole row with `block`, then `last`.
+/// A writer counts `round` up and pushes, in this order: `first`, a Versioned and an element as
+/// fields, then the whole row with `block`, then `last`.
 struct HistoryRow {
   std::uint64_t last;
   std::uint32_t first;
   std::uint32_t elements[3];
-  Wide<Wide6> wide;
+  Versioned<Wide6> wide;
   std::uint64_t block[100];
 };
 
@@ -68,7 +68,7 @@ void check(const std::vector<Look>& history, std::size_t members, bool ordered) 
   std::vector<Look> before(members);
   for (const Look& now : history) {
     Look& then = before[now.member];
-    for (const std::uint64_t word : now.wide) require(word == now.wide[0], "a Wide is whole");
+    for (const std::uint64_t word : now.wide) require(word == now.wide[0], "a Versioned is whole");
     require(now.last >= then.last && now.first >= then.first && now.element >= then.element &&
                 now.wide[0] >= then.wide[0],
             "nothing goes back");

@@ -17,7 +17,7 @@ namespace {
 using Wide6 = std::array<std::uint64_t, 6>;
 struct FrozenRow {
   std::uint64_t count;
-  Wide<Wide6> wide;
+  Versioned<Wide6> wide;
   std::uint64_t block[40];
 };
 
@@ -52,7 +52,7 @@ TEST_CASE("a_row_freezes_whole_wherever_its_owner_dies") {
       const Snapshot<FrozenRow> then = table.snapshot();
       const MemberId dead = told.front();
       for (const std::uint64_t word : then.get(dead, &FrozenRow::wide)) {
-        require(word == then.get(dead, &FrozenRow::wide)[0], "a Wide is whole");
+        require(word == then.get(dead, &FrozenRow::wide)[0], "a Versioned is whole");
       }
       // Pushes are in order up to the end.
       require(then.get(dead, &FrozenRow::wide)[0] >= then.get(dead, &FrozenRow::block, 0),

@@ -28,7 +28,7 @@ struct EveryKind {
   double load;
   int numbers[1024];
   std::array<std::uint16_t, 3> few;
-  Wide<Point> place;
+  Versioned<Point> place;
   Colour colour;
   char name[2][5];
   dsfabric::ThreadId thread;

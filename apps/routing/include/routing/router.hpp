@@ -28,12 +28,12 @@ struct LinkState {
   /// before `dead` changes.
   std::uint64_t installed;
   /// Routers that it knows to have failed.
-  sst::Wide<sst::RowSet> dead;
+  sst::Versioned<sst::RowSet> dead;
   /// The last request that it has fulfilled.
   std::uint64_t fulfilled;
   /// For programs on top, to go step by step together.
   std::uint64_t step;
-  sst::Wide<Request> request;
+  sst::Versioned<Request> request;
   /// Of the link to each other router.
   std::array<Cost, kMaxRouters> cost;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Wide: values of more than a word are whole, and never go back.
-#include "sst/wide.hpp"
+// Versioned: values of more than a word are whole, and never go back.
+#include "sst/versioned.hpp"
 
 #include <cstring>
 
@@ -24,12 +24,12 @@ Value of(std::uint64_t number) {
 }  // namespace
 
 TEST_CASE("a_wide_of_zeros_holds_zeros") {
-  const Wide<Value> wide{};
+  const Versioned<Value> wide{};
   CHECK(wide.load().words[5] == 0);
 }
 
 TEST_CASE("a_wide_gives_back_what_was_stored") {
-  Wide<Value> wide{};
+  Versioned<Value> wide{};
   for (std::uint64_t i = 1; i < 5; ++i) {
     wide.store(of(i));
     CHECK(wide.load().words[0] == i);
@@ -39,14 +39,14 @@ TEST_CASE("a_wide_gives_back_what_was_stored") {
 
 TEST_CASE("a_writer_that_stops_in_a_slot_leaves_the_value_before") {
   // The bytes of one store, cut off anywhere: as a device that dies leaves them.
-  Wide<Value> before{};
+  Versioned<Value> before{};
   before.store(of(1));
   before.store(of(2));
-  Wide<Value> after = before;
+  Versioned<Value> after = before;
   after.store(of(3));
   const std::size_t slot = after.newest_slot();
   for (std::size_t bytes = 0; bytes < sizeof(before.slots[0]); bytes += 8) {
-    Wide<Value> cut = before;
+    Versioned<Value> cut = before;
     std::memcpy(static_cast<void*>(&cut.slots[slot]), &after.slots[slot], bytes);
     CAPTURE(bytes);
     const Value value = cut.load();
@@ -56,7 +56,7 @@ TEST_CASE("a_writer_that_stops_in_a_slot_leaves_the_value_before") {
 }
 
 TEST_CASE("a_reader_never_sees_part_of_a_write_nor_an_older_one") {
-  Wide<Value> wide{};
+  Versioned<Value> wide{};
   std::atomic<bool> stop{false};
   support::Threads threads;
   threads.start([&] {
@@ -79,15 +79,15 @@ TEST_CASE("a_reader_never_sees_part_of_a_write_nor_an_older_one") {
 }
 
 TEST_CASE("adopting_takes_only_what_is_newer") {
-  Wide<Value> from{}, to{};
+  Versioned<Value> from{}, to{};
   from.store(of(1));
-  CHECK(to.adopt(from));
+  CHECK(to.copy_if_newer(from));
   CHECK(to.load().words[0] == 1);
-  const Wide<Value> old = from;
+  const Versioned<Value> old = from;
   from.store(of(2));
   // Which lies where the first one did.
   from.store(of(3));
-  CHECK(to.adopt(from));
-  CHECK(to.adopt(old));
+  CHECK(to.copy_if_newer(from));
+  CHECK(to.copy_if_newer(old));
   CHECK(to.load().words[0] == 3);
 }

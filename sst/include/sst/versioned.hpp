@@ -35,9 +35,9 @@ namespace sst {
 /// Empty (all zeros) it holds T's bytes as zeros. `load` is lock-free: it looks again only when two
 /// writes began meanwhile. `store` is for the owner thread of the row.
 template <class T>
-struct alignas(kLine) Wide {
-  static_assert(std::is_trivially_copyable_v<T>, "cariama: sst::Wide<T> needs plain data");
-  static_assert(sizeof(T) <= 48, "cariama: sst::Wide<T> holds 48 bytes at most; use an array");
+struct alignas(kLine) Versioned {
+  static_assert(std::is_trivially_copyable_v<T>, "cariama: sst::Versioned<T> needs plain data");
+  static_assert(sizeof(T) <= 48, "cariama: sst::Versioned<T> holds 48 bytes at most; use an array");
   /// The type that it holds.
   using Value = T;
   /// The bytes of a value, as words.
@@ -71,7 +71,7 @@ struct alignas(kLine) Wide {
 
   /// Takes over what `from` holds now, if that is newer; false when it could not be read at this
   /// moment. The owner of this one.
-  bool adopt(const Wide& from) noexcept {
+  bool copy_if_newer(const Versioned& from) noexcept {
     T value;
     std::uint64_t number = 0;
     if (!from.read(value, number)) return false;
