@@ -36,13 +36,13 @@ namespace detail {
 
 /// The cold half of a predicate.
 template <class Target>
-struct Watch {
-  Watch(Kind its_kind, void (*its_fire)(Watch&, Target&)) noexcept
+struct PredicateRecord {
+  PredicateRecord(Kind its_kind, void (*its_fire)(PredicateRecord&, Target&)) noexcept
       : fire(its_fire), kind(its_kind) {}
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-  virtual ~Watch() = default;
-  void (*fire)(Watch&, Target&);
+  PredicateRecord(const PredicateRecord&) = delete;
+  PredicateRecord& operator=(const PredicateRecord&) = delete;
+  virtual ~PredicateRecord() = default;
+  void (*fire)(PredicateRecord&, Target&);
   std::uint64_t id = 0;
   Kind kind;
 };
@@ -54,20 +54,21 @@ struct alignas(kLine) PredicateSlot {
   using Run = PredicateSlot* (*)(PredicateSlot* slot, PredicateSlot* end, Predicates<Target>& self,
                                  Target& target);
   Run run;
-  Watch<Target>* watch;
+  PredicateRecord<Target>* record;
   /// It was true at the last evaluation; for kTransition only.
   bool was;
   alignas(8) std::byte captures[kInlineCaptures];
 };
 
 template <class Target, class Predicate, class... Triggers>
-struct WatchOf final : Watch<Target> {
-  WatchOf(Kind its_kind, Predicate&& its_predicate, Triggers&&... its_triggers)
-      : Watch<Target>(its_kind, &WatchOf::fire_all),
+struct PredicateRecordOf final : PredicateRecord<Target> {
+  PredicateRecordOf(Kind its_kind, Predicate&& its_predicate, Triggers&&... its_triggers)
+      : PredicateRecord<Target>(its_kind, &PredicateRecordOf::fire_all),
         predicate(std::move(its_predicate)),
         triggers(std::move(its_triggers)...) {}
-  static void fire_all(Watch<Target>& watch, Target& target) {
-    std::apply([&](auto&... each) { (each(target), ...); }, static_cast<WatchOf&>(watch).triggers);
+  static void fire_all(PredicateRecord<Target>& record, Target& target) {
+    std::apply([&](auto&... each) { (each(target), ...); },
+               static_cast<PredicateRecordOf&>(record).triggers);
   }
   Predicate predicate;
   std::tuple<Triggers...> triggers;

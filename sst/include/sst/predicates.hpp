@@ -33,7 +33,7 @@ class Predicates {
   Predicates& operator=(const Predicates&) = delete;
   ~Predicates() {
     take_requests();
-    for (std::size_t i = 0; i < count_; ++i) delete slots_[i].watch;
+    for (std::size_t i = 0; i < count_; ++i) delete slots_[i].record;
   }
 
   /// Evaluated from the next evaluation on. Any thread, lock-free; allocates.
@@ -85,7 +85,7 @@ class Predicates {
       auto& predicate = *std::launder(reinterpret_cast<Inline*>(slot->captures));
       const bool holds = static_cast<bool>(predicate(std::as_const(target)));
       if (holds | slot->was) [[unlikely]] {
-        self.settle(*slot, holds, target);
+        self.run_triggers(*slot, holds, target);
       }
       ++slot;
     } while (slot != end && slot->run == &run_alike<Inline>);
@@ -93,7 +93,7 @@ class Predicates {
   }
   static Slot* pass_removed(Slot* slot, Slot*, Predicates&, Target&) { return slot + 1; }
 
-  void settle(Slot& slot, bool holds, Target& target);
+  void run_triggers(Slot& slot, bool holds, Target& target);
   void take_out(Slot& slot) noexcept {
     slot.run = &pass_removed;
     ++removed_;
@@ -134,20 +134,20 @@ PredicateId Predicates<Target>::add(Kind kind, Predicate predicate, Triggers... 
     request->room_size = std::bit_ceil(expected);
     request->room.reset(new Slot[request->room_size]);
   }
-  auto watch = std::make_unique<detail::WatchOf<Target, Predicate, Triggers...>>(
+  auto record = std::make_unique<detail::PredicateRecordOf<Target, Predicate, Triggers...>>(
       kind, std::move(predicate), std::move(triggers)...);
   const PredicateId id{last_id_.fetch_add(1, std::memory_order_relaxed) + 1};
-  watch->id = id.value;
+  record->id = id.value;
   Slot& slot = request->slot;
   if constexpr (detail::kFitsSlot<Predicate>) {
     slot.run = &run_alike<Predicate>;
-    new (slot.captures) Predicate(watch->predicate);
+    new (slot.captures) Predicate(record->predicate);
   } else {
     using Elsewhere = detail::Elsewhere<Target, Predicate>;
     slot.run = &run_alike<Elsewhere>;
-    new (slot.captures) Elsewhere{&watch->predicate};
+    new (slot.captures) Elsewhere{&record->predicate};
   }
-  slot.watch = watch.release();
+  slot.record = record.release();
   const std::size_t room = request->room_size;
   this->request(request.release());
   // Only now: who relies on the promise makes a request behind this one.
@@ -169,8 +169,8 @@ void Predicates<Target>::remove(PredicateId id) {
 }
 
 template <class Target>
-void Predicates<Target>::settle(Slot& slot, bool holds, Target& target) {
-  const Kind kind = slot.watch->kind;
+void Predicates<Target>::run_triggers(Slot& slot, bool holds, Target& target) {
+  const Kind kind = slot.record->kind;
   if (kind == Kind::kTransition) {
     const bool was = std::exchange(slot.was, holds);
     if (!holds || was) return;
@@ -185,7 +185,7 @@ void Predicates<Target>::settle(Slot& slot, bool holds, Target& target) {
     std::atomic<std::thread::id>& thread;
   } firing(firing_);
   fired_ = true;
-  slot.watch->fire(*slot.watch, target);
+  slot.record->fire(*slot.record, target);
 }
 
 template <class Target>
@@ -212,7 +212,7 @@ void Predicates<Target>::take_requests() {
       slots_.swap(request->room);
       capacity_ = request->room_size;
     }
-    if (request->slot.watch != nullptr) {
+    if (request->slot.record != nullptr) {
       slots_[count_++] = request->slot;
     } else {
       find_and_take_out(request->id);
@@ -223,7 +223,7 @@ void Predicates<Target>::take_requests() {
 template <class Target>
 void Predicates<Target>::find_and_take_out(std::uint64_t id) noexcept {
   for (std::size_t i = 0; i < count_; ++i) {
-    if (slots_[i].watch->id == id && slots_[i].run != &pass_removed) take_out(slots_[i]);
+    if (slots_[i].record->id == id && slots_[i].run != &pass_removed) take_out(slots_[i]);
   }
 }
 
@@ -232,7 +232,7 @@ void Predicates<Target>::compact() noexcept {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < count_; ++i) {
     if (slots_[i].run == &pass_removed) {
-      delete slots_[i].watch;
+      delete slots_[i].record;
     } else {
       slots_[kept++] = slots_[i];
     }
