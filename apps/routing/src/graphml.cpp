@@ -102,9 +102,9 @@ class Scanner {
 };
 
 /// Builds the topology while tokens come by.
-class Reader {
+class PollingThread {
  public:
-  explicit Reader(Scanner& scanner) : scanner_(scanner) {}
+  explicit PollingThread(Scanner& scanner) : scanner_(scanner) {}
 
   Topology read() {
     for (Token token = scanner_.next(); token.kind != Token::Kind::kEnd; token = scanner_.next()) {
@@ -191,7 +191,7 @@ class Reader {
 
 Topology read_graphml(std::istream& in, std::string_view name) {
   Scanner scanner(std::string(std::istreambuf_iterator<char>(in), {}), name);
-  return Reader(scanner).read();
+  return PollingThread(scanner).read();
 }
 
 }  // namespace routing

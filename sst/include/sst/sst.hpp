@@ -4,10 +4,10 @@
 
 #include "sst/agreement.hpp"
 #include "sst/columns.hpp"
-#include "sst/detector.hpp"
 #include "sst/member.hpp"
 #include "sst/membership.hpp"
 #include "sst/pace.hpp"
+#include "sst/polling_thread.hpp"
 #include "sst/predicates.hpp"
 #include "sst/row.hpp"
 #include "sst/snapshot.hpp"

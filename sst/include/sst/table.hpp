@@ -25,7 +25,7 @@ namespace sst {
 ///     table.when([](const auto& t) { return t.min(&Row::count) >= t.mine(&Row::count); })
 ///          .recurrent([](auto& t) { t.set(&Row::count, t.mine(&Row::count) + 1); });
 ///     self.add_hook(table.hook());          // evaluated in progress() of this worker; or a
-///     Detector
+///     PollingThread
 ///
 /// What is promised:
 ///  1. A field, or an element of an array, is seen as it was written, never in part.
@@ -41,7 +41,7 @@ namespace sst {
 ///
 /// There is no order between members: two may see the pushes of two others in different orders.
 ///
-/// Threads: one thread at a time evaluates (`evaluate`, `hook`, a Detector); predicates and
+/// Threads: one thread at a time evaluates (`evaluate`, `hook`, a PollingThread); predicates and
 /// triggers run on it. Any thread reads. Any thread sets and pushes, within
 /// TableGroupOptions::threads; each field by one thread at a time. The rest is for the thread that
 /// made the table.

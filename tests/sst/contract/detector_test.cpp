@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who evaluates: a Detector's thread, or progress() of a worker.
+// Who evaluates: a PollingThread's thread, or progress() of a worker.
 #include "sst/support/table_job.hpp"
 #include "support/catch.hpp"
 
@@ -37,7 +37,7 @@ TEST_CASE("a_detector_evaluates_several_tables") {
     std::atomic<std::uint64_t> first{0}, second{0};
     count_together(one, first);
     count_together(two, second);
-    Detector detector(node.fabric, {one.hook(), two.hook()}, {.core = 0});
+    PollingThread detector(node.fabric, {one.hook(), two.hook()}, {.core = 0});
     require(support::eventually([&] { return first == kGoal && second == kGoal; }), "both counted");
     meet(member, 0);
   });
@@ -69,7 +69,7 @@ TEST_CASE("what_a_trigger_throws_comes_out_of_stop") {
       thrown = true;
       throw std::runtime_error("out of paint");
     });
-    Detector detector(node.fabric, {table.hook()});
+    PollingThread detector(node.fabric, {table.hook()});
     require(support::eventually([&] { return thrown.load(); }), "it ran");
     std::string text;
     try {
@@ -97,7 +97,7 @@ TEST_CASE("what_a_trigger_throws_goes_to_the_upcall_for_exceptions") {
     table.when([](const auto&) { return true; }).recurrent([](auto&) {
       throw std::runtime_error("out of paint");
     });
-    const Detector detector(node.fabric, {table.hook()});
+    const PollingThread detector(node.fabric, {table.hook()});
     require(support::eventually([] { return reported != 0; }), "it is reported");
     require(reported == 1, "in its words");
   });
@@ -113,7 +113,7 @@ TEST_CASE("what_a_trigger_throws_and_nobody_takes_ends_the_process") {
       thrown = true;
       throw std::runtime_error("out of paint");
     });
-    const Detector detector(node.fabric, {table.hook()});
+    const PollingThread detector(node.fabric, {table.hook()});
     require(support::eventually([] { return thrown.load(); }), "it ran");
   });
   CHECK(job.wait() == "0: signal 6\n");
@@ -124,7 +124,7 @@ TEST_CASE("a_detector_on_a_core_that_is_not_there_is_refused") {
     TableNode node(member);
     std::string text;
     try {
-      const Detector detector(node.fabric, {}, {.core = 1000});
+      const PollingThread detector(node.fabric, {}, {.core = 1000});
     } catch (const dtutils::Error& error) {
       text = error.what();
     }

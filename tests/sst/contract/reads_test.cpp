@@ -55,8 +55,8 @@ TEST_CASE("a_reader_fetches_while_a_detector_evaluates") {
           t.set(&ReadRow::count, t.mine(&ReadRow::count) + 1);
           done = t.mine(&ReadRow::count) > 200;
         });
-    Reader reader(node.fabric, {table.refresh_hook()});
-    Detector detector(node.fabric, {table.hook()});
+    PollingThread reader(node.fabric, {table.refresh_hook()});
+    PollingThread detector(node.fabric, {table.hook()});
     require(support::eventually([&] { return done.load(); }), "they counted to 200 together");
     detector.stop();
     reader.stop();

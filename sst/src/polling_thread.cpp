@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Detector: the loop.
-#include "sst/detector.hpp"
+// PollingThread: the loop.
+#include "sst/polling_thread.hpp"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -13,8 +13,9 @@
 
 namespace sst {
 
-Detector::Detector(dsfabric::Fabric& fabric, std::initializer_list<dsfabric::ProgressHook> tables,
-                   const DetectorOptions& options)
+PollingThread::PollingThread(dsfabric::Fabric& fabric,
+                             std::initializer_list<dsfabric::ProgressHook> tables,
+                             const PollingThreadOptions& options)
     : fabric_(fabric), tables_(tables), pace_(fabric) {
   thread_ = std::thread([this, options] { run(options); });
   if (!options.core) return;
@@ -30,20 +31,20 @@ Detector::Detector(dsfabric::Fabric& fabric, std::initializer_list<dsfabric::Pro
   }
 }
 
-Detector::~Detector() {
+PollingThread::~PollingThread() {
   end();
   if (thread_.joinable()) thread_.join();
   // Out of a destructor: ends the process with the text of the exception.
   if (thrown_ && !reported_) std::rethrow_exception(thrown_);
 }
 
-void Detector::stop() {
+void PollingThread::stop() {
   end();
   if (thread_.joinable()) thread_.join();
   if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
 }
 
-void Detector::run(const DetectorOptions& options) noexcept {
+void PollingThread::run(const PollingThreadOptions& options) noexcept {
   try {
     // Relaxed: nothing else is read that the one who ends it has written.
     while (!ending_.load(std::memory_order_relaxed)) {

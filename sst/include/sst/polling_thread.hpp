@@ -14,8 +14,8 @@
 
 namespace sst {
 
-/// What a user may choose about a Detector.
-struct DetectorOptions {
+/// What a user may choose about a PollingThread.
+struct PollingThreadOptions {
   /// The core it runs on; empty: any.
   std::optional<int> core = {};
   /// Never yields or sleeps: for a core that it has for itself.
@@ -26,19 +26,19 @@ struct DetectorOptions {
 /// it, one after the other, so they need no lock among themselves. No other thread evaluates these
 /// tables while it lives; the tables outlive it.
 ///
-///     sst::Detector detector{fabric, {table.hook(), other.hook()}};
+///     sst::PollingThread detector{fabric, {table.hook(), other.hook()}};
 ///
 /// An exception of a trigger ends the thread. It goes to the upcall of Fabric::on_exception at
 /// once, where there is one, and `stop` throws it again. An exception that neither has taken ends
-/// the process by std::terminate when the Detector is destroyed.
-class Detector {
+/// the process by std::terminate when the PollingThread is destroyed.
+class PollingThread {
  public:
   /// Throws Error when it may not run on that core. Setup only.
-  Detector(dsfabric::Fabric& fabric, std::initializer_list<dsfabric::ProgressHook> tables,
-           const DetectorOptions& options = {});
-  Detector(const Detector&) = delete;
-  Detector& operator=(const Detector&) = delete;
-  ~Detector();
+  PollingThread(dsfabric::Fabric& fabric, std::initializer_list<dsfabric::ProgressHook> tables,
+                const PollingThreadOptions& options = {});
+  PollingThread(const PollingThread&) = delete;
+  PollingThread& operator=(const PollingThread&) = delete;
+  ~PollingThread();
 
   /// Ends it after the round that it is in. Not from a trigger: use `end`. Setup only.
   void stop();
@@ -46,7 +46,7 @@ class Detector {
   void end() noexcept { ending_.store(true, std::memory_order_relaxed); }
 
  private:
-  void run(const DetectorOptions& options) noexcept;
+  void run(const PollingThreadOptions& options) noexcept;
 
   dsfabric::Fabric& fabric_;
   std::vector<dsfabric::ProgressHook> tables_;
@@ -60,7 +60,7 @@ class Detector {
 /// The paper's reader thread (SST-reads). It fetches the rows of its tables, each at the pace that
 /// Table::set_pace says, so that evaluation does not fetch them.
 ///
-///     sst::Reader reader{fabric, {table.refresh_hook()}};
-using Reader = Detector;
+///     sst::PollingThread reader{fabric, {table.refresh_hook()}};
+using PollingThread = PollingThread;
 
 }  // namespace sst
