@@ -17,7 +17,7 @@ namespace {
 using dsfabric::ProcessId;
 
 constexpr std::uint64_t kReady = 1;
-static_assert(kReady < TableGroup::kFarewell);
+static_assert(kReady < TableGroup::kGoodbye);
 
 /// Copies memory that other threads of this process may write, word by word: a field is whole, a
 /// Versioned at worst seen in progress.
@@ -75,19 +75,19 @@ TableCore::~TableCore() {
     dtutils::Transmitter& from = group_.transmitter(options_.members[i]);
     while (!fetches_[i].arrived.done()) (void)from.wait(fetches_[i].arrived, kFlushTimeout);
   }
-  set_state(TableGroup::kFarewell);
-  bury();
+  set_state(TableGroup::kGoodbye);
+  defer_free();
 }
 
-void TableCore::bury() {
-  TableGroup::Grave grave;
+void TableCore::defer_free() {
+  TableGroup::DeferredFree deferred;
   for (const Peer& peer : peers_) {
-    grave.tags.push_back(peer.transmitter->tag());
-    grave.farewells.push_back({options_.members[peer.member.value], state_line(peer.member)});
+    deferred.tags.push_back(peer.transmitter->tag());
+    deferred.goodbyes.push_back({options_.members[peer.member.value], state_line(peer.member)});
   }
-  grave.memory.push_back(std::move(memory_));
-  grave.memory.push_back(std::move(buffer_memory_));
-  group_.bury(std::move(grave));
+  deferred.memory.push_back(std::move(memory_));
+  deferred.memory.push_back(std::move(buffer_memory_));
+  group_.defer_free(std::move(deferred));
 }
 
 std::optional<MemberId> TableCore::find(ProcessId process) const noexcept {
@@ -151,8 +151,8 @@ void TableCore::share(const void* initial) {
     }
   } catch (...) {
     // Others may have been told of it.
-    if (!tables_.empty()) set_state(TableGroup::kFarewell);
-    bury();
+    if (!tables_.empty()) set_state(TableGroup::kGoodbye);
+    defer_free();
     throw;
   }
   if (options_.mode == Mode::kReads) {

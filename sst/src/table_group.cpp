@@ -200,21 +200,24 @@ bool TableGroup::take_offer(ProcessId from, std::uint64_t digest,
   return true;
 }
 
-bool TableGroup::can_be_freed(const Grave& grave) const noexcept {
-  return std::all_of(grave.tags.begin(), grave.tags.end(),
+bool TableGroup::can_be_freed(const DeferredFree& deferred) const noexcept {
+  return std::all_of(deferred.tags.begin(), deferred.tags.end(),
                      [](const dtutils::RetireTag& tag) { return tag.done(); }) &&
-         std::all_of(grave.farewells.begin(), grave.farewells.end(),
-                     [&](const Grave::Farewell& farewell) {
-                       return dtutils::load_device_word(farewell.word) == kFarewell ||
-                              !present(farewell.process);
+         std::all_of(deferred.goodbyes.begin(), deferred.goodbyes.end(),
+                     [&](const DeferredFree::Goodbye& goodbye) {
+                       return dtutils::load_device_word(goodbye.word) == kGoodbye ||
+                              !present(goodbye.process);
                      });
 }
 
-void TableGroup::bury(Grave grave) { graves_.push_back(std::move(grave)); }
+void TableGroup::defer_free(DeferredFree deferred) {
+  deferred_frees_.push_back(std::move(deferred));
+}
 
 std::vector<RemoteMemoryLocator> TableGroup::meet(const Meeting& meeting,
                                                   const RemoteMemoryLocator& mine) {
-  std::erase_if(graves_, [&](const Grave& grave) { return can_be_freed(grave); });
+  std::erase_if(deferred_frees_,
+                [&](const DeferredFree& deferred) { return can_be_freed(deferred); });
   for (const ProcessId member : meeting.members) {
     if (member != fabric_.process()) make_offer(member, mine, meeting.digest);
   }

@@ -161,7 +161,7 @@ void Agent::sleep() {
     // A peer that no queue pair uses any more is forgotten.
     std::erase_if(peers_, [](const auto& peer) { return peer.use_count() == 1; });
     for (const auto& peer : peers_) {
-      if (peer->is_self() || peer->buried) continue;
+      if (peer->is_self() || peer->reaped) continue;
       peers.push_back(peer);
       watched.push_back({peer->process_fd(), POLLIN, 0});
       watched.push_back({peer->life_fd(), 0, 0});
@@ -210,7 +210,7 @@ void Agent::admit() {
 
 void Agent::visit_all() {
   for (const auto& peer : peers_) {
-    peer->buried = peer->dead();
+    peer->reaped = peer->dead();
     peer->regions().set_dead_aside(!is_used(*peer));
   }
   for (QueuePair* qp : queue_pairs_) {
@@ -242,7 +242,7 @@ bool Agent::is_used(const Peer& peer) const {
 bool Agent::visit(QueuePair& qp) {
   const SendLock lock(qp.entry->send_lock);
   qp.forget_dead_regions();
-  if (qp.peer != nullptr && qp.peer->dead()) bury(qp);
+  if (qp.peer != nullptr && qp.peer->dead()) fail_orphan(qp);
   const bool error = qp.entry->state.load(std::memory_order_acquire) == IBV_QPS_ERR;
   if (error && qp.send_state.load() != SendState::kBroken) break_pair(qp, IBV_WC_WR_FLUSH_ERR);
   return advance(qp);
@@ -254,7 +254,7 @@ bool Agent::advance(QueuePair& qp) {
   return !qp.deferred.empty();
 }
 
-void Agent::bury(QueuePair& qp) {
+void Agent::fail_orphan(QueuePair& qp) {
   recover_from_death(qp);
   if (qp.send_state.load() == SendState::kBroken) return;
   qp.vendor_error = kPeerDied;

@@ -91,7 +91,7 @@ class Agent {
   void release_kept();
   /// How long to sleep at most; negative: until something happens.
   std::chrono::nanoseconds pause();
-  void bury(QueuePair& qp);
+  void fail_orphan(QueuePair& qp);
   /// One step of the adversarial engine on one queue pair; true when something is left to do.
   bool disturb(QueuePair& qp);
   void strike(QueuePair& qp);

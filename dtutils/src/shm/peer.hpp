@@ -74,7 +74,7 @@ class Peer {
   Descriptor open_descriptor(int fd, int flags) const noexcept;
 
   /// The agent's note that all queue pairs know of the death.
-  bool buried = false;
+  bool reaped = false;
 
  private:
   struct OpenPipe {

@@ -51,7 +51,7 @@ using FailureUpcall = std::function<void(MemberId member, const std::string& rea
 ///     ...
 ///
 /// rows `stride` bytes apart, state lines kLine. Row and state line of a member are written by it
-/// alone. State: 1 when its first row has arrived, TableGroup::kFarewell when it writes here no
+/// alone. State: 1 when its first row has arrived, TableGroup::kGoodbye when it writes here no
 /// more.
 class TableCore {
  public:
@@ -74,8 +74,8 @@ class TableCore {
   TableCore(TableGroup& group, TableOptions options, const Shape& shape, const void* initial);
   TableCore(const TableCore&) = delete;
   TableCore& operator=(const TableCore&) = delete;
-  /// Waits for no member: its memory stays until no member uses it any more, see TableGroup::bury.
-  /// (In the mode kReads it waits for reads that are on their way.)
+  /// Waits for no member: its memory stays until no member uses it any more, see
+  /// TableGroup::defer_free. (In the mode kReads it waits for reads that are on their way.)
   ~TableCore();
 
   /// The TableGroup of the table. Any thread, wait-free.
@@ -142,7 +142,7 @@ class TableCore {
   };
 
   void share(const void* initial);
-  void bury();
+  void defer_free();
   void set_state(std::uint64_t state) noexcept;
   std::uint64_t* state_line(MemberId member) const noexcept;
   void push_copy(std::size_t offset, std::uint32_t bytes) noexcept;

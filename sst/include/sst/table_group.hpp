@@ -96,26 +96,26 @@ class TableGroup {
              const std::function<bool()>& done);
   /// Memory of a table that is gone here: others may still write to it, and the device may still
   /// read from it.
-  struct Grave {
+  struct DeferredFree {
     /// The memory itself.
     std::vector<dtutils::RDMAMemory> memory;
     /// What this process has posted.
     std::vector<dtutils::RetireTag> tags;
     /// Words in that memory in which the other members say that they write no more.
-    struct Farewell {
+    struct Goodbye {
       /// The member that writes the word.
       dsfabric::ProcessId process;
       /// The word, in `memory`.
       const std::uint64_t* word;
     };
     /// One for each other member.
-    std::vector<Farewell> farewells;
+    std::vector<Goodbye> goodbyes;
   };
   /// The value by which a member says that it writes no more.
-  static constexpr std::uint64_t kFarewell = 2;
+  static constexpr std::uint64_t kGoodbye = 2;
   /// Frees the memory when no member uses it any more, at the latest with the TableGroup. Does not
   /// wait.
-  void bury(Grave grave);
+  void defer_free(DeferredFree deferred);
 
  private:
   /// A table that its owner wants to share with a peer, in the peer's mailbox. The number is
@@ -138,7 +138,7 @@ class TableGroup {
     std::mutex ending;
   };
 
-  bool can_be_freed(const Grave& grave) const noexcept;
+  bool can_be_freed(const DeferredFree& deferred) const noexcept;
   bool write(dsfabric::ProcessId to, const dtutils::RemoteMemoryLocator& where, const void* bytes,
              std::uint32_t length) noexcept;
   void connect();
@@ -159,7 +159,7 @@ class TableGroup {
   dtutils::RDMAMemory mailbox_;
   /// A word for each process, where `write` copies what a device does not take inline.
   dtutils::RDMAMemory scratch_;
-  std::vector<Grave> graves_;
+  std::vector<DeferredFree> deferred_frees_;
   std::vector<dtutils::RemoteMemoryLocator> mailboxes_;
   /// By process: offers made, and the last one taken.
   std::vector<std::uint64_t> made_;

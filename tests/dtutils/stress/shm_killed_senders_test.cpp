@@ -66,7 +66,7 @@ class SharedReceives {
     for (int i = 0; i < count; ++i) REQUIRE(outstanding_.erase(polled[i].wr_id & ~kFlushed) == 1);
     return count;
   }
-  void bury(std::uint32_t number) {
+  void reap(std::uint32_t number) {
     LostReceive lost;
     if (!recover_receive(segment_, receives_, completions_, sender(number), lost)) return;
     Completion completion;
@@ -78,7 +78,7 @@ class SharedReceives {
               Push::kDone);
     }
   }
-  /// With all senders dead and buried: whatever was taken has completed, the rest is still posted,
+  /// With all senders dead and reaped: whatever was taken has completed, the rest is still posted,
   /// and both rings go round.
   void check_whole() {
     while (poll() != 0) {
@@ -184,7 +184,7 @@ TEST_CASE("shm_rings_survive_senders_that_are_killed_at_random") {
         scene.poll();
       }
       kill_and_reap(pids[i]);
-      scene.bury(i);
+      scene.reap(i);
     }
     scene.check_whole();
   }
@@ -200,7 +200,7 @@ TEST_CASE("shm_rings_survive_a_sender_that_is_killed_after_any_instruction") {
     std::printf("SKIPPED: processes may not be traced here (ptrace)\n");
     return;
   }
-  scene.bury(0);
+  scene.reap(0);
   scene.check_whole();
   const long stride = 1 + all / deaths;
   CAPTURE(all, stride);
@@ -208,7 +208,7 @@ TEST_CASE("shm_rings_survive_a_sender_that_is_killed_after_any_instruction") {
     CAPTURE(step);
     scene.post_until_full();
     send_and_die(scene, *marks, step);
-    scene.bury(0);
+    scene.reap(0);
     scene.check_whole();
   }
 }
