@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "mcts/children.hpp"
-#include "mcts/fours.hpp"
+#include "mcts/simd.hpp"
 #include "mcts/support/block.hpp"
 #include "support/catch.hpp"
 #include "support/random.hpp"
@@ -42,7 +42,7 @@ std::uint32_t fill(Block& block, const Policy& policy, support::Random& random) 
     const Proof proof = random.one_in(20)   ? Proof::kWin
                         : random.one_in(10) ? Proof::kLoss
                                             : Proof::kNone;
-    children.settle(i, static_cast<std::uint32_t>(random.below(2 * visits + 1)), proof, policy);
+    children.record(i, static_cast<std::uint32_t>(random.below(2 * visits + 1)), proof, policy);
     all += visits;
   }
   return all;
@@ -103,7 +103,7 @@ TEST_CASE("of_children_that_are_all_lost_one_is_selected") {
     Children& children = *block.children;
     for (std::uint32_t i = 0; i < 5; ++i) {
       block.visit(i, policy);
-      CHECK(children.settle(i, 0, Proof::kLoss, policy) == (i == 4));
+      CHECK(children.record(i, 0, Proof::kLoss, policy) == (i == 4));
     }
     CHECK(children.best(policy, 5) < 5);
   }

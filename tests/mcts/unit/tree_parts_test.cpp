@@ -58,7 +58,7 @@ TEST_CASE("best_child_has_the_highest_bound") {
   Children& children = *block.children;
   for (std::uint32_t i = 0; i < 7; ++i) {
     for (std::uint32_t visit = 0; visit < 10; ++visit) block.visit(i, kPlain);
-    children.settle(i, i == 5 ? 15 : 10, Proof::kNone, kPlain);
+    children.record(i, i == 5 ? 15 : 10, Proof::kNone, kPlain);
   }
   CHECK(children.best(policy_of(0.5F), 70) == 5);
   // Visits without points lower it: the virtual loss.
@@ -74,7 +74,7 @@ TEST_CASE("a_child_of_few_visits_is_explored") {
   for (std::uint32_t i = 0; i < 3; ++i) {
     const int visits = i == 1 ? 1 : 1000;
     for (int visit = 0; visit < visits; ++visit) block.visit(i, kPlain);
-    children.settle(i, static_cast<std::uint32_t>(visits), Proof::kNone, kPlain);
+    children.record(i, static_cast<std::uint32_t>(visits), Proof::kNone, kPlain);
   }
   CHECK(children.best(policy_of(1), 2001) == 1);
   CHECK(children.best(policy_of(0), 2001) == 0);
@@ -98,7 +98,7 @@ TEST_CASE("a_block_that_learns_prefers_moves_that_won_when_made_later") {
   // Its own visits weigh more than what was learned, in the end.
   for (int i = 0; i < 200; ++i) {
     block.visit(5, policy);
-    children.settle(5, i % 4 == 0 ? 2 : 0, Proof::kNone, policy);
+    children.record(5, i % 4 == 0 ? 2 : 0, Proof::kNone, policy);
   }
   CHECK(children.best(policy, 201) != 5);
   CHECK(children.tally(5).visits == 201);
@@ -136,20 +136,20 @@ TEST_CASE("proofs_decide_and_are_told_once") {
   Block block(3);
   Children& children = *block.children;
   for (std::uint32_t i = 0; i < 3; ++i) block.visit(i, kPlain);
-  CHECK_FALSE(children.settle(0, 2, Proof::kLoss, kPlain));
-  CHECK_FALSE(children.settle(0, 0, Proof::kLoss, kPlain));  // the same child again
+  CHECK_FALSE(children.record(0, 2, Proof::kLoss, kPlain));
+  CHECK_FALSE(children.record(0, 0, Proof::kLoss, kPlain));  // the same child again
   CHECK(children.tally(0).proof == Proof::kLoss);
   CHECK(children.best(policy_of(10), 3) != 0);
-  CHECK_FALSE(children.settle(1, 0, Proof::kLoss, kPlain));
+  CHECK_FALSE(children.record(1, 0, Proof::kLoss, kPlain));
   CHECK(children.best(policy_of(0), 3) == 2);
-  CHECK(children.settle(2, 0, Proof::kLoss, kPlain));
-  CHECK_FALSE(children.settle(2, 0, Proof::kLoss, kPlain));
+  CHECK(children.record(2, 0, Proof::kLoss, kPlain));
+  CHECK_FALSE(children.record(2, 0, Proof::kLoss, kPlain));
   CHECK(children.tally(0).points == 2);
   Block other(2);
   other.visit(0, kPlain);
   other.visit(1, kPlain);
-  other.children->settle(0, 2, Proof::kNone, kPlain);
-  CHECK_FALSE(other.children->settle(1, 0, Proof::kWin, kPlain));
+  other.children->record(0, 2, Proof::kNone, kPlain);
+  CHECK_FALSE(other.children->record(1, 0, Proof::kWin, kPlain));
   CHECK(other.children->best(policy_of(0), 2) == 1);
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("tallies_of_many_threads_add_up") {
         Slab slab(block.arena);  // all try to make the same groups at once
         for (std::uint32_t i = 0; i < 8000; ++i) {
           block.children->visit(i % 20, kPlain, slab);
-          block.children->settle(i % 20, i % 3, Proof::kNone, kPlain);
+          block.children->record(i % 20, i % 3, Proof::kNone, kPlain);
         }
       });
     }
@@ -206,7 +206,7 @@ TEST_CASE("without_memory_children_that_have_some_are_selected") {
     Block block(40, learns, 1);
     const Policy policy = policy_of(0.1F, learns ? 20.0F : 0.0F);
     REQUIRE(block.visit(9, policy) == 1);  // children 8 to 15 have memory
-    block.children->settle(9, 1, Proof::kNone, policy);
+    block.children->record(9, 1, Proof::kNone, policy);
     while (block.slab.take(kCell) != nullptr) {
     }
     CHECK(block.visit(30, policy) == 0);

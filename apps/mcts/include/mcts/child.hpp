@@ -46,7 +46,7 @@ class Child {
     bool newly_lost;
   };
   /// Points come back, perhaps with a proof.
-  Settled settle(std::uint32_t points, Proof proof) noexcept {
+  Settled record(std::uint32_t points, Proof proof) noexcept {
     std::uint64_t now = tally_.fetch_add(points, std::memory_order_relaxed) + points;
     if (proof == Proof::kNone) [[likely]]
       return {Tally::of(now), false};

@@ -10,8 +10,8 @@
 
 #include "mcts/arena.hpp"
 #include "mcts/child.hpp"
-#include "mcts/fours.hpp"
 #include "mcts/policy.hpp"
+#include "mcts/simd.hpp"
 
 namespace mcts {
 

@@ -12,10 +12,10 @@
 #include "mcts/arena.hpp"
 #include "mcts/child.hpp"
 #include "mcts/child_group.hpp"
-#include "mcts/fours.hpp"
 #include "mcts/game.hpp"
 #include "mcts/owners.hpp"
 #include "mcts/policy.hpp"
+#include "mcts/simd.hpp"
 
 namespace mcts {
 
@@ -105,9 +105,9 @@ class Children {
   }
   /// Points come back from child `i`, perhaps with a proof. True when this proves that all
   /// children are lost; then, once only.
-  bool settle(std::uint32_t i, std::uint32_t points, Proof proof, const Policy& policy) noexcept {
+  bool record(std::uint32_t i, std::uint32_t points, Proof proof, const Policy& policy) noexcept {
     ChildGroup& group = group_of(i);
-    const auto [tally, newly_lost] = group[i % ChildGroup::kSize].settle(points, proof);
+    const auto [tally, newly_lost] = group[i % ChildGroup::kSize].record(points, proof);
     changed(group, i, tally, policy, {policy.made_later, points / 2});
     return newly_lost && lost_.fetch_add(1, std::memory_order_relaxed) + 1 == count_;
   }

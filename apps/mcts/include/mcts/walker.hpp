@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "dsfabric/dsfabric.hpp"
-#include "mcts/climb.hpp"
-#include "mcts/crew.hpp"
+#include "mcts/backpropagate.hpp"
 #include "mcts/messages.hpp"
 #include "mcts/outbox.hpp"
 #include "mcts/placement.hpp"
@@ -19,6 +18,7 @@
 #include "mcts/simulator.hpp"
 #include "mcts/tree.hpp"
 #include "mcts/window.hpp"
+#include "mcts/worker_map.hpp"
 
 namespace mcts {
 
@@ -43,9 +43,9 @@ class Walker {
   Walker(dsfabric::Thread& self, Tree<G>& tree, Channel& channel)
       : tree_(tree),
         slab_(tree.arena()),
-        crew_(self, this),
-        outbox_(crew_, channel, counters_),
-        rank_(crew_.rank()) {}
+        worker_map_(self, this),
+        outbox_(worker_map_, channel, counters_),
+        rank_(worker_map_.rank()) {}
   Walker(const Walker&) = delete;
   Walker& operator=(const Walker&) = delete;
 
@@ -67,8 +67,8 @@ class Walker {
     busy_ = false;
     // When each step is a call anyway, threads of one process are as far as others.
     const bool apart = settings.always_call;
-    placement_.begin(settings, {workers, root_threads, apart ? rank_ : crew_.first_near(),
-                                apart ? 1 : crew_.near()});
+    placement_.begin(settings, {workers, root_threads, apart ? rank_ : worker_map_.first_near(),
+                                apart ? 1 : worker_map_.near()});
   }
 
   /// Makes the root here. False: no memory at all.
@@ -107,7 +107,9 @@ class Walker {
   Tree<G>& tree() const noexcept { return tree_; }
   /// Cells of the nodes made here, with Settings::audit.
   const std::vector<std::uint32_t>& made() const noexcept { return made_; }
-  dsfabric::ThreadId thread_of(std::uint16_t rank) const noexcept { return crew_.thread_of(rank); }
+  dsfabric::ThreadId thread_of(std::uint16_t rank) const noexcept {
+    return worker_map_.thread_of(rank);
+  }
 
  private:
   friend Messages<Walker>;
@@ -137,7 +139,7 @@ class Walker {
 
   /// Whether a node of that worker is reached without a call.
   bool here(std::uint16_t rank) const noexcept {
-    return crew_.is_near(rank) && !settings_.always_call;
+    return worker_map_.is_near(rank) && !settings_.always_call;
   }
 
   // --- selection -------------------------------------------------------------------------------
@@ -291,7 +293,7 @@ class Walker {
   /// From a node of this process up, as far as it goes without a call.
   void credit(ParentRef to, Result result, const OwnersHere* owners) noexcept {
     const auto in_reach = [this](std::uint16_t rank) { return here(rank); };
-    const Arrival end = climb(tree_, {to, result}, owners, full_, policy_, in_reach);
+    const Arrival end = backpropagate(tree_, {to, result}, owners, full_, policy_, in_reach);
     end.to.is_nobody() ? finish(end.result) : outbox_.give_back(end.to, end.result, owners);
   }
   void finish(Result result) noexcept {
@@ -303,7 +305,7 @@ class Walker {
   Tree<G>& tree_;
   Slab slab_;
   /// With the walkers of all workers.
-  Crew crew_;
+  WorkerMap worker_map_;
   Outbox<Walker, Channel> outbox_;
   std::uint16_t rank_;
   std::uint32_t root_threads_ = 1;

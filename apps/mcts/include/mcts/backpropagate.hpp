@@ -27,8 +27,8 @@ struct Arrival {
 /// those of a visit that wins all. A proof goes up as far as it decides: a won child decides its
 /// parent, a lost one when it was the last. `owners` may be null. Any thread, wait-free.
 template <Game G, class Here>
-Arrival climb(const Tree<G>& tree, Arrival at, const typename OwnersOf<G>::Type* owners,
-              std::uint32_t full, const Policy& policy, Here&& here) noexcept {
+Arrival backpropagate(const Tree<G>& tree, Arrival at, const typename OwnersOf<G>::Type* owners,
+                      std::uint32_t full, const Policy& policy, Here&& here) noexcept {
   [[maybe_unused]] std::array<std::optional<typename OwnersOf<G>::Table>, 2> tables;
   do {
     Node<G>& node = tree.node(at.to.node.cell);
@@ -40,7 +40,7 @@ Arrival climb(const Tree<G>& tree, Arrival at, const typename OwnersOf<G>::Type*
                         : decided == win_of(mover)   ? Proof::kWin
                                                      : Proof::kLoss;
     const std::uint32_t points = mover == 0 ? at.result.points : full - at.result.points;
-    const bool all_lost = children.settle(at.to.child, points, proof, policy);
+    const bool all_lost = children.record(at.to.child, points, proof, policy);
     if constexpr (HasOwners<G>) {
       if (owners != nullptr) {
         auto& table = tables[static_cast<std::size_t>(mover)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The way up within a process: where it ends, what it counts, and how far proofs go.
-#include "mcts/climb.hpp"
+#include "mcts/backpropagate.hpp"
 
 #include "games/hex.hpp"
 #include "support/catch.hpp"
@@ -28,8 +28,8 @@ struct Line {
   /// Points of player 0, and who has won for sure.
   Arrival climb_from(ParentRef from, std::uint16_t points, Outcome decided, int nearest = 0) {
     const Result result{points, static_cast<std::uint16_t>(static_cast<unsigned>(decided) & 3)};
-    return climb<Hex11>(tree, {from, result}, nullptr, 2, policy,
-                        [=](std::uint16_t rank) { return rank >= nearest; });
+    return backpropagate<Hex11>(tree, {from, result}, nullptr, 2, policy,
+                                [=](std::uint16_t rank) { return rank >= nearest; });
   }
 
   Tree<Hex11> tree{1 << 20};

@@ -11,10 +11,10 @@ namespace mcts {
 
 /// Ranks of all workers: which threads they are, where an object of each lies in its process, and
 /// whose memory this worker shares. Any thread, wait-free, except the constructor.
-class Crew {
+class WorkerMap {
  public:
   /// A collective of all workers, each with its own object. Setup only.
-  Crew(dsfabric::Thread& self, const void* mine)
+  WorkerMap(dsfabric::Thread& self, const void* mine)
       : rank_(static_cast<std::uint16_t>(self.fabric().rank_of(self.id()))),
         first_near_(static_cast<std::uint16_t>(rank_ - self.id().index)),
         near_(self.fabric().info(self.fabric().process()).threads),
