@@ -27,10 +27,10 @@ int content(std::uint64_t batch, std::uint64_t slot) noexcept {
 
 }  // namespace
 
-Slots::Slots(std::uint32_t size, std::uint64_t most) noexcept
+Slots::Slots(std::uint32_t size, std::uint64_t max) noexcept
     : size_(size),
       stride_(std::bit_ceil(std::max<std::uint64_t>(size, bench::kCacheLine))),
-      mask_(std::clamp<std::uint64_t>(kAllSlots / stride_, 1, most) - 1) {}
+      mask_(std::clamp<std::uint64_t>(kAllSlots / stride_, 1, max) - 1) {}
 
 Link::Link(bench::Channel& channel, const std::string& device_name,
            const dtutils::QueuePairOptions& options)

@@ -20,7 +20,7 @@ namespace link_bench {
 /// as all together stay in a core's own cache.
 class Slots {
  public:
-  explicit Slots(std::uint32_t size, std::uint64_t most = 64) noexcept;
+  explicit Slots(std::uint32_t size, std::uint64_t max = 64) noexcept;
   std::uint32_t size() const noexcept { return size_; }
   std::uint64_t count() const noexcept { return mask_ + 1; }
   std::size_t offset(std::uint64_t n) const noexcept { return (n & mask_) * stride_; }

@@ -18,8 +18,8 @@ namespace bench {
 
 std::uint64_t scale_iterations(std::uint64_t iterations, double took_ms, double want_ms,
                                std::uint64_t limit) noexcept {
-  constexpr double kMostGrowth = 100;
-  const double growth = took_ms > 0 ? std::min(want_ms / took_ms, kMostGrowth) : kMostGrowth;
+  constexpr double kMaxGrowth = 100;
+  const double growth = took_ms > 0 ? std::min(want_ms / took_ms, kMaxGrowth) : kMaxGrowth;
   const double wanted = std::max(std::round(static_cast<double>(iterations) * growth), 1.0);
   return wanted < static_cast<double>(limit) ? static_cast<std::uint64_t>(wanted) : limit;
 }

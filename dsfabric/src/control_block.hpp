@@ -50,8 +50,8 @@ static_assert(sizeof(Flag) == 64);
 /// it writes from the same offset there.
 class ControlLayout {
  public:
-  ControlLayout(std::uint32_t processes, std::uint32_t most_threads) noexcept
-      : processes_(processes), gather_size_(most_threads * kGatherBytes) {}
+  ControlLayout(std::uint32_t processes, std::uint32_t max_threads) noexcept
+      : processes_(processes), gather_size_(max_threads * kGatherBytes) {}
 
   std::size_t end_notice(ProcessId of) const noexcept { return of.value * sizeof(EndNotice); }
   std::size_t barrier_flag(unsigned parity, unsigned round) const noexcept {

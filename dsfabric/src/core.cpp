@@ -136,11 +136,11 @@ void Core::meet() {
     peer.info.threads = static_cast<std::uint32_t>(peer.worker_zones.size());
     peer.first_rank = total_threads_;
     total_threads_ += peer.info.threads;
-    most_threads_ = std::max(most_threads_, peer.info.threads);
+    max_threads_ = std::max(max_threads_, peer.info.threads);
   }
   // Two workers that share one wait for each other, and for its lines in the cache. More than a few
   // cost a network adapter its cache of connections.
-  if (config_.queue_pairs == 0) config_.queue_pairs = std::min(most_threads_, kMostQueuePairs);
+  if (config_.queue_pairs == 0) config_.queue_pairs = std::min(max_threads_, kMaxQueuePairs);
 }
 
 void Core::make_memory() {
@@ -151,7 +151,7 @@ void Core::make_memory() {
       self_, peers_[self_.value].info.threads, config_.service_threads, config_.outside_threads);
   receiver_ = std::make_unique<Receiver>(*pd_, zones_.front()->pages, config_,
                                          processes() * config_.queue_pairs);
-  const ControlLayout layout(processes(), most_threads_);
+  const ControlLayout layout(processes(), max_threads_);
   dtutils::RDMAMemory block = zones_.front()->pages.allocate(ControlBlock::needed(layout));
   std::memset(block.data(), 0, ControlBlock::needed(layout));
   control_ = std::make_unique<ControlBlock>(std::move(block), layout);

@@ -161,7 +161,7 @@ class Core {
   std::vector<Peer> peers_;
   std::uint32_t machines_ = 0;
   std::uint32_t total_threads_ = 0;
-  std::uint32_t most_threads_ = 0;
+  std::uint32_t max_threads_ = 0;
   std::uint32_t sharing_threads_ = 0;
 
   PendingTable pending_;

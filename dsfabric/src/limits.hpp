@@ -15,7 +15,7 @@ namespace dsfabric {
 inline constexpr std::uint32_t kProtocolVersion = 2;
 
 /// Queue pairs between two processes, where nobody says how many.
-inline constexpr std::uint32_t kMostQueuePairs = 4;
+inline constexpr std::uint32_t kMaxQueuePairs = 4;
 
 /// Messages that one progress() runs at most, so that its caller gets to look at what it waits for.
 inline constexpr unsigned kProgressBatch = 16;

@@ -14,11 +14,11 @@ namespace dsfabric {
 namespace {
 
 template <class T>
-T number(std::string_view text, T least, T most) {
+T number(std::string_view text, T min, T max) {
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    throw std::invalid_argument(fmt::format("a number from {} to {}", least, most));
+  if (error != std::errc() || end != text.data() + text.size() || value < min || value > max) {
+    throw std::invalid_argument(fmt::format("a number from {} to {}", min, max));
   }
   return value;
 }

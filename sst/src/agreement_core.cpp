@@ -265,7 +265,7 @@ void AgreementCore::campaign() {
   const std::uint64_t round = (highest_ballot() >> kProposerBits) + 1;
   table_.set(&Row::ballot, ballot(round, table_.self()));
   // Two that take each other for gone do not outbid one another for ever.
-  const auto pause = kCampaignPause * (1u << std::min(campaigns_++, kMostCampaignDoublings));
+  const auto pause = kCampaignPause * (1u << std::min(campaigns_++, kMaxCampaignDoublings));
   next_campaign_ = std::chrono::steady_clock::now() + pause +
                    pause * table_.self().value / static_cast<std::int64_t>(table_.size());
 }

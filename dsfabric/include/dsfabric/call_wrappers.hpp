@@ -52,7 +52,7 @@ using CallResult = decltype(run_callable(std::declval<F&>(), std::declval<CallCo
 /// A result on its way to who asked: with others where the call came with others, else by itself.
 template <class T>
 void return_value(CallContext& call, const ReturnAddress& to, const T& value) noexcept {
-  if constexpr (sizeof(T) <= ResultGatherer::kMostValue) {
+  if constexpr (sizeof(T) <= ResultGatherer::kMaxValue) {
     const auto gathered = [&] {
       return call.results->add(call.source, Result<T>(to.pending, &value));
     };

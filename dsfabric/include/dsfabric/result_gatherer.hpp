@@ -52,7 +52,7 @@ struct Result<void> {
 class ResultGatherer {
  public:
   /// Bytes of a value at most; a larger one gains nothing.
-  static constexpr std::size_t kMostValue = 256;
+  static constexpr std::size_t kMaxValue = 256;
 
   /// False: `to` cannot be sent results this way, or not now.
   template <class R>

@@ -18,7 +18,7 @@ namespace dtutils {
 namespace {
 
 /// Looks for chunks while other threads free and claim some, which can hide them from each look.
-constexpr int kMostLooks = 1000;
+constexpr int kMaxLooks = 1000;
 
 std::size_t chunks_for(std::size_t bytes) noexcept {
   return std::max<std::size_t>(1, bytes / kChunk + (bytes % kChunk != 0 ? 1 : 0));
@@ -103,7 +103,7 @@ std::optional<RDMAMemory> RDMAAllocator::claim(std::size_t chunks) noexcept {
 
 std::optional<RDMAMemory> RDMAAllocator::claim_for_certain(std::size_t chunks) noexcept {
   std::optional<RDMAMemory> memory;
-  for (int looks = 0; looks < kMostLooks; ++looks) {
+  for (int looks = 0; looks < kMaxLooks; ++looks) {
     const std::uint64_t seen = freed_.load(std::memory_order_relaxed);
     memory = claim(chunks);
     if (memory) break;

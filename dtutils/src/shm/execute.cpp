@@ -47,8 +47,8 @@ template <class Move>
 int copy_in_pieces(QueuePair& qp, std::uint64_t to, std::size_t length, Move move) noexcept {
   if (qp.chaos == nullptr) return move(0, length);
   // Each piece is a system call.
-  constexpr std::size_t kMostPieces = 32;
-  const std::size_t piece = std::max(kCacheLine, std::bit_ceil(length / kMostPieces));
+  constexpr std::size_t kMaxPieces = 32;
+  const std::size_t piece = std::max(kCacheLine, std::bit_ceil(length / kMaxPieces));
   int code = 0;
   for_each_piece_shuffled(to, length, piece, qp.chaos->random(),
                           [&](std::size_t begin, std::size_t part) {

@@ -39,10 +39,10 @@ struct CompletionQueueView {
 
 /// A receive queue, in the same way.
 struct ReceiveQueueView {
-  ReceiveQueueView(ReceiveQueueEntry& entry, const RingPlace& place, std::uint32_t most_sge,
+  ReceiveQueueView(ReceiveQueueEntry& entry, const RingPlace& place, std::uint32_t max_elements,
                    std::uint32_t domain, bool is_shared) noexcept
       : ring(place),
-        max_sge(most_sge),
+        max_sge(max_elements),
         pd(domain),
         shared(is_shared),
         tail_hint(entry.tail_hint),

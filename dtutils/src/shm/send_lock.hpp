@@ -17,7 +17,7 @@ namespace dtutils::shm {
 /// seq_cst so that at least one side sees the other.
 class SendLock {
   static constexpr std::uint32_t kFirstPauses = 32;
-  static constexpr std::uint32_t kMostPauses = 512;
+  static constexpr std::uint32_t kMaxPauses = 512;
 
  public:
   explicit SendLock(std::atomic<std::uint32_t>& word) noexcept
@@ -55,7 +55,7 @@ class SendLock {
         held_ = try_take(word_);
         if (held_ != 0) return;
       }
-      if (pauses < kMostPauses) {
+      if (pauses < kMaxPauses) {
         pauses *= 2;
       } else {
         backoff.pause();

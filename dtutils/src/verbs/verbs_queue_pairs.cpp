@@ -17,7 +17,7 @@ namespace dtutils::verbs {
 namespace {
 
 /// More inline bytes than this are not looked for: fetching them costs less than copying them.
-constexpr std::uint32_t kMostInline = 1024;
+constexpr std::uint32_t kMaxInline = 1024;
 
 const char* state_in_words(ibv_qp_state state) {
   constexpr const char* kWords[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
@@ -121,7 +121,7 @@ std::uint32_t VerbsDevice::find_max_inline() {
   ibv_cq* cq = ::ibv_create_cq(context_.get(), 1, nullptr, nullptr, 0);
   std::uint32_t granted = 0;
   // Bisects: [0, granted] works, [refused, ...] does not.
-  for (std::uint32_t refused = kMostInline + 1; cq != nullptr && granted + 1 < refused;) {
+  for (std::uint32_t refused = kMaxInline + 1; cq != nullptr && granted + 1 < refused;) {
     ibv_qp_init_attr attributes{};
     attributes.send_cq = cq;
     attributes.recv_cq = cq;

@@ -33,7 +33,7 @@ struct FiberOptions {
   std::size_t stack_size = std::size_t{64} << 10;
   /// Fibers at once. Each takes two of the kernel's vm.max_map_count mappings (65530 by default,
   /// for the whole process).
-  std::uint32_t most = 16'384;
+  std::uint32_t max_fibers = 16'384;
   /// Stacks made at the start, and each time when those that there are do not suffice.
   std::uint32_t step = 64;
   /// How long the destructor waits for fibers that have not ended.

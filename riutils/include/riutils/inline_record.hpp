@@ -33,7 +33,7 @@ class InlineRecord {
   /// Whether calls of this type can be posted this way, as far as this end is concerned.
   template <class F>
   static constexpr bool takes() noexcept {
-    return !together<F>() || ring_stride(sizeof(F)) + 2 * kRingWord <= kMostTogether;
+    return !together<F>() || ring_stride(sizeof(F)) + 2 * kRingWord <= kMaxTogether;
   }
   /// Where records go from now on.
   void set_rkey(std::uint32_t rkey) noexcept { request_.wr.rdma.rkey = rkey; }
@@ -62,7 +62,7 @@ class InlineRecord {
   static constexpr std::uint32_t kParts = 3;
   static_assert(kParts <= dtutils::kScatterGather, "a queue pair must take them");
   static constexpr std::size_t kSmallCall = 32;
-  static constexpr std::uint32_t kMostTogether = 320;
+  static constexpr std::uint32_t kMaxTogether = 320;
 
   /// Small, or with bytes behind it that make up a whole word.
   template <class F>
@@ -95,7 +95,7 @@ class InlineRecord {
   std::uint64_t header_ = 0;
   std::array<ibv_sge, kParts> parts_{};
   ibv_send_wr request_{};
-  std::array<std::uint64_t, kMostTogether / kRingWord> words_{};
+  std::array<std::uint64_t, kMaxTogether / kRingWord> words_{};
 };
 
 }  // namespace riutils

@@ -37,11 +37,11 @@ struct SendPolicy {
 /// What a sender is given by the process of the receiver: chunks, in their order.
 struct Grant {
   /// Chunks in one grant at most.
-  static constexpr std::uint32_t kMost = 16;
+  static constexpr std::uint32_t kMaxChunks = 16;
   /// Chunks in this grant.
   std::uint32_t count = 0;
   /// Where they are.
-  dtutils::RemoteMemoryLocator chunks[kMost];
+  dtutils::RemoteMemoryLocator chunks[kMaxChunks];
 };
 
 /// The ring of one sending thread to one destination thread, shared by all channels of the sender.

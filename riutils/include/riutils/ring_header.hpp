@@ -35,11 +35,11 @@ struct RingHeader {
   /// The `function` of a control word.
   static constexpr std::uint32_t kControl = 0xffff;
   /// Functions that a program can have; their indices are below this.
-  static constexpr std::uint32_t kMostFunctions = 0xffff;
+  static constexpr std::uint32_t kMaxFunctions = 0xffff;
   /// The largest `bytes`.
-  static constexpr std::uint32_t kMostBytes = (1u << 24) - 1;
+  static constexpr std::uint32_t kMaxBytes = (1u << 24) - 1;
   /// The largest `count`.
-  static constexpr std::uint32_t kMostCount = (1u << 23) - 1;
+  static constexpr std::uint32_t kMaxCount = (1u << 23) - 1;
 
   /// The header as the word that travels.
   constexpr std::uint64_t encode() const noexcept {
@@ -49,8 +49,8 @@ struct RingHeader {
   /// The header in a word.
   static constexpr RingHeader decode(std::uint64_t word) noexcept {
     return {static_cast<std::uint32_t>(word >> 24) & kControl,
-            static_cast<std::uint32_t>(word >> 40) & kMostCount,
-            static_cast<std::uint32_t>(word) & kMostBytes};
+            static_cast<std::uint32_t>(word >> 40) & kMaxCount,
+            static_cast<std::uint32_t>(word) & kMaxBytes};
   }
   /// To be added to the encoding of a header whose count is 0.
   static constexpr std::uint64_t counting(std::uint64_t count) noexcept { return count << 40; }

@@ -38,10 +38,10 @@ struct OwnedElsewhere {
 
 FiberOptions checked(FiberOptions options) {
   options.stack_size = (options.stack_size + dtutils::kPage - 1) / dtutils::kPage * dtutils::kPage;
-  if (options.stack_size < kSmallestStack || options.most == 0 || options.step == 0) {
+  if (options.stack_size < kSmallestStack || options.max_fibers == 0 || options.step == 0) {
     throw dtutils::Error("FiberPool",
                          fmt::format("{} fibers, made {} at a time, with {} bytes of stack",
-                                     options.most, options.step, options.stack_size),
+                                     options.max_fibers, options.step, options.stack_size),
                          "give at least one fiber, steps of one, and 16 KiB");
   }
   return options;
@@ -106,7 +106,7 @@ void FiberPool::drain() noexcept {
 }
 
 void FiberPool::grow() {
-  const std::uint32_t count = std::min(options_.step, options_.most - made_);
+  const std::uint32_t count = std::min(options_.step, options_.max_fibers - made_);
   slabs_.reserve(slabs_.size() + 1);
   waiting_.reserve(made_ + count);
   StackSlab& slab = slabs_.emplace_back(count, options_.stack_size);
@@ -182,7 +182,7 @@ void FiberPool::run_here(dsfabric::Invoke handler, std::byte* payload, std::uint
 }
 
 bool FiberPool::find_free() {
-  if (made_ == options_.most) return false;
+  if (made_ == options_.max_fibers) return false;
   try {
     grow();
     return true;
@@ -276,11 +276,11 @@ void FiberPool::throw_no_fiber() {
                                      pool->options_.stack_size),
                          "raise FiberOptions::stack_size, or pass the data as a buffer by RDMA");
   }
-  if (pool->made_ < pool->options_.most) {
+  if (pool->made_ < pool->options_.max_fibers) {
     throw dtutils::Error(kCall, pool->kernel_refusal_, "let fewer calls wait at once");
   }
   throw dtutils::Error(kCall, fmt::format("all {} fibers of the thread wait", pool->made_),
-                       "raise FiberOptions::most, or send less at once");
+                       "raise FiberOptions::max_fibers, or send less at once");
 }
 
 }  // namespace riutils

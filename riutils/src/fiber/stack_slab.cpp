@@ -17,7 +17,7 @@ namespace {
 [[noreturn]] void refuse(std::uint32_t count, std::size_t size, int code) {
   throw dtutils::Error(fmt::format("{} fiber stacks of {} bytes", count, size),
                        fmt::format("the kernel gives no memory for them: {}", std::strerror(code)),
-                       "lower FiberOptions::most or stack_size, or raise vm.max_map_count "
+                       "lower FiberOptions::max_fibers or stack_size, or raise vm.max_map_count "
                        "(sysctl -w vm.max_map_count=262144)");
 }
 

@@ -9,8 +9,8 @@
 
 namespace riutils {
 
-inline constexpr std::uint32_t kLeastChunk = 256;
-inline constexpr std::uint32_t kMostChunk = RingHeader::kMostBytes + 1;
+inline constexpr std::uint32_t kMinChunk = 256;
+inline constexpr std::uint32_t kMaxChunk = RingHeader::kMaxBytes + 1;
 /// Of a ring of results, of which no more than a process may wait for can be on their way. Its
 /// chunks hold any value that travels so.
 inline constexpr RingOptions kResultRing{16u << 10, 2, 2, 0};

@@ -19,15 +19,17 @@ const RingOptions& checked(const RingOptions& options) {
   const auto refuse = [](const std::string& what, const std::string& remedy) {
     throw dtutils::Error("ring options", what, remedy);
   };
-  if (options.chunk_bytes < kLeastChunk || options.chunk_bytes > kMostChunk ||
+  if (options.chunk_bytes < kMinChunk || options.chunk_bytes > kMaxChunk ||
       options.chunk_bytes % dtutils::kCacheLine != 0) {
     refuse(fmt::format("chunk_bytes is {}", options.chunk_bytes),
-           fmt::format("use a multiple of {} from {} to {}", dtutils::kCacheLine, kLeastChunk,
-                       kMostChunk));
+           fmt::format("use a multiple of {} from {} to {}", dtutils::kCacheLine, kMinChunk,
+                       kMaxChunk));
   }
-  if (options.chunks < 2 || options.chunks > options.chunk_limit || options.chunks > Grant::kMost) {
-    refuse(fmt::format("chunks is {} and chunk_limit {}", options.chunks, options.chunk_limit),
-           fmt::format("begin with 2 to {} chunks, and no more than chunk_limit", Grant::kMost));
+  if (options.chunks < 2 || options.chunks > options.chunk_limit ||
+      options.chunks > Grant::kMaxChunks) {
+    refuse(
+        fmt::format("chunks is {} and chunk_limit {}", options.chunks, options.chunk_limit),
+        fmt::format("begin with 2 to {} chunks, and no more than chunk_limit", Grant::kMaxChunks));
   }
   return options;
 }
@@ -60,10 +62,10 @@ OutgoingRing::OutgoingRing(RingSet& ring_set, dsfabric::ThreadId to, const RingO
       functions_(ring_set.fabric().functions()),
       consumed_(ring_set.fabric().general_allocator().allocate(dtutils::kCacheLine)),
       grant_(ring_set.fabric()) {
-  if (functions_.size() >= RingHeader::kMostFunctions) {
+  if (functions_.size() >= RingHeader::kMaxFunctions) {
     throw dtutils::Error("ring",
                          "the program has more remotely called functions than a header names",
-                         fmt::format("use less than {}", RingHeader::kMostFunctions));
+                         fmt::format("use less than {}", RingHeader::kMaxFunctions));
   }
   dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(consumed_.data()), std::uint64_t{0});
   circle_.reserve(options_.chunk_limit);
@@ -73,7 +75,7 @@ OutgoingRing::OutgoingRing(RingSet& ring_set, dsfabric::ThreadId to, const RingO
 OutgoingRing::~OutgoingRing() = default;
 
 void OutgoingRing::throw_too_large(std::uint32_t bytes, std::uint32_t wanted) const {
-  if (ring_stride(bytes) + kRingOverhead <= options_.chunk_bytes && bytes <= RingHeader::kMostBytes)
+  if (ring_stride(bytes) + kRingOverhead <= options_.chunk_bytes && bytes <= RingHeader::kMaxBytes)
     return;
   const std::string what =
       fmt::format("its {} bytes do not fit into a chunk of {}", bytes, options_.chunk_bytes);
@@ -98,7 +100,7 @@ std::byte* OutgoingRing::reserve(std::uint32_t function, std::uint32_t bytes,
                                   : dsfabric::detail::index_at(ring_set_.fabric(), to_, function);
   const std::uint32_t stride = ring_stride(bytes);
   const std::uint32_t needed = stride + kRingOverhead;
-  if (needed > options_.chunk_bytes || bytes > RingHeader::kMostBytes) {
+  if (needed > options_.chunk_bytes || bytes > RingHeader::kMaxBytes) {
     throw_too_large(bytes, options_.chunk_bytes);
   }
   if (is_backlogged()) ring_set_.fabric().make_room(*transmitter_);

@@ -14,8 +14,9 @@ namespace riutils {
 
 void OutgoingRing::ask_for_chunks() {
   const auto have = static_cast<std::uint32_t>(circle_.size());
-  const std::uint32_t want =
-      have == 0 ? options_.chunks : std::min({options_.chunk_limit - have, have, Grant::kMost});
+  const std::uint32_t want = have == 0
+                                 ? options_.chunks
+                                 : std::min({options_.chunk_limit - have, have, Grant::kMaxChunks});
   if (asked_ || refused_ || want == 0) return;
   // First: sending the question may run handlers, whose calls come here too.
   asked_ = true;

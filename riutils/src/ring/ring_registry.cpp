@@ -49,8 +49,8 @@ std::shared_ptr<RingRegistry> RingRegistry::of(dsfabric::Fabric& fabric) {
 }
 
 Grant RingRegistry::grant(dsfabric::CallContext& call, const GrantRequest& request) {
-  if (request.receiver >= all_.size() || request.chunks > Grant::kMost ||
-      request.chunk_bytes < kLeastChunk || request.chunk_bytes > kMostChunk ||
+  if (request.receiver >= all_.size() || request.chunks > Grant::kMaxChunks ||
+      request.chunk_bytes < kMinChunk || request.chunk_bytes > kMaxChunk ||
       request.chunk_bytes % dtutils::kCacheLine != 0 || call.source.is_service()) {
     return {};
   }

@@ -19,7 +19,7 @@
 namespace riutils {
 namespace {
 
-std::uint32_t most_threads(const dsfabric::Fabric& fabric) noexcept {
+std::uint32_t max_threads(const dsfabric::Fabric& fabric) noexcept {
   std::uint32_t most = 1;
   for (std::uint16_t i = 0; i < fabric.processes(); ++i) {
     most = std::max(most, fabric.info(dsfabric::ProcessId{i}).threads);
@@ -54,7 +54,7 @@ RingSet& RingSet::open(dsfabric::Thread& self) {
 RingSet::RingSet(dsfabric::Fabric& fabric, std::uint32_t worker)
     : fabric_(fabric),
       processes_(fabric.processes()),
-      shift_(static_cast<std::uint32_t>(std::bit_width(most_threads(fabric) - 1))),
+      shift_(static_cast<std::uint32_t>(std::bit_width(max_threads(fabric) - 1))),
       table_(new std::unique_ptr<OutgoingRing>[std::size_t{processes_} << shift_]),
       back_pressure_(std::make_unique<BackPressure>()),
       results_(std::make_unique<GatheredResults>(*this)),

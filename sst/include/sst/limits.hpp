@@ -36,7 +36,7 @@ inline constexpr std::chrono::milliseconds kFlushTimeout{1000};
 /// long each time, so many times.
 inline constexpr std::chrono::milliseconds kCampaignPause{2};
 /// How many times the pause doubles.
-inline constexpr std::uint32_t kMostCampaignDoublings = 6;
+inline constexpr std::uint32_t kMaxCampaignDoublings = 6;
 
 /// Rounds that found nothing before an evaluating thread pauses between rounds, yields its core,
 /// and sleeps; see Pace.

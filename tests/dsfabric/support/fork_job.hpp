@@ -26,20 +26,20 @@
 
 namespace support {
 
-inline constexpr std::uint32_t kMostProcesses = 16;
-inline constexpr std::size_t kMostBytes = 64 << 10;
+inline constexpr std::uint32_t kMaxProcesses = 16;
+inline constexpr std::size_t kMaxBytes = 64 << 10;
 
 /// What the processes of a job share; made before fork(2).
 struct JobMemory {
   struct Process {
     std::atomic<std::uint32_t> gathers;
     std::uint32_t sizes[2];
-    std::byte bytes[2][kMostBytes];
+    std::byte bytes[2][kMaxBytes];
     /// What a failing body has to say, and what a passing one wants to tell its test.
     char error[1024];
     std::atomic<std::uint64_t> result;
   };
-  Process processes[kMostProcesses];
+  Process processes[kMaxProcesses];
   std::atomic<std::uint64_t> words[16];
 };
 
@@ -54,7 +54,7 @@ class SharedBootstrap final : public dsfabric::Bootstrap {
   std::string name() const override { return "fork"; }
   std::vector<dsfabric::Bytes> all_gather(std::span<const std::byte> mine,
                                           std::chrono::milliseconds limit) override {
-    if (mine.size() > kMostBytes) throw std::length_error("too much for a test's bootstrap");
+    if (mine.size() > kMaxBytes) throw std::length_error("too much for a test's bootstrap");
     const std::uint32_t parity = gathers_++ % 2;
     JobMemory::Process& own = memory_.processes[rank_];
     own.sizes[parity] = static_cast<std::uint32_t>(mine.size());

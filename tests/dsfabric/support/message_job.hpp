@@ -22,7 +22,7 @@ struct Counter {
   std::atomic<std::uint64_t> received{0};
   std::atomic<std::uint64_t> wrong{0};
   /// By receiving worker and sending process.
-  Sender senders[4][kMostProcesses][4];
+  Sender senders[4][kMaxProcesses][4];
 
   static bool run(void* self, const dsfabric::Incoming& message) {
     auto& counter = *static_cast<Counter*>(self);

@@ -72,8 +72,8 @@ class ScriptedDevice final : public dtutils::Device {
         posted_, [](const Posted& one) { return (one.flags & IBV_SEND_SIGNALED) != 0; }));
   }
   /// The most requests that were outstanding at once, and completions that were unpolled.
-  std::uint32_t most_outstanding() const { return most_outstanding_; }
-  std::size_t most_completions() const { return most_completions_; }
+  std::uint32_t max_outstanding() const { return max_outstanding_; }
+  std::size_t max_completions() const { return max_completions_; }
   std::uint32_t completion_depth() const { return static_cast<std::uint32_t>(depth_); }
 
   ibv_pd* alloc_pd() override { return &pd_; }
@@ -148,7 +148,7 @@ class ScriptedDevice final : public dtutils::Device {
           wr->opcode == IBV_WR_SEND_WITH_IMM || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
       posted_.push_back(
           {wr->wr_id, wr->opcode, wr->send_flags, wr->num_sge, has_immediate ? wr->imm_data : 0});
-      most_outstanding_ = std::max(most_outstanding_, ++outstanding_);
+      max_outstanding_ = std::max(max_outstanding_, ++outstanding_);
     }
     return 0;
   }
@@ -184,7 +184,7 @@ class ScriptedDevice final : public dtutils::Device {
       completion.status = status;
       completion.qp_num = qp_.qp_num;
       completions_.push_back({completion, std::exchange(executed_, 0)});
-      most_completions_ = std::max(most_completions_, completions_.size());
+      max_completions_ = std::max(max_completions_, completions_.size());
     }
   }
 
@@ -207,8 +207,8 @@ class ScriptedDevice final : public dtutils::Device {
   bool overrun_ = false;
   std::uint32_t executed_ = 0;
   std::uint32_t outstanding_ = 0;
-  std::uint32_t most_outstanding_ = 0;
-  std::size_t most_completions_ = 0;
+  std::uint32_t max_outstanding_ = 0;
+  std::size_t max_completions_ = 0;
 };
 
 }  // namespace support

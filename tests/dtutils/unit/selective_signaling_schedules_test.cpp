@@ -83,7 +83,7 @@ class Schedule {
   void post(Thread& thread) {
     done_.resize(std::max<std::size_t>(done_.size(), thread.ticket + 1));
     queue_.push_back({thread.ticket, thread.signaled, thread.ticket});
-    most_outstanding = std::max(most_outstanding, queue_.size());
+    max_outstanding = std::max(max_outstanding, queue_.size());
     ++posts;
     thread.at = Thread::At::kPosted;
   }
@@ -135,7 +135,7 @@ class Schedule {
     return true;
   }
 
-  std::size_t most_outstanding = 0;
+  std::size_t max_outstanding = 0;
   std::uint64_t posts = 0;
 
  private:
@@ -173,7 +173,7 @@ TEST_CASE("random_schedules_never_overflow_reuse_early_or_block") {
     Schedule schedule(parameters, random.below(1u << 30));
     schedule.run(400, 300);
     CHECK(schedule.posts > 20);
-    CHECK(schedule.most_outstanding <= parameters.needed_send_depth());
+    CHECK(schedule.max_outstanding <= parameters.needed_send_depth());
     CHECK(schedule.early_tags() == 0);
     CHECK(schedule.nobody_is_blocked());
   }

@@ -21,7 +21,7 @@ TEST_CASE("one_request_in_k_is_signaled_when_the_device_keeps_up") {
     for (std::size_t i = 0; i < kPosts; ++i) REQUIRE(fixture.write());
     CHECK(fixture.device.signaled() >= kPosts / 32);
     CHECK(fixture.device.signaled() <= kPosts / 32 + 32);
-    CHECK(fixture.device.most_outstanding() <= kSignalAllFrom + 1);
+    CHECK(fixture.device.max_outstanding() <= kSignalAllFrom + 1);
   }
 }
 
@@ -29,8 +29,8 @@ TEST_CASE("queues_never_hold_more_than_promised_when_the_device_is_slow") {
   TransmitterFixture fixture(1);
   fixture.device.execute_on_poll(1, 3);
   for (int i = 0; i < 2000; ++i) REQUIRE(fixture.write());
-  CHECK(fixture.device.most_outstanding() == kWindow);
-  CHECK(fixture.device.most_completions() <= fixture.device.completion_depth());
+  CHECK(fixture.device.max_outstanding() == kWindow);
+  CHECK(fixture.device.max_completions() <= fixture.device.completion_depth());
 }
 
 TEST_CASE("flush_retires_what_was_never_signaled") {
@@ -115,7 +115,7 @@ TEST_CASE("many_synchronizers_are_delivered_across_full_windows") {
   Synchronizer sent(kPosts);
   for (std::uint32_t i = 0; i < kPosts; ++i) REQUIRE(fixture.write(sent));
   CHECK(fixture.transmitter.wait(sent, seconds(20)) == Outcome::kDone);
-  CHECK(fixture.device.most_outstanding() <= kWindow + 3);
+  CHECK(fixture.device.max_outstanding() <= kWindow + 3);
 }
 
 TEST_CASE("blocking_operations_return_the_result") {

@@ -128,10 +128,10 @@ TEST_CASE("counts_are_exact_with_rave") {
 /// Searches until the other process has taken part: a search of these may be over before the other
 /// process gets a core.
 Report shared_search(HexSearcher& searcher, const Settings& settings, std::size_t size) {
-  constexpr int kMost = 100;
+  constexpr int kMax = 100;
   Limits limits;
   limits.rollouts = 4000;
-  for (int i = 0; i < kMost; ++i) {
+  for (int i = 0; i < kMax; ++i) {
     const Report report = searcher.think(Hex11(size), settings, limits);
     require_exact(report);
     if (report.total.calls > 0) return report;

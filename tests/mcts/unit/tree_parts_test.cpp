@@ -128,8 +128,8 @@ TEST_CASE("owners_tell_for_both_players_how_moves_fared") {
   check(1, 1, 1, 0);
   check(1, 2, 2, 1);
   // More than fits is left out.
-  for (std::uint32_t i = 0; i < 2 * Owners<games::Hex11>::kMost; ++i) owners.add(first, true);
-  CHECK(owners.made(0, 0).times == Owners<games::Hex11>::kMost);
+  for (std::uint32_t i = 0; i < 2 * Owners<games::Hex11>::kMax; ++i) owners.add(first, true);
+  CHECK(owners.made(0, 0).times == Owners<games::Hex11>::kMax);
 }
 
 TEST_CASE("proofs_decide_and_are_told_once") {

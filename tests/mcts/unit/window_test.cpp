@@ -43,8 +43,8 @@ constexpr std::uint64_t kMany = std::uint64_t{1} << 40;
 TEST_CASE("the_window_grows_with_the_tree_between_its_bounds") {
   const Window window = Window::of(with(16), 2, 64);
   CHECK(window.at(0) == 8);
-  CHECK(window.at(kMany) == window.most());
-  CHECK(window.most() > 2 * window.at(0));
+  CHECK(window.at(kMany) == window.max());
+  CHECK(window.max() > 2 * window.at(0));
   std::uint32_t before = 0;
   for (std::uint64_t visits = 0; visits < 100'000; visits += 100) {
     const std::uint32_t now = window.at(visits);
@@ -53,7 +53,7 @@ TEST_CASE("the_window_grows_with_the_tree_between_its_bounds") {
     CHECK((now == window.at(0) || now <= visits / 100));
     before = now;
   }
-  CHECK(before == window.most());
+  CHECK(before == window.max());
 }
 
 TEST_CASE("short_simulations_get_a_larger_window") {
@@ -71,7 +71,7 @@ TEST_CASE("no_window_is_larger_than_a_ring_holds") {
   for (const std::uint32_t chosen : {0u, 4096u}) {
     const Window window = Window::of(with(1, chosen), 100, 1000);
     CHECK(window.at(0) * 1000 <= 256 << 10);
-    CHECK(window.most() * 1000 <= 256 << 10);
+    CHECK(window.max() * 1000 <= 256 << 10);
     CHECK(Window::of(with(1, chosen), 2, 1 << 20).at(0) == 1);
   }
 }

@@ -31,11 +31,11 @@ using support::serve_until;
 namespace {
 
 const std::array<RingJob, 3> kPlacements{{{2, 2}, {4, 1}, {3, 2}}};
-constexpr std::uint32_t kMostWorkers = 8;
+constexpr std::uint32_t kMaxWorkers = 8;
 
 /// What broadcasts leave behind at a worker.
 struct Heard {
-  std::array<std::vector<std::uint64_t>, kMostWorkers> from;
+  std::array<std::vector<std::uint64_t>, kMaxWorkers> from;
   bool running = false;
 };
 Heard& heard() {

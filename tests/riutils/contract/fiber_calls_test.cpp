@@ -121,7 +121,7 @@ TEMPLATE_TEST_CASE("exception_of_a_waiting_handler_reaches_its_caller", "", Send
 TEMPLATE_TEST_CASE("call_in_a_fiber_says_when_no_stack_is_left", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
   FiberOptions one;
-  one.most = 1;
+  one.max_fibers = 1;
   CHECK(run_handler_job<TestType>(2, 1, &one, [](Thread& self) {
           ReturnSlot<int> first(self.fabric());
           TestType& calls = *my_channel<TestType>();
@@ -133,7 +133,7 @@ TEMPLATE_TEST_CASE("call_in_a_fiber_says_when_no_stack_is_left", "", SendChannel
                   "sent");
           const auto text = support::error_text(
               [&] { ask<TestType>(self.fabric(), self.neighbour(1), in_fiber([] { return 6; })); });
-          require(text.find("FiberOptions::most") != std::string::npos, text);
+          require(text.find("FiberOptions::max_fibers") != std::string::npos, text);
           require(calls.call(self.neighbour(1), [] { go().decrement(); }), "sent");
           require_equal(first.get(), 5, "result");
         }) == "");

@@ -110,7 +110,7 @@ TEST_CASE("runs_of_calls_in_fibers_keep_their_order_and_come_once") {
 TEMPLATE_TEST_CASE("calls_stay_in_the_ring_while_no_stack_is_free", "", RDMAMessengerGlobal,
                    RDMAAggregator) {
   riutils::FiberOptions few;
-  few.most = 3;
+  few.max_fibers = 3;
   CHECK(in_fibers<TestType>(2, 1, few, [](Thread& self) {
           constexpr std::uint64_t kCalls = 500;
           TestType& calls = *support::my_channel<TestType>();

@@ -70,7 +70,7 @@ TEST_CASE("fiber_that_does_not_wait_ends_at_once") {
 TEST_CASE("thousands_of_fibers_wait_in_bounded_memory") {
   CHECK(on_workers(1, [](Thread& self) {
           FiberOptions options;
-          options.most = kMany;
+          options.max_fibers = kMany;
           FiberPool pool(self, options);
           std::deque<Synchronizer> waited;
           std::uint32_t ended = 0;
@@ -91,7 +91,7 @@ TEST_CASE("thousands_of_fibers_wait_in_bounded_memory") {
           require(full == FiberPool::Outcome::kNoStack, "there is a limit");
           require(support::error_text([] {
                     FiberPool::throw_no_fiber();
-                  }).find("FiberOptions::most") != std::string::npos,
+                  }).find("FiberOptions::max_fibers") != std::string::npos,
                   "and it is named");
           // Backwards, and from the middle.
           for (std::uint32_t i = 0; i < kMany; ++i) {

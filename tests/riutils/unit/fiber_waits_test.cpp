@@ -194,7 +194,7 @@ TEST_CASE("random_waits_of_many_fibers_all_end") {
   CHECK(on_workers(1, [seed](Thread& self) {
           support::Random random(seed);
           FiberOptions options;
-          options.most = 300;
+          options.max_fibers = 300;
           options.step = 7;
           FiberPool pool(self, options);
           std::deque<Synchronizer> words;
@@ -202,7 +202,7 @@ TEST_CASE("random_waits_of_many_fibers_all_end") {
           std::uint64_t started = 0;
           std::uint64_t ended = 0;
           for (int step = 0; step < 20'000; ++step) {
-            if (random.one_in(2) && pool.unfinished() < options.most) {
+            if (random.one_in(2) && pool.unfinished() < options.max_fibers) {
               Synchronizer& word = words.emplace_back(2);
               pending.push_back(&word);
               pending.push_back(&word);

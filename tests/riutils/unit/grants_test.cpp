@@ -18,9 +18,10 @@ TEST_CASE("requests_for_chunks_that_make_no_sense_are_granted_nothing") {
       return RingRegistry::of(self.fabric())->grant(call, request).count;
     };
     require_equal(granted(2, 4096, 2), 0u, "chunks for a worker that does not exist");
-    require_equal(granted(1, 4096, Grant::kMost + 1), 0u, "more chunks than are granted at once");
-    require_equal(granted(1, kLeastChunk - 64, 2), 0u, "chunks that are too small");
-    require_equal(granted(1, kMostChunk + 64, 2), 0u, "chunks that are too large");
+    require_equal(granted(1, 4096, Grant::kMaxChunks + 1), 0u,
+                  "more chunks than are granted at once");
+    require_equal(granted(1, kMinChunk - 64, 2), 0u, "chunks that are too small");
+    require_equal(granted(1, kMaxChunk + 64, 2), 0u, "chunks that are too large");
     require_equal(granted(1, 4096 + 8, 2), 0u, "chunks that share cache lines");
     call.source = ThreadId::service_of(self.fabric().process());
     require_equal(granted(1, 4096, 2), 0u, "chunks for a service thread");

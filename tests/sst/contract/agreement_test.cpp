@@ -82,7 +82,7 @@ TEST_CASE("survivors_decide_the_same_when_leaders_die_at_any_moment") {
     ForkJob job(members, [quorum](Member& member) {
       TableNode node(member);
       std::byte* decided = member.memory.processes[member.rank].bytes[0];
-      std::memset(decided, 0, support::kMostBytes);
+      std::memset(decided, 0, support::kMaxBytes);
       std::uint64_t count = 0, proposed = 0;
       Agreement<std::uint64_t> agreement(
           node.group, {},

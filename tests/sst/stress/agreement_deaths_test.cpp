@@ -16,15 +16,15 @@ using support::TableNode;
 
 namespace {
 
-constexpr std::uint32_t kMost = 6;
+constexpr std::uint32_t kMax = 6;
 /// Decisions that a member leaves behind for the checker.
-constexpr std::size_t kKept = support::kMostBytes / 8;
+constexpr std::size_t kKept = support::kMaxBytes / 8;
 /// Decisions after the last event that count as progress.
 constexpr std::uint64_t kProgress = 10;
 
 /// Words of the job's memory, beside those that follow from them.
-enum Word : std::size_t { kReady, kOver, kProposed, kGivesUp = kProposed + kMost };
-static_assert(kGivesUp + kMost <= 16);
+enum Word : std::size_t { kReady, kOver, kProposed, kGivesUp = kProposed + kMax };
+static_assert(kGivesUp + kMax <= 16);
 
 enum class What { kKill, kStop, kGiveUp };
 struct Event {
@@ -40,7 +40,7 @@ struct Plan {
   std::uint32_t members;
   Quorum quorum;
   std::vector<Event> events;
-  std::bitset<kMost> killed{};
+  std::bitset<kMax> killed{};
   std::uint32_t given_up = 0;
 };
 
@@ -175,7 +175,7 @@ std::string check_progress(ForkJob& job, const Plan& plan) {
   if (plan.quorum == Quorum::kSurvivors || 2 * (living - plan.given_up) > plan.members) {
     must = living - plan.given_up;
   }
-  std::array<std::uint64_t, kMost> before{};
+  std::array<std::uint64_t, kMax> before{};
   for (std::uint32_t rank = 0; rank < plan.members; ++rank) {
     before[rank] = decided_in(job.memory().processes[rank].result);
   }

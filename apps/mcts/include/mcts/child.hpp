@@ -22,14 +22,14 @@ struct Tally {
   /// Of one word: won | lost | visits, 30 bits || points, 32 bits.
   static constexpr Tally of(std::uint64_t bits) noexcept {
     const auto upper = static_cast<std::uint32_t>(bits >> 32);
-    return {upper & kMostVisits, static_cast<std::uint32_t>(bits),
+    return {upper & kMaxVisits, static_cast<std::uint32_t>(bits),
             (upper & kWon) != 0    ? Proof::kWin
             : (upper & kLost) != 0 ? Proof::kLoss
                                    : Proof::kNone};
   }
   static constexpr std::uint32_t kWon = std::uint32_t{1} << 31;
   static constexpr std::uint32_t kLost = std::uint32_t{1} << 30;
-  static constexpr std::uint32_t kMostVisits = kLost - 1;
+  static constexpr std::uint32_t kMaxVisits = kLost - 1;
 };
 
 /// Shared by the threads of a process. Counts are relaxed: they order nothing. Any thread,

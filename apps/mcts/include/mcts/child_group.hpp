@@ -42,10 +42,10 @@ class alignas(kCell) ChildGroup {
     const auto [made_wins, times] = FourHalves<FourInts>::of(
         [=](std::uint32_t k) { return made[k].load(std::memory_order_relaxed); });
     const FourFloats bounds =
-        policy.blend(wins, floats(marked & kMostVisits), floats(made_wins), floats(times));
+        policy.blend(wins, floats(marked & kMaxVisits), floats(made_wins), floats(times));
     const FourFloats sure = FourFloats{} + kSureBound;
     const FourInts won = marked < 0;
-    const FourInts lost = marked > kMostVisits;
+    const FourInts lost = marked > kMaxVisits;
     return won ? sure : lost ? -sure : bounds;
   }
   /// What exploration adds to that.
@@ -62,8 +62,8 @@ class alignas(kCell) ChildGroup {
   static FourFloats floats(FourInts ints) noexcept {
     return __builtin_convertvector(ints, FourFloats);
   }
-  static constexpr auto kMostVisits = static_cast<std::int32_t>(Tally::kMostVisits);
-  static_assert(Tally::kWon == std::uint32_t{1} << 31 && Tally::kLost > Tally::kMostVisits);
+  static constexpr auto kMaxVisits = static_cast<std::int32_t>(Tally::kMaxVisits);
+  static_assert(Tally::kWon == std::uint32_t{1} << 31 && Tally::kLost > Tally::kMaxVisits);
 
   std::array<Child, kSize> children_;
 };

@@ -31,11 +31,11 @@ template <HasOwners G>
 class Owners {
  public:
   /// Playouts that fit into the sums; later ones are not recorded.
-  static constexpr std::uint32_t kMost = 255;
+  static constexpr std::uint32_t kMax = 255;
 
   /// A playout in which player 0 made the moves of `first`, and player 1 all others.
   void add(const MoveSet<G>& first, bool first_wins) noexcept {
-    if (playouts_ == kMost) return;
+    if (playouts_ == kMax) return;
     ++playouts_;
     wins_ += first_wins;
     const std::uint64_t mask = first_wins ? ~std::uint64_t{0} : 0;

@@ -59,7 +59,7 @@ class Walker {
     full_ = 2 * settings.playouts;
     counters_ = {};
     slab_.forget();
-    simulator_.begin(settings, learns_, window_.most(), rank_);
+    simulator_.begin(settings, learns_, window_.max(), rank_);
     made_.clear();
     root_visits_ = 0;
     root_threads_ = root_threads;

@@ -20,7 +20,7 @@ class Window {
   static Window of(const Settings& settings, std::uint32_t workers, std::size_t bytes) noexcept {
     // Short simulations need more of them in a batch, to make up for each look at what has arrived.
     const std::uint32_t least = std::clamp(64 / std::max(settings.playouts, 1u), 4u, 64u);
-    const auto room = static_cast<std::uint32_t>(std::max(kMostBytes / bytes, std::size_t{1}));
+    const auto room = static_cast<std::uint32_t>(std::max(kMaxBytes / bytes, std::size_t{1}));
     Window window;
     window.first_ = std::min(workers * (settings.window != 0 ? settings.window : least), room);
     window.last_ = settings.window != 0 ? window.first_ : std::min(kGrowth * window.first_, room);
@@ -33,13 +33,13 @@ class Window {
         std::clamp<std::uint64_t>(visits / kVisitsEach, first_, last_));
   }
   /// Never more.
-  std::uint32_t most() const noexcept { return last_; }
+  std::uint32_t max() const noexcept { return last_; }
 
  private:
   static constexpr std::uint32_t kGrowth = 8;
   static constexpr std::uint64_t kVisitsEach = 128;
   /// All of them may be on one ring, which holds this many bytes without being emptied.
-  static constexpr std::size_t kMostBytes = std::size_t{256} << 10;
+  static constexpr std::size_t kMaxBytes = std::size_t{256} << 10;
 
   std::uint32_t first_ = 1;
   std::uint32_t last_ = 1;
