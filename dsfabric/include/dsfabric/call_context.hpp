@@ -11,7 +11,7 @@
 namespace dsfabric {
 
 class Fabric;
-class ResultGatherer;
+class ResultBatcher;
 class Thread;
 struct CallContext;
 
@@ -45,7 +45,7 @@ struct CallContext {
   /// nullptr: messages.
   Forwarder* forwarder = nullptr;
   /// Where the results of such calls are gathered; nullptr: each result is sent by itself.
-  ResultGatherer* results = nullptr;
+  ResultBatcher* results = nullptr;
 };
 
 /// Runs the records in `bytes`, in their order. False: a record is invalid, and none after it was

@@ -12,7 +12,7 @@
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/callable.hpp"
-#include "dsfabric/result_gatherer.hpp"
+#include "dsfabric/result_batcher.hpp"
 #include "dsfabric/return_slot.hpp"
 #include "dtutils/rdma_memory.hpp"
 
@@ -52,7 +52,7 @@ using CallResult = decltype(run_callable(std::declval<F&>(), std::declval<CallCo
 /// A result on its way to who asked: with others where the call came with others, else by itself.
 template <class T>
 void return_value(CallContext& call, const ReturnAddress& to, const T& value) noexcept {
-  if constexpr (sizeof(T) <= ResultGatherer::kMaxValue) {
+  if constexpr (sizeof(T) <= ResultBatcher::kMaxValue) {
     const auto gathered = [&] {
       return call.results->add(call.source, Result<T>(to.pending, &value));
     };

@@ -22,7 +22,7 @@
 #include "dsfabric/pending_reply.hpp"
 #include "dsfabric/register_function.hpp"
 #include "dsfabric/remote_memory.hpp"
-#include "dsfabric/result_gatherer.hpp"
+#include "dsfabric/result_batcher.hpp"
 #include "dsfabric/return_slot.hpp"
 #include "dsfabric/send_channel.hpp"
 #include "dsfabric/send_space.hpp"

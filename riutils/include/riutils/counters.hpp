@@ -31,9 +31,9 @@ struct OutgoingCounters {
   /// Steps of progress made while a call waited for room.
   std::uint64_t retries = 0;
   /// Chunks filled at the sender while the ring was full.
-  std::uint64_t held = 0;
+  std::uint64_t queued = 0;
   /// Bytes of such chunks that waited at a time, at most.
-  std::uint64_t held_most = 0;
+  std::uint64_t max_queued = 0;
 };
 
 /// The counters of one ring at its receiver.

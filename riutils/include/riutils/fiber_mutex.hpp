@@ -35,7 +35,7 @@ class FiberMutex {
 
   /// Protects the rest, for a few instructions each time.
   std::atomic_flag guard_;
-  bool held_ = false;
+  bool locked_ = false;
   Waiter* first_ = nullptr;
   Waiter* last_ = nullptr;
 };

@@ -21,7 +21,7 @@ struct RingOptions {
   /// Bytes of calls that may wait at the sender, in whole chunks, while the ring is full. What
   /// inline handlers call under WhenFull::kRetry may be more; then their worker takes calls more
   /// slowly.
-  std::uint32_t held_limit = 512u << 10;
+  std::uint32_t queue_limit = 512u << 10;
 };
 
 /// What a call does while the ring is full.
@@ -29,10 +29,11 @@ enum class WhenFull : std::uint8_t {
   /// It returns CallStatus::kFull.
   kFail,
   /// It waits, and the thread serves incoming calls meanwhile. An inline handler cannot wait; its
-  /// call is held at the sender, in order, beyond held_limit if necessary. It is refused only when
+  /// call is queued at the sender, in order, beyond queue_limit if necessary. It is refused only
+  /// when
   /// there is no registered memory left, or the peer is gone.
   kRetry,
-  /// The call is held at the sender, in order, and progress() sends it; at held_limit it answers
+  /// The call is queued at the sender, in order, and progress() sends it; at queue_limit it answers
   /// kFull.
   kRetryAsync,
 };
@@ -49,9 +50,9 @@ struct MessengerOptions {
 struct AggregatorOptions {
   /// When calls are sent.
   enum class Mode : std::uint8_t {
-    /// Calls are gathered, and sent together: when `flush_bytes` are full, by age, by flush().
+    /// Calls are batched, and sent together: when `flush_bytes` are full, by age, by flush().
     kTraditional,
-    /// Each call is sent at once while the ring has room; otherwise calls are gathered, and sent
+    /// Each call is sent at once while the ring has room; otherwise calls are batched, and sent
     /// together when it has room again.
     kOverflow,
   };
@@ -59,7 +60,7 @@ struct AggregatorOptions {
   Mode mode = Mode::kTraditional;
   /// For rings that this object is the first to use.
   RingOptions ring = {};
-  /// When the ring is full. kOverflow holds calls first, and does this at held_limit.
+  /// When the ring is full. kOverflow holds calls first, and does this at queue_limit.
   WhenFull when_full = WhenFull::kRetry;
   /// Bytes of records that are sent together at most (kTraditional).
   std::uint32_t flush_bytes = 4096;

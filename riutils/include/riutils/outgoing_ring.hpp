@@ -28,10 +28,10 @@ class RingSet;
 struct SendPolicy {
   /// What a call does while the ring is full.
   WhenFull when_full = WhenFull::kRetry;
-  /// While the ring is full, calls are held first; `when_full` counts at held_limit.
-  bool hold = false;
-  /// Bytes that are gathered before they are sent; 0: each call is sent at once.
-  std::uint32_t gather = 0;
+  /// While the ring is full, calls are queued first; `when_full` counts at queue_limit.
+  bool queue = false;
+  /// Bytes that are batched before they are sent; 0: each call is sent at once.
+  std::uint32_t batch_bytes = 0;
 };
 
 /// What a sender is given by the process of the receiver: chunks, in their order.
@@ -47,7 +47,7 @@ struct Grant {
 /// The ring of one sending thread to one destination thread, shared by all channels of the sender.
 /// Each remote chunk has a mirror here: a record is serialized into the mirror, and the same bytes
 /// go to the same offset of the chunk (Seriema 4.4). While no remote chunk is free, records may be
-/// held: they are serialized into further chunks of local memory, which take the place of mirrors
+/// queued: they are serialized into further chunks of local memory, which take the place of mirrors
 /// when room comes, so nothing is copied again. README.md says who owns which bytes.
 ///
 /// A service call requests chunks, and its answer arrives by RDMA: neither end waits for the
@@ -65,14 +65,14 @@ class alignas(64) OutgoingRing {
 
   // These three are defined in try_call.hpp.
 
-  /// One more call of the type of the last one, gathered with it: a compare and a store. False:
+  /// One more call of the type of the last one, batched with it: a compare and a store. False:
   /// nothing was done.
   template <class F>
   bool try_append(std::uint32_t function, const F& callable) noexcept;
 
-  /// A call of another type than the last one, gathered with it. False: nothing was done.
+  /// A call of another type than the last one, batched with it. False: nothing was done.
   template <class F>
-  bool try_gather(std::uint32_t function, const F& callable) noexcept;
+  bool try_batch(std::uint32_t function, const F& callable) noexcept;
 
   /// One call, sent at once. False: nothing was done, because this is not the usual case.
   template <class F>
@@ -95,16 +95,16 @@ class alignas(64) OutgoingRing {
   bool commit(dtutils::Synchronizer* sent, const SendPolicy& policy) noexcept;
   /// Requests the first chunks, and does not wait for them. Throws as SendSpace.
   void prepare();
-  /// Whether a call that is serialized now is sent, or held only because chunks are full, and the
+  /// Whether a call that is serialized now is sent, or queued only because chunks are full, and the
   /// peer has the functions of this program under the same indices.
   bool ready() const noexcept { return !gone_ && same_program_ && !circle_.empty(); }
   /// `count` calls of one function, of `bytes` bytes each, which lie one below the other as in a
-  /// record and end at `end`: sent at once as far as there is room, else held. Never waits; only of
-  /// a ring that is ready, whose chunks are all that it may have. False: the peer is gone, or there
-  /// is no registered memory.
+  /// record and end at `end`: sent at once as far as there is room, else queued. Never waits; only
+  /// of a ring that is ready, whose chunks are all that it may have. False: the peer is gone, or
+  /// there is no registered memory.
   bool send_run(std::uint32_t function, std::uint32_t bytes, const std::byte* end,
                 std::uint32_t count) noexcept;
-  /// Sends what is gathered, and what is held as far as there is room. True when nothing is left.
+  /// Sends what is batched, and what is queued as far as there is room. True when nothing is left.
   bool flush() noexcept;
   /// One step towards what the ring waits for; true when it must be looked at again.
   bool attend() noexcept;
@@ -115,7 +115,7 @@ class alignas(64) OutgoingRing {
   bool same_program() const noexcept { return same_program_; }
   /// Records are here that were not posted.
   bool unsent() const noexcept { return at_ != sent_; }
-  /// Bytes that calls of handlers hold because the ring is full, beyond what held_limit allows: of
+  /// Bytes that calls of handlers hold because the ring is full, beyond what queue_limit allows: of
   /// chunks, and of the stacks of fibers that wait for room.
   std::uint64_t excess() const noexcept;
   /// Calls serialized so far.
@@ -144,7 +144,7 @@ class alignas(64) OutgoingRing {
     std::uint64_t sequence = kUnused;
   };
   /// A chunk of the stream that has no remote chunk yet.
-  struct Held {
+  struct QueuedChunk {
     dtutils::RDMAMemory memory;
     /// Its lowest serialized byte, once the next one is being filled.
     std::byte* low = nullptr;
@@ -206,16 +206,16 @@ class alignas(64) OutgoingRing {
   /// Throws Error when there are none and none will come.
   void require_chunks() const;
   bool next_is_free() const noexcept;
-  bool has_room() const noexcept { return gone_ || (held_.empty() && next_is_free()); }
+  bool has_room() const noexcept { return gone_ || (queue_.empty() && next_is_free()); }
   bool next_chunk(const SendPolicy& policy, std::uint32_t needed);
   bool wait_for_room(bool in_handler);
   /// Goes on to the next remote chunk with this mirror, or with whatever memory there is.
   void enter(dtutils::RDMAMemory mirror) noexcept;
   bool enter() noexcept;
   dtutils::RDMAMemory local_chunk() noexcept;
-  enum class HoldLimit : std::uint8_t { kOptions, kMemory };
-  bool hold(HoldLimit limit) noexcept;
-  void send_held() noexcept;
+  enum class QueueLimit : std::uint8_t { kOptions, kMemory };
+  bool queue(QueueLimit limit) noexcept;
+  void send_queued() noexcept;
   void start_filling(const dtutils::RDMAMemory& memory) noexcept;
   void stop_filling() noexcept;
   bool post(std::uint64_t last_word, dtutils::Synchronizer* sent) noexcept;
@@ -225,10 +225,10 @@ class alignas(64) OutgoingRing {
   bool give_up() noexcept;
   void refresh() noexcept;
 
-  // What a gathered call touches.
+  // What a batched call touches.
   /// The lowest byte that is serialized; the next header's place is below.
   std::byte* at_ = nullptr;
-  /// Calls may be gathered down to here; where none may, at_ or above.
+  /// Calls may be batched down to here; where none may, at_ or above.
   std::byte* floor_ = nullptr;
   /// The function, as this program numbers it, of which more calls may join the open record.
   std::uint32_t run_function_ = kNoRun;
@@ -237,7 +237,7 @@ class alignas(64) OutgoingRing {
   std::byte* run_header_ = nullptr;
   /// That header, with a count of 0.
   std::uint64_t run_word_ = 0;
-  /// Everything from here on upwards was posted. While calls are held: nullptr.
+  /// Everything from here on upwards was posted. While calls are queued: nullptr.
   std::byte* sent_ = nullptr;
   /// Of the chunk that is being filled.
   std::byte* begin_ = nullptr;
@@ -273,7 +273,7 @@ class alignas(64) OutgoingRing {
   std::uint64_t sequence_ = 0;
   /// New chunks behind the one in use, of which the receiver was not told.
   std::uint32_t grown_ = 0;
-  std::deque<Held> held_;
+  std::deque<QueuedChunk> queue_;
   /// Mirrors that no remote chunk needs.
   std::vector<dtutils::RDMAMemory> spare_;
   std::uint64_t writes_ = 0;
@@ -288,8 +288,8 @@ class alignas(64) OutgoingRing {
     RingHeader header{};
     std::uint32_t run_function = kNoRun;
   } reserved_;
-  /// RingSet::epoch when the oldest gathered call was made.
-  std::uint64_t gathered_ = 0;
+  /// RingSet::epoch when the oldest batched call was made.
+  std::uint64_t batched_ = 0;
   OutgoingCounters counters_;
 };
 

@@ -8,13 +8,13 @@ namespace riutils {
 
 /// Seriema's RDMAAggregator: the family of calls over the same rings as messengers use, in the same
 /// order, but sent together. Each call is serialized once, into the memory that is sent. See
-/// AggregatorOptions for the two modes, and for when gathered calls are sent.
+/// AggregatorOptions for the two modes, and for when batched calls are sent.
 ///
 /// Consecutive calls of one type to one thread share a header and are run by one loop: this is what
 /// makes small calls cheap. It helps when the same lambda is called in a loop; calls of two types
 /// in turns have a header each.
 ///
-/// With a Synchronizer `sent`, a call and what was gathered before it are sent at once. Owner
+/// With a Synchronizer `sent`, a call and what was batched before it are sent at once. Owner
 /// thread only.
 class RDMAAggregator : public RingChannel<RDMAAggregator> {
  public:
@@ -24,21 +24,21 @@ class RDMAAggregator : public RingChannel<RDMAAggregator> {
       : RingChannel(self, options.ring, policy_of(options)) {
     ring_set_->limit_age(options.max_age);
   }
-  /// Sends what was gathered.
+  /// Sends what was batched.
   ~RDMAAggregator() { (void)flush(); }
 
-  /// Sends what is gathered, and what is held as far as there is room; true when nothing is left.
+  /// Sends what is batched, and what is queued as far as there is room; true when nothing is left.
   bool flush() noexcept { return ring_set_->flush(); }
 
   /// For Calls: the usual call in the shortest way.
   template <class F>
   bool try_call(dsfabric::ThreadId to, const F& function) noexcept {
     assert_mine();
-    OutgoingRing* const ring = policy_.gather == 0 ? find_again(to) : ring_set_->find(to);
+    OutgoingRing* const ring = policy_.batch_bytes == 0 ? find_again(to) : ring_set_->find(to);
     if (ring == nullptr) return false;
     const std::uint32_t index = dsfabric::function_index<F>();
-    return ring->try_append(index, function) || ring->try_gather(index, function) ||
-           (policy_.gather == 0 && ring->try_post(index, function));
+    return ring->try_append(index, function) || ring->try_batch(index, function) ||
+           (policy_.batch_bytes == 0 && ring->try_post(index, function));
   }
 
  private:

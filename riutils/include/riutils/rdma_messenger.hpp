@@ -19,7 +19,7 @@ class RDMAMessenger {
   dsfabric::ThreadId destination() const noexcept { return to_; }
   /// Makes the ring now, see RingChannel::setup.
   void setup() { calls_.setup(to_); }
-  /// Sends what is held, see RDMAMessengerGlobal::flush.
+  /// Sends what is queued, see RDMAMessengerGlobal::flush.
   bool flush() noexcept { return calls_.flush(); }
 
   /// As the methods of dsfabric::Calls, without their first argument.

@@ -23,7 +23,8 @@ class RDMAMessengerGlobal : public RingChannel<RDMAMessengerGlobal> {
       : RingChannel(self, options.ring,
                     {options.when_full, options.when_full == WhenFull::kRetryAsync, 0}) {}
 
-  /// Sends what is held (WhenFull::kRetryAsync) as far as there is room; true when nothing is left.
+  /// Sends what is queued (WhenFull::kRetryAsync) as far as there is room; true when nothing is
+  /// left.
   bool flush() noexcept { return ring_set_->flush(); }
 
   /// For Calls: the usual call in the shortest way.

@@ -40,7 +40,7 @@ class Receiver {
   /// microseconds, so that its sender is not disturbed. Inside a handler: false. Results of calls
   /// go to `results`, if there is one, which must know how to send them. With kResults, it polls
   /// rings of results only, which run no code of users. One thread at a time.
-  bool poll(dsfabric::ResultGatherer* results = nullptr, RingKind least = RingKind::kCalls);
+  bool poll(dsfabric::ResultBatcher* results = nullptr, RingKind least = RingKind::kCalls);
   /// What handlers find in their CallContext: the worker, nullptr while there is none, and the
   /// channel through which broadcasts go on. One thread at a time, not during poll.
   void serve_for(dsfabric::Thread* worker, dsfabric::Forwarder* forwarder) noexcept {
@@ -53,9 +53,9 @@ class Receiver {
   void run_in_fibers(bool wanted) noexcept { in_fibers_ = wanted; }
   /// Whether calls that need a FiberPool wait in their ring while there is none (true), or end with
   /// an Error. One thread at a time, not during poll.
-  void hold_fibers(bool wanted) noexcept { hold_fibers_ = wanted; }
-  /// As hold_fibers said last.
-  bool holds_fibers() const noexcept { return hold_fibers_; }
+  void defer_fibers(bool wanted) noexcept { defer_fibers_ = wanted; }
+  /// As defer_fibers said last.
+  bool defers_fibers() const noexcept { return defer_fibers_; }
 
   /// Calls run so far; one that throws counts. Any thread, wait-free.
   std::uint64_t executed() const noexcept { return executed_.load(std::memory_order_acquire); }
@@ -78,10 +78,10 @@ class Receiver {
   const std::uint32_t index_;
   dsfabric::Thread* worker_ = nullptr;
   dsfabric::Forwarder* forwarder_ = nullptr;
-  dsfabric::ResultGatherer* results_ = nullptr;
+  dsfabric::ResultBatcher* results_ = nullptr;
   bool polling_ = false;
   bool in_fibers_ = false;
-  bool hold_fibers_ = true;
+  bool defer_fibers_ = true;
   /// The words that announce the next record, side by side, so that an idle poll touches one line
   /// of this array for eight rings, and the line of each word, which stays in this core's cache.
   std::vector<const std::uint64_t*> header_words_;

@@ -71,7 +71,7 @@ class RingChannel : public dsfabric::Calls<Channel> {
   }
 
   /// RingSet::find for calls that are sent at once. Most go where the last one went; then it is one
-  /// load instead of five that depend on each other. Not for gathered calls: it makes calls to one
+  /// load instead of five that depend on each other. Not for batched calls: it makes calls to one
   /// destination faster, and calls to random destinations slower.
   OutgoingRing* find_again(dsfabric::ThreadId to) noexcept {
     assert_mine();

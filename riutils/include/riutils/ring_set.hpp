@@ -22,19 +22,19 @@
 namespace riutils {
 
 class BackPressure;
-class GatheredResults;
+class BatchedResults;
 
 /// One for each worker of the process, made when somebody first asks: the worker itself, or a ring
 /// that leads to it. Its rings live as long as the fabric: channels (RDMAMessenger, ...) come and
 /// go, and calls of one thread to another keep their order across them.
 ///
-/// Broadcasts that came through a ring go on through rings of this worker: at once, or held while a
-/// ring is full, so that no worker waits. They go on as messages when helper threads execute them,
-/// when RingOptions::held_limit is reached, or when the ring to the next worker cannot carry them;
-/// so do their further steps.
+/// Broadcasts that came through a ring go on through rings of this worker: at once, or queued while
+/// a ring is full, so that no worker waits. They go on as messages when helper threads execute
+/// them, when RingOptions::queue_limit is reached, or when the ring to the next worker cannot carry
+/// them; so do their further steps.
 ///
 /// From `of` until the Thread ends, Thread::progress() sends what waits here and polls the
-/// receiver. While handlers have made more calls than rings and RingOptions::held_limit take, it
+/// receiver. While handlers have made more calls than rings and RingOptions::queue_limit take, it
 /// polls less often, the more they are; so the calls of handlers are neither lost nor pile up
 /// without bound where the destination is slow. Owner thread only, unless a method says otherwise.
 class RingSet final : private dsfabric::Forwarder {
@@ -84,7 +84,7 @@ class RingSet final : private dsfabric::Forwarder {
   /// Makes that ring, if it can be had; it is there some time later. In a handler too.
   void ask_for_result_ring(dsfabric::ThreadId to) noexcept;
 
-  /// Sends what is gathered and held, as far as there is room, and never waits. True when nothing
+  /// Sends what is batched and queued, as far as there is room, and never waits. True when nothing
   /// is left. progress() goes on with the rest.
   bool flush() noexcept;
   /// Calls that this worker has made through rings, sent or not; and calls of others that have run
@@ -97,9 +97,9 @@ class RingSet final : private dsfabric::Forwarder {
 
   /// For rings: look at this one in each progress() until its attend() returns false.
   void attend_to(OutgoingRing& ring);
-  /// Grows by one in half of the longest time that gathered calls may wait.
+  /// Grows by one in half of the longest time that batched calls may wait.
   std::uint64_t epoch() const noexcept { return epoch_; }
-  /// For channels: gathered calls wait no longer than this.
+  /// For channels: batched calls wait no longer than this.
   void limit_age(std::chrono::nanoseconds age) noexcept { max_age_ = std::min(max_age_, age); }
   /// For channels: a ring that a broadcast needs is made with the options of the channel that has
   /// the largest chunks.
@@ -133,7 +133,7 @@ class RingSet final : private dsfabric::Forwarder {
   std::uint32_t steps_ = 0;
   std::uint64_t epoch_ = 0;
   std::unique_ptr<BackPressure> back_pressure_;
-  std::unique_ptr<GatheredResults> results_;
+  std::unique_ptr<BatchedResults> results_;
   bool no_result_rings_ = false;
   bool delegated_ = false;
   std::atomic<bool> opened_{false};

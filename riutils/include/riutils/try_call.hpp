@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The usual call in the shortest way, gathered or sent at once: what channels try first.
+// The usual call in the shortest way, batched or sent at once: what channels try first.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ inline bool OutgoingRing::try_append(std::uint32_t function, const F& callable) 
 }
 
 template <class F>
-inline bool OutgoingRing::try_gather(std::uint32_t function, const F& callable) noexcept {
+inline bool OutgoingRing::try_batch(std::uint32_t function, const F& callable) noexcept {
   constexpr std::uint32_t kStride = ring_stride(sizeof(F));
   if (at_ - floor_ < std::ptrdiff_t{kRingWord + kStride} || !same_program_ ||
       function == dsfabric::kLateFunction) {

@@ -34,7 +34,7 @@ void FiberMutex::lock() {
   Waiter waiter;
   {
     const Guard guard(guard_);
-    if (!std::exchange(held_, true)) return;
+    if (!std::exchange(locked_, true)) return;
     (last_ != nullptr ? last_->next : first_) = &waiter;
     last_ = &waiter;
   }
@@ -48,7 +48,7 @@ void FiberMutex::lock() {
 
 bool FiberMutex::try_lock() noexcept {
   const Guard guard(guard_);
-  return !std::exchange(held_, true);
+  return !std::exchange(locked_, true);
 }
 
 void FiberMutex::unlock() noexcept {
@@ -57,7 +57,7 @@ void FiberMutex::unlock() noexcept {
     const Guard guard(guard_);
     next = first_;
     if (next == nullptr) {
-      held_ = false;
+      locked_ = false;
       return;
     }
     first_ = next->next;

@@ -9,7 +9,7 @@ namespace riutils {
 
 /// A handler that answers a call by a call must not lose it, and it cannot wait: while it runs, no
 /// other handler of its thread does, and the room that it needs may depend on one. So its calls are
-/// held, and what bounds them is that the worker takes fewer new ones. It does not stop: two
+/// queued, and what bounds them is that the worker takes fewer new ones. It does not stop: two
 /// workers that answer each other would both wait for ever. Instead it rests after each poll for as
 /// long as what it holds in excess takes to be sent at 1 GB/s. If the destination takes nothing for
 /// t seconds, and each poll makes b bytes, the excess e grows as de/dt = b / (e * 1 ns), so it
@@ -22,11 +22,11 @@ class BackPressure {
   using Clock = std::chrono::steady_clock;
   static constexpr Clock::duration kRestPerByte = std::chrono::nanoseconds(1);
 
-  /// Bytes that are held in excess now.
+  /// Bytes that are queued in excess now.
   void set_excess(std::uint64_t bytes) noexcept { excess_ = bytes; }
   /// False: take calls once.
-  bool holds_back() noexcept { return excess_ != 0 && holds_back(Clock::now()); }
-  bool holds_back(Clock::time_point now) noexcept {
+  bool limits_intake() noexcept { return excess_ != 0 && limits_intake(Clock::now()); }
+  bool limits_intake(Clock::time_point now) noexcept {
     if (excess_ == 0) return false;
     if (now < until_) return true;
     until_ = now + kRestPerByte * static_cast<Clock::rep>(excess_);

@@ -22,12 +22,12 @@ std::string Counters::table() const {
   std::string text = fmt::format("thread {}\n", thread);
   if (!outgoing.empty()) {
     text += fmt::format(kOutgoingLine, "to", "calls", "bytes", "writes", "chunks", "filled",
-                        "stalls", "retries", "held", "held most");
+                        "stalls", "retries", "queued", "max queued");
   }
   for (const OutgoingCounters& each : outgoing) {
     text += fmt::format(kOutgoingLine, name(each.to, each.results), each.calls, each.bytes,
                         each.writes, each.chunks, each.chunks_filled, each.stalls, each.retries,
-                        each.held, each.held_most);
+                        each.queued, each.max_queued);
   }
   if (!incoming.empty()) {
     text += fmt::format(kIncomingLine, "from", "calls", "records", "consumed");
@@ -45,10 +45,10 @@ std::string Counters::json() const {
   for (const OutgoingCounters& each : outgoing) {
     text += fmt::format(
         "{}{{\"to\":\"{}\",\"calls\":{},\"bytes\":{},\"writes\":{},\"chunks\":{},"
-        "\"chunks_filled\":{},\"stalls\":{},\"retries\":{},\"held\":{},"
-        "\"held_most\":{},\"results\":{}}}",
+        "\"chunks_filled\":{},\"stalls\":{},\"retries\":{},\"queued\":{},"
+        "\"max_queued\":{},\"results\":{}}}",
         std::exchange(comma, ","), each.to, each.calls, each.bytes, each.writes, each.chunks,
-        each.chunks_filled, each.stalls, each.retries, each.held, each.held_most, each.results);
+        each.chunks_filled, each.stalls, each.retries, each.queued, each.max_queued, each.results);
   }
   text += "],\"incoming\":[";
   comma = "";

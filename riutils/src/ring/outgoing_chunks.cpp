@@ -99,15 +99,15 @@ void OutgoingRing::stop_filling() noexcept {
   bytes_ += static_cast<std::uint64_t>(begin_ + options_.chunk_bytes - at_);
 }
 
-bool OutgoingRing::hold(HoldLimit limit) noexcept {
-  const std::uint64_t bytes = (held_.size() + 1) * std::uint64_t{options_.chunk_bytes};
-  if (limit == HoldLimit::kOptions && bytes > options_.held_limit) return false;
+bool OutgoingRing::queue(QueueLimit limit) noexcept {
+  const std::uint64_t bytes = (queue_.size() + 1) * std::uint64_t{options_.chunk_bytes};
+  if (limit == QueueLimit::kOptions && bytes > options_.queue_limit) return false;
   dtutils::RDMAMemory memory = local_chunk();
   if (!memory) return false;
   if (begin_ != nullptr) {
     stop_filling();
-    if (!held_.empty()) {
-      held_.back().low = at_;
+    if (!queue_.empty()) {
+      queue_.back().low = at_;
     } else {
       if (at_ != sent_ && !post(0, nullptr)) return false;
       tail_ = at_;
@@ -115,32 +115,32 @@ bool OutgoingRing::hold(HoldLimit limit) noexcept {
   }
   start_filling(memory);
   sent_ = nullptr;
-  held_.push_back({std::move(memory)});
-  ++counters_.held;
-  counters_.held_most = std::max(counters_.held_most, bytes);
+  queue_.push_back({std::move(memory)});
+  ++counters_.queued;
+  counters_.max_queued = std::max(counters_.max_queued, bytes);
   refresh();
   ring_set_.attend_to(*this);
   return true;
 }
 
-void OutgoingRing::send_held() noexcept {
-  while (!held_.empty() && next_is_free() && !is_backlogged()) {
+void OutgoingRing::send_queued() noexcept {
+  while (!queue_.empty() && next_is_free() && !is_backlogged()) {
     if (tail_ != nullptr) {
       put_word(tail_ - kRingWord, RingHeader{RingHeader::kControl, grown_, 0}.encode());
       bool inlined;
       if (!write(tail_ - kRingWord, tail_, nullptr, inlined)) return;
       ++counters_.chunks_filled;
     }
-    const std::vector<dtutils::Synchronizer*> sent = std::move(held_.front().sent);
-    std::byte* low = held_.front().low;
-    const bool last = held_.size() == 1;
+    const std::vector<dtutils::Synchronizer*> sent = std::move(queue_.front().sent);
+    std::byte* low = queue_.front().low;
+    const bool last = queue_.size() == 1;
     if (last) {
       close_record();
       low = at_;
     }
-    std::byte* const end = held_.front().memory.data() + options_.chunk_bytes;
-    enter(std::move(held_.front().memory));
-    held_.pop_front();
+    std::byte* const end = queue_.front().memory.data() + options_.chunk_bytes;
+    enter(std::move(queue_.front().memory));
+    queue_.pop_front();
     put_word(low - kRingWord, 0);
     bool inlined = true;
     const bool written = low == end || write(low - kRingWord, end, nullptr, inlined);
@@ -160,25 +160,26 @@ bool OutgoingRing::next_chunk(const SendPolicy& policy, std::uint32_t needed) {
   for (bool first = true;; first = false) {
     if (asked_ && grant_.done()) take_grant();
     require_chunks();
-    send_held();
+    send_queued();
     if (gone_) return false;
     if (static_cast<std::size_t>(at_ - begin_) >= needed) return true;
-    if (held_.empty() && next_is_free()) return enter();
+    if (queue_.empty() && next_is_free()) return enter();
     if (first) ++counters_.stalls;
     ask_for_chunks();
-    if (policy.hold && hold(HoldLimit::kOptions)) return true;
+    if (policy.queue && queue(QueueLimit::kOptions)) return true;
     const bool in_handler = ring_set_.thread().in_handler();
     const bool setting_up = circle_.empty() && !in_handler;
     if (policy.when_full != WhenFull::kRetry && !setting_up) return false;
     // In a handler that is no fiber: whoever is to make room may wait for this very thread. What
     // bounds these is that the RingSet takes fewer calls in (excess).
-    if (!wait_for_room(in_handler)) return hold(HoldLimit::kMemory);
+    if (!wait_for_room(in_handler)) return queue(QueueLimit::kMemory);
   }
 }
 
 std::uint64_t OutgoingRing::excess() const noexcept {
-  const std::uint64_t held = held_.size() * std::uint64_t{options_.chunk_bytes};
-  return held - std::min<std::uint64_t>(held, options_.held_limit) + waiting_fibers_ * kFiberBytes;
+  const std::uint64_t queued = queue_.size() * std::uint64_t{options_.chunk_bytes};
+  return queued - std::min<std::uint64_t>(queued, options_.queue_limit) +
+         waiting_fibers_ * kFiberBytes;
 }
 
 bool OutgoingRing::wait_for_room(bool in_handler) {
@@ -197,8 +198,8 @@ bool OutgoingRing::wait_for_room(bool in_handler) {
 bool OutgoingRing::attend() noexcept {
   if (!gone_ && ring_set_.fabric().state(to_.process) != dsfabric::PeerState::kActive) give_up();
   if (!gone_ && asked_ && grant_.done()) take_grant();
-  if (!gone_) send_held();
-  const bool old = held_.empty() && at_ != sent_ && ring_set_.epoch() - gathered_ >= 2;
+  if (!gone_) send_queued();
+  const bool old = queue_.empty() && at_ != sent_ && ring_set_.epoch() - batched_ >= 2;
   if (!gone_ && old && !is_backlogged()) (void)post(0, nullptr);
   if (waiters_ != nullptr && has_room()) wake();
   return !gone_ && (asked_ || unsent() || waiters_ != nullptr);

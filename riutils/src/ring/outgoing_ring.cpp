@@ -69,7 +69,7 @@ OutgoingRing::OutgoingRing(RingSet& ring_set, dsfabric::ThreadId to, const RingO
   }
   dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(consumed_.data()), std::uint64_t{0});
   circle_.reserve(options_.chunk_limit);
-  spare_.reserve(options_.chunk_limit + options_.held_limit / options_.chunk_bytes + 1);
+  spare_.reserve(options_.chunk_limit + options_.queue_limit / options_.chunk_bytes + 1);
 }
 
 OutgoingRing::~OutgoingRing() = default;
@@ -105,8 +105,8 @@ std::byte* OutgoingRing::reserve(std::uint32_t function, std::uint32_t bytes,
   }
   if (is_backlogged()) ring_set_.fabric().make_room(*transmitter_);
   // First: it takes a word of the room.
-  if (sent_ != nullptr && at_ != sent_ && policy.gather != 0 &&
-      static_cast<std::size_t>(sent_ - at_) + stride + kRingWord > policy.gather &&
+  if (sent_ != nullptr && at_ != sent_ && policy.batch_bytes != 0 &&
+      static_cast<std::size_t>(sent_ - at_) + stride + kRingWord > policy.batch_bytes &&
       !post(0, nullptr)) {
     return nullptr;
   }
@@ -123,16 +123,17 @@ bool OutgoingRing::commit(dtutils::Synchronizer* sent, const SendPolicy& policy)
   const bool first = at_ == sent_;
   open_record(reserved_.header, reserved_.run_function);
   const auto room = static_cast<std::size_t>(at_ - begin_ - 2 * kRingWord);
-  if (!held_.empty()) {
+  if (!queue_.empty()) {
     floor_ = at_ - room;
-    if (sent != nullptr) held_.back().sent.push_back(sent);
+    if (sent != nullptr) queue_.back().sent.push_back(sent);
     return true;
   }
-  if (policy.gather == 0 || sent != nullptr) return post(0, sent);
-  const auto gathered = static_cast<std::size_t>(sent_ - at_);
-  floor_ = at_ - std::min(room, policy.gather - std::min<std::size_t>(gathered, policy.gather));
+  if (policy.batch_bytes == 0 || sent != nullptr) return post(0, sent);
+  const auto batched = static_cast<std::size_t>(sent_ - at_);
+  floor_ =
+      at_ - std::min(room, policy.batch_bytes - std::min<std::size_t>(batched, policy.batch_bytes));
   if (first) {
-    gathered_ = ring_set_.epoch();
+    batched_ = ring_set_.epoch();
     ring_set_.attend_to(*this);
   }
   return true;
@@ -144,7 +145,7 @@ bool OutgoingRing::send_run(std::uint32_t function, std::uint32_t bytes, const s
   const std::uint32_t stride = ring_stride(bytes);
   while (count != 0) {
     if (static_cast<std::size_t>(at_ - begin_) < stride + kRingOverhead &&
-        !next_chunk(kNeverWait, stride + kRingOverhead) && !hold(HoldLimit::kMemory)) {
+        !next_chunk(kNeverWait, stride + kRingOverhead) && !queue(QueueLimit::kMemory)) {
       return false;
     }
     const auto room = static_cast<std::size_t>(at_ - begin_) - kRingOverhead;
@@ -156,7 +157,7 @@ bool OutgoingRing::send_run(std::uint32_t function, std::uint32_t bytes, const s
     std::memcpy(at_, end, std::size_t{stride} * fits);
     count -= fits;
   }
-  if (held_.empty()) return post(0, nullptr);
+  if (queue_.empty()) return post(0, nullptr);
   floor_ = at_;
   return true;
 }
@@ -193,8 +194,8 @@ bool OutgoingRing::write(std::byte* low, std::byte* high, dtutils::Synchronizer*
 }
 
 bool OutgoingRing::flush() noexcept {
-  send_held();
-  if (!gone_ && held_.empty() && at_ != sent_) (void)post(0, nullptr);
+  send_queued();
+  if (!gone_ && queue_.empty() && at_ != sent_) (void)post(0, nullptr);
   return gone_ || !unsent();
 }
 
@@ -202,17 +203,17 @@ bool OutgoingRing::give_up() noexcept {
   gone_ = true;
   close_record();
   at_ = sent_ = floor_ = begin_;
-  for (Held& held : held_) {
-    for (dtutils::Synchronizer* const each : held.sent) each->fail();
+  for (QueuedChunk& queued : queue_) {
+    for (dtutils::Synchronizer* const each : queued.sent) each->fail();
   }
-  held_.clear();
+  queue_.clear();
   refresh();
   wake();
   return false;
 }
 
 void OutgoingRing::refresh() noexcept {
-  const bool usual = !gone_ && held_.empty() && tail_ != nullptr && in_order_ && same_program_;
+  const bool usual = !gone_ && queue_.empty() && tail_ != nullptr && in_order_ && same_program_;
   post_floor_ = usual ? reinterpret_cast<std::uintptr_t>(begin_) : kNever;
 }
 

@@ -66,7 +66,7 @@ bool Receiver::adopt() {
   return !arrived.empty();
 }
 
-bool Receiver::poll(dsfabric::ResultGatherer* results, RingKind least) {
+bool Receiver::poll(dsfabric::ResultBatcher* results, RingKind least) {
   if (polling_) return false;
   results_ = results;
   bool busy = false;
@@ -124,7 +124,7 @@ bool Receiver::serve(std::size_t index) {
   IncomingRing::End end;
   if (fibers != nullptr) {
     end = ring.run(kBytesPerPoll, call, *fibers);
-  } else if (hold_fibers_ && FiberPool::current() == nullptr) [[unlikely]] {
+  } else if (defer_fibers_ && FiberPool::current() == nullptr) [[unlikely]] {
     end = ring.run_inline(kBytesPerPoll, call);
   } else {
     end = ring.run(kBytesPerPoll, call);

@@ -18,7 +18,7 @@ RingRegistry::RingRegistry(dsfabric::Fabric& fabric) : fabric_(fabric) {
   for (std::uint32_t i = 0; i < workers; ++i) all_.push_back(std::make_unique<RingSet>(fabric, i));
   // In later runs nothing need ask for it: their first calls may go through rings of this one.
   fabric.at_thread_start(
-      [](dsfabric::Thread& worker) { RingSet::open(worker).receiver().hold_fibers(true); });
+      [](dsfabric::Thread& worker) { RingSet::open(worker).receiver().defer_fibers(true); });
   fabric.add_call_ledger(*this);
 }
 
@@ -39,7 +39,7 @@ dsfabric::CallCount RingRegistry::count(dsfabric::Thread& worker) {
 void RingRegistry::work_ended(dsfabric::Thread& worker) noexcept {
   Receiver& receiver = at(worker.id().index).receiver();
   // It will have no FiberPool any more, so calls that need one end with an Error.
-  if (receiver.holds_fibers()) receiver.hold_fibers(false);
+  if (receiver.defers_fibers()) receiver.defer_fibers(false);
 }
 
 std::shared_ptr<RingRegistry> RingRegistry::of(dsfabric::Fabric& fabric) {

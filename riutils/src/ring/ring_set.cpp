@@ -11,7 +11,7 @@
 #include "dsfabric/call_wrappers.hpp"
 #include "dtutils/error.hpp"
 #include "ring/back_pressure.hpp"
-#include "ring/gathered_results.hpp"
+#include "ring/batched_results.hpp"
 #include "ring/limits.hpp"
 #include "ring/ring_registry.hpp"
 #include "riutils/fiber_pool.hpp"
@@ -32,7 +32,7 @@ std::uint32_t max_threads(const dsfabric::Fabric& fabric) noexcept {
 RingSet& RingSet::of(dsfabric::Thread& self) {
   RingSet& ring_set = open(self);
   // Only if need be: a helper thread may be polling.
-  if (ring_set.receiver_.holds_fibers()) ring_set.receiver_.hold_fibers(false);
+  if (ring_set.receiver_.defers_fibers()) ring_set.receiver_.defer_fibers(false);
   return ring_set;
 }
 
@@ -57,7 +57,7 @@ RingSet::RingSet(dsfabric::Fabric& fabric, std::uint32_t worker)
       shift_(static_cast<std::uint32_t>(std::bit_width(max_threads(fabric) - 1))),
       table_(new std::unique_ptr<OutgoingRing>[std::size_t{processes_} << shift_]),
       back_pressure_(std::make_unique<BackPressure>()),
-      results_(std::make_unique<GatheredResults>(*this)),
+      results_(std::make_unique<BatchedResults>(*this)),
       looked_(std::chrono::steady_clock::now()),
       receiver_(fabric, worker) {}
 
@@ -154,15 +154,15 @@ bool RingSet::step() {
   const bool busy = !attended_.empty() && look_after();
   // A helper's handlers have no rings.
   if (delegated_) return busy;
-  const GatheredResults::Scope scope(*results_);
-  const RingKind least = back_pressure_->holds_back() ? RingKind::kResults : RingKind::kCalls;
+  const BatchedResults::Scope scope(*results_);
+  const RingKind least = back_pressure_->limits_intake() ? RingKind::kResults : RingKind::kCalls;
   return receiver_.poll(results_.get(), least) || busy;
 }
 
 bool RingSet::look_after() noexcept {
   if (++steps_ % kStepsPerClock == 0) {
     const auto now = std::chrono::steady_clock::now();
-    // What was gathered before the last look is older than the time between.
+    // What was batched before the last look is older than the time between.
     if (now - looked_ >= max_age_ / 2) {
       looked_ = now;
       ++epoch_;

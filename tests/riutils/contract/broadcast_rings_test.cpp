@@ -139,7 +139,7 @@ TEMPLATE_TEST_CASE("broadcasts_of_everybody_run_once_and_in_order", "", RDMAMess
     const RingJob& job = kPlacements[round];
     CAPTURE(job.processes, job.threads, seed);
     const auto work = [](Thread& self) {
-      // So small that calls are held all the time.
+      // So small that calls are queued all the time.
       TestType calls(self, {.ring = {512, 2, 4, 1u << 20}});
       self.barrier();
       for (std::uint64_t i = 0; i < kBroadcasts; ++i) {
@@ -175,7 +175,7 @@ TEST_CASE("broadcast_goes_on_by_message_when_no_more_can_be_held") {
     }
     riutils::wait_for_termination(self);
     require(messages_of_all(self) > messages, "some went by message");
-    // These may have overtaken what was held.
+    // These may have overtaken what was queued.
     std::ranges::sort(heard().from[0]);
     require(heard_in_order(0, kBroadcasts), "each once");
   });

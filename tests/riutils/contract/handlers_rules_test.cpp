@@ -78,7 +78,7 @@ TEMPLATE_TEST_CASE("inline_handler_cannot_wait_for_a_call_to_its_own_thread", ""
 TEMPLATE_TEST_CASE("inline_handler_that_would_wait_is_told_to_be_a_fiber", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
   // Three threads, and the waits go one way only: even so it hangs over rings, by timing, since
-  // what is held or gathered is sent by progress(), which does nothing of the kind inside a
+  // what is queued or batched is sent by progress(), which does nothing of the kind inside a
   // handler.
   CHECK(run_handler_job<TestType>(3, 1, &kDefaultFibers, [](Thread& self) {
           const auto forward = [last = self.neighbour(2)](CallContext& call) {
@@ -101,13 +101,13 @@ TEMPLATE_TEST_CASE("inline_handlers_take_a_lock_only_by_trying", "", SendChannel
           static riutils::FiberMutex mutex;
           const ThreadId other = self.neighbour(1);
           TestType& calls = *my_channel<TestType>();
-          ReturnSlot<void> held(self.fabric());
+          ReturnSlot<void> queued(self.fabric());
           require(calls.call_return(other, in_fiber([](CallContext& call) {
                                       const std::scoped_lock lock(mutex);
                                       (void)ask<TestType>(call.fabric, call.source,
                                                           [] { return ++ledger(0); });
                                     }),
-                                    held),
+                                    queued),
                   "sent");
           require(calls.call(other,
                              [] {
@@ -119,7 +119,7 @@ TEMPLATE_TEST_CASE("inline_handlers_take_a_lock_only_by_trying", "", SendChannel
                                }
                              }),
                   "sent");
-          held.get();
+          queued.get();
           riutils::wait_for_termination(self);
           require_equal(ledger(1) + ledger(2), 1u, "it did not wait");
         }) == "");

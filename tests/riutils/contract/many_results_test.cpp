@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Many calls with results in flight: what they answer arrives, gathered or not, or its failure
+// Many calls with results in flight: what they answer arrives, batched or not, or its failure
 // does.
 #include <algorithm>
 #include <array>

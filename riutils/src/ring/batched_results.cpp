@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GatheredResults: from the buffer into the ring.
-#include "ring/gathered_results.hpp"
+// BatchedResults: from the buffer into the ring.
+#include "ring/batched_results.hpp"
 
 #include "riutils/outgoing_ring.hpp"
 #include "riutils/ring_header.hpp"
@@ -8,10 +8,10 @@
 
 namespace riutils {
 
-bool GatheredResults::start(dsfabric::ThreadId to, std::uint32_t function,
-                            std::uint32_t bytes) noexcept {
+bool BatchedResults::start(dsfabric::ThreadId to, std::uint32_t function,
+                           std::uint32_t bytes) noexcept {
   if (ring_ != nullptr) send();
-  if (!gathering_) return false;
+  if (!batching_) return false;
   ring_ = ring_set_.result_ring(to);
   if (ring_ == nullptr) {
     if (to == alone_) ring_set_.ask_for_result_ring(to);
@@ -26,7 +26,7 @@ bool GatheredResults::start(dsfabric::ThreadId to, std::uint32_t function,
   return true;
 }
 
-void GatheredResults::send() noexcept {
+void BatchedResults::send() noexcept {
   std::byte* const end = begin_ + buffer_.size();
   const auto count = static_cast<std::uint32_t>(end - at_) / ring_stride(bytes_);
   // False: the process that waits for them is gone.

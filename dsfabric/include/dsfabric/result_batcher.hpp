@@ -49,7 +49,7 @@ struct Result<void> {
 /// A layer that runs many calls at once may offer it (CallContext::results): it collects their
 /// results, and that layer sends them when the calls have run, many in a cache line. A result that
 /// add() refuses goes by an RDMA write of its own. The thread that runs the calls only.
-class ResultGatherer {
+class ResultBatcher {
  public:
   /// Bytes of a value at most; a larger one gains nothing.
   static constexpr std::size_t kMaxValue = 256;
@@ -71,10 +71,10 @@ class ResultGatherer {
   /// There is no room.
   static constexpr std::uint32_t kNoFunction = 0xffff'ffff;
 
-  ResultGatherer() = default;
-  ResultGatherer(const ResultGatherer&) = delete;
-  ResultGatherer& operator=(const ResultGatherer&) = delete;
-  ~ResultGatherer() = default;
+  ResultBatcher() = default;
+  ResultBatcher(const ResultBatcher&) = delete;
+  ResultBatcher& operator=(const ResultBatcher&) = delete;
+  ~ResultBatcher() = default;
   /// Sends what is collected, and makes room for results of `bytes` bytes for `to`: at_ is the end
   /// of the room, which is filled downwards to begin_. False, with function_ kNoFunction: as add.
   virtual bool start(ThreadId to, std::uint32_t function, std::uint32_t bytes) noexcept = 0;

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dsfabric/result_gatherer.hpp"
+#include "dsfabric/result_batcher.hpp"
 
 namespace riutils {
 
@@ -20,27 +20,27 @@ class RingSet;
 /// had, results go home one by one.
 ///
 /// Owner thread only.
-class GatheredResults final : public dsfabric::ResultGatherer {
+class BatchedResults final : public dsfabric::ResultBatcher {
  public:
-  explicit GatheredResults(RingSet& ring_set) noexcept : ring_set_(ring_set) {}
+  explicit BatchedResults(RingSet& ring_set) noexcept : ring_set_(ring_set) {}
 
   /// While it lives, results are collected; at its end they are sent. Calls that end at another
   /// time, those of fibers that have waited, send their results at once.
   class Scope {
    public:
-    explicit Scope(GatheredResults& results) noexcept : results_(results) {
-      results_.gathering_ = true;
+    explicit Scope(BatchedResults& results) noexcept : results_(results) {
+      results_.batching_ = true;
     }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
     ~Scope() {
-      results_.gathering_ = false;
+      results_.batching_ = false;
       results_.alone_ = kNobody;
       if (results_.ring_ != nullptr) results_.send();
     }
 
    private:
-    GatheredResults& results_;
+    BatchedResults& results_;
   };
 
  private:
@@ -50,7 +50,7 @@ class GatheredResults final : public dsfabric::ResultGatherer {
   RingSet& ring_set_;
   OutgoingRing* ring_ = nullptr;
   std::uint32_t bytes_ = 0;
-  bool gathering_ = false;
+  bool batching_ = false;
   static constexpr dsfabric::ThreadId kNobody = dsfabric::ThreadId::service_of({});
   /// Who was sent a result by itself in this poll.
   dsfabric::ThreadId alone_ = kNobody;
