@@ -183,7 +183,7 @@ void Collectives::pass_over(ThreadContext& context, ProcessId to, std::uint64_t 
   if (settled.ticket == before && now.ticket == before + 1) settled = now;
 }
 
-void Collectives::settle(ThreadContext& context) {
+void Collectives::wait_for_posts(ThreadContext& context) {
   for (std::uint16_t i = 0; i < processes_; ++i) {
     const ProcessId to{i};
     dtutils::Transmitter& out = core_.transmitter(context, to);
@@ -213,7 +213,7 @@ void Collectives::settle(ThreadContext& context) {
 void Collectives::barrier(ThreadContext& context, Collective kind) {
   const CollectiveCall call{kind, 0};
   if (context.in_handler) detail::require_program(core_.fabric(), describe(call));
-  settle(context);
+  wait_for_posts(context);
   together(context, call, [&] { cross_barrier(context, call); });
 }
 

@@ -64,7 +64,7 @@ class Collectives {
   /// Throws Error when the workers of this process have come to different collectives.
   void require_one_collective() const;
   /// Waits until all that this worker has posted is done.
-  void settle(ThreadContext& context);
+  void wait_for_posts(ThreadContext& context);
   void cross_barrier(ThreadContext& context, const CollectiveCall& call);
   void exchange_round(ThreadContext& context, const CollectiveCall& call);
   template <class Done>
@@ -81,7 +81,7 @@ class Collectives {
   void look_for_barrier(ProcessId peer, const CollectiveCall& mine) const;
   void look_for_gathering(ProcessId peer, const CollectiveCall& mine) const;
   void write(ThreadContext& context, ProcessId to, std::size_t offset, std::size_t length);
-  /// The one post after `before` is nothing that settle() has to wait for.
+  /// The one post after `before` is nothing that wait_for_posts() has to wait for.
   void pass_over(ThreadContext& context, ProcessId to, std::uint64_t before) noexcept;
   void break_for_all(std::exception_ptr cause) noexcept;
   void throw_if_over() const;

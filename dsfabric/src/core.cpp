@@ -220,7 +220,7 @@ void Core::log_membership() const {
 
 void Core::start(Fabric& fabric) {
   fabric_ = &fabric;
-  thread_registry_->adopt(&thread_registry_->home());
+  thread_registry_->bind(&thread_registry_->home());
   control_service_->install();
   failure_detector_ = std::make_unique<FailureDetector>(*this);
   service_threads_ = std::make_unique<ServiceThreads>(*this, config_.service_threads);

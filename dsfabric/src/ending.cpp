@@ -109,7 +109,7 @@ void Core::leave() noexcept {
   tell_end(EndNotice::kLeft, {});
   dtutils::Deadline deadline(config_.leave_timeout);
   dtutils::Backoff backoff;
-  thread_registry_->adopt(&thread_registry_->home());
+  thread_registry_->bind(&thread_registry_->home());
   const auto all_gone = [&] {
     bool gone = true;
     for (const Peer& peer : peers_) {

@@ -20,7 +20,7 @@ FailureDetector::~FailureDetector() {
 }
 
 void FailureDetector::run() {
-  core_.thread_registry().adopt(&core_.thread_registry().failure_detector());
+  core_.thread_registry().bind(&core_.thread_registry().failure_detector());
   WakeFd& wake = core_.failures().wake_fd();
   const auto interval = static_cast<int>(core_.config().watch_interval.count());
   while (!stop_.load(std::memory_order_acquire)) {

@@ -36,7 +36,7 @@ ServiceThreads::~ServiceThreads() {
 
 void ServiceThreads::serve(std::uint32_t index) {
   ThreadContext& context = core_.thread_registry().service(index);
-  core_.thread_registry().adopt(&context);
+  core_.thread_registry().bind(&context);
   dtutils::Backoff backoff;
   unsigned idle = 0;
   while (!stop_.load(std::memory_order_acquire)) {

@@ -13,7 +13,7 @@ namespace dsfabric {
 Thread::Thread(Fabric& fabric, ThreadContext& context)
     : fabric_(fabric), context_(context), id_(context.name) {
   context_.worker = this;
-  fabric_.core().thread_registry().adopt(&context_);
+  fabric_.core().thread_registry().bind(&context_);
   dtutils::set_wait_hook({[](void* self, const dtutils::Synchronizer&, dtutils::WaitEnd) {
                             return static_cast<Thread*>(self)->progress();
                           },
@@ -24,7 +24,7 @@ Thread::~Thread() {
   dtutils::set_wait_hook({});
   context_.hooks.clear();
   context_.working = false;
-  fabric_.core().thread_registry().adopt(nullptr);
+  fabric_.core().thread_registry().bind(nullptr);
   context_.worker = nullptr;
 }
 

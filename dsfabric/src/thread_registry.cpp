@@ -104,7 +104,7 @@ ThreadContext& ThreadRegistry::find_or_take() {
       "raise the setting outside_threads, or let such threads end");
 }
 
-void ThreadRegistry::adopt(ThreadContext* context) {
+void ThreadRegistry::bind(ThreadContext* context) {
   std::erase_if(memory().entries, [&](const Memory::Entry& entry) { return entry.fabric == id_; });
   current_context() = {};
   if (context != nullptr) {

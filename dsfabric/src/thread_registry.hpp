@@ -57,7 +57,7 @@ class ThreadRegistry {
     return current.fabric == id_ ? current.context : find();
   }
   /// Makes `thread context` the calling thread's; nullptr undoes it. Owner thread only.
-  void adopt(ThreadContext* context);
+  void bind(ThreadContext* context);
 
  private:
   struct Table {

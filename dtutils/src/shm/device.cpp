@@ -56,14 +56,14 @@ void after_fork_in_child() {
   registry().mutex.unlock();
 }
 
-void enter(ShmDevice* device) {
+void register_for_fork(ShmDevice* device) {
   static const int code = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (code != 0) throw Error("shm", "pthread_atfork failed", "free some memory", code);
   const std::scoped_lock lock(registry().mutex);
   registry().devices.push_back(device);
 }
 
-void leave(ShmDevice* device) {
+void unregister_for_fork(ShmDevice* device) {
   const std::scoped_lock lock(registry().mutex);
   std::erase(registry().devices, device);
 }
@@ -104,11 +104,11 @@ ShmDevice::ShmDevice(const DeviceOptions& options)
     info_.reason +=
         "; adversarial mode, repeat with CARIAMA_SHM_ADVERSARY=" + to_string(*agent_.adversary());
   }
-  enter(this);
+  register_for_fork(this);
 }
 
 ShmDevice::~ShmDevice() {
-  if (!in_child()) leave(this);
+  if (!in_child()) unregister_for_fork(this);
 }
 
 bool ShmDevice::in_child() const noexcept { return getpid() != pid_; }

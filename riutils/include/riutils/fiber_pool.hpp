@@ -130,7 +130,7 @@ class FiberPool {
                                        std::uint32_t bytes, dsfabric::CallContext& call);
   void grow();
   bool find_free();
-  [[gnu::always_inline]] void enter(detail::Fiber& fiber);
+  [[gnu::always_inline]] void switch_to(detail::Fiber& fiber);
   std::exception_ptr end(detail::Fiber& fiber) noexcept;
   void suspend(const dtutils::Synchronizer* on, dtutils::WaitEnd until);
   bool resume(detail::Fiber& fiber);

@@ -69,7 +69,7 @@ class Receiver {
   void join(NewChunks chunks);
 
  private:
-  bool adopt();
+  bool take_arrivals();
   bool serve(std::size_t ring);
   void resume_paused();
   IncomingRing& ring_from(const NewChunks& chunks);
@@ -90,7 +90,7 @@ class Receiver {
   /// Rings that are left alone for now.
   std::uint32_t paused_ = 0;
   std::uint64_t polls_ = 0;
-  std::uint32_t adopted_ = 0;
+  std::uint32_t arrivals_taken_ = 0;
   alignas(64) std::atomic<std::uint64_t> executed_{0};
   std::atomic<std::uint32_t> joined_{0};
   /// Written with every join; read by polls.

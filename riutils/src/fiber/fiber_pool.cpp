@@ -59,7 +59,7 @@ FiberPool::FiberPool(dsfabric::Fabric& fabric, const FiberOptions& options)
   if (mine() != nullptr) {
     throw dtutils::Error("FiberPool", "this thread has one already", "make one pool a thread");
   }
-  thread_stack_->adopt();
+  thread_stack_->use_thread_stack();
   grow();
   if (worker_ != nullptr) worker_->add_hook(progress_hook());
   before_ = dtutils::set_wait_hook({&wait_hook, this, [](void* pool) noexcept {
@@ -133,7 +133,7 @@ void FiberPool::grow() {
 }
 
 // Inlined for the reason that fiber.hpp gives.
-inline void FiberPool::enter(Fiber& fiber) {
+inline void FiberPool::switch_to(Fiber& fiber) {
   running_ = &fiber;
   {
     const SwitchedExceptions exceptions(exceptions_, fiber.exceptions);
@@ -160,7 +160,7 @@ inline FiberPool::Outcome FiberPool::start(dsfabric::Invoke handler, std::byte* 
   fiber.call.emplace(call);
   fiber.ended = false;
   fiber.waited = false;
-  enter(fiber);
+  switch_to(fiber);
   if (fiber.ended) {
     if (auto thrown = end(fiber)) [[unlikely]]
       std::rethrow_exception(std::move(thrown));
@@ -256,7 +256,7 @@ bool FiberPool::progress() {
 }
 
 bool FiberPool::resume(Fiber& fiber) {
-  enter(fiber);
+  switch_to(fiber);
   if (!fiber.ended) return false;
   const dsfabric::CallContext call = *fiber.call;
   if (auto thrown = end(fiber)) fabric_.report_exception(call, std::move(thrown));

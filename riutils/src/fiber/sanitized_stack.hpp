@@ -29,7 +29,7 @@ class SanitizedStack {
 #endif
   }
   /// The one of the calling thread.
-  void adopt() noexcept {
+  void use_thread_stack() noexcept {
 #if defined(__SANITIZE_ADDRESS__)
     pthread_attr_t attributes;
     void* bottom = nullptr;

@@ -17,10 +17,10 @@ void IncomingRing::add(std::vector<dtutils::RDMAMemory> chunks) {
   auto& to = first ? circle_ : waiting_;
   to.insert(to.end(), std::make_move_iterator(chunks.begin()),
             std::make_move_iterator(chunks.end()));
-  if (first) enter(0);
+  if (first) start_chunk(0);
 }
 
-void IncomingRing::enter(std::size_t chunk) noexcept {
+void IncomingRing::start_chunk(std::size_t chunk) noexcept {
   chunk_ = chunk;
   begin_ = circle_[chunk].data();
   at_ = begin_ + circle_[chunk].size();
@@ -217,7 +217,7 @@ bool IncomingRing::leave_chunk() {
                  std::make_move_iterator(waiting_.begin()), std::make_move_iterator(grown));
   waiting_.erase(waiting_.begin(), grown);
   left_ = chunk_;
-  enter((chunk_ + 1) % circle_.size());
+  start_chunk((chunk_ + 1) % circle_.size());
   return true;
 }
 

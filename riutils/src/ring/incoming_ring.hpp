@@ -121,7 +121,7 @@ class IncomingRing {
   /// next one begins is known only when this one's header has come, so that a core does not find
   /// out by itself.
   static void fetch(const std::byte* at, const std::byte* end) noexcept;
-  void enter(std::size_t chunk) noexcept;
+  void start_chunk(std::size_t chunk) noexcept;
 
   Functions functions_;
   const RingKind kind_;

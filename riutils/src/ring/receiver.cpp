@@ -47,12 +47,12 @@ IncomingRing& Receiver::ring_from(const NewChunks& chunks) {
                                      IncomingRing::Functions(&table.entry(0), table.size())));
 }
 
-bool Receiver::adopt() {
+bool Receiver::take_arrivals() {
   std::vector<NewChunks> arrived;
   {
     const std::scoped_lock lock(mutex_);
     arrived.swap(arrived_);
-    adopted_ = arrivals_.load(std::memory_order_relaxed);
+    arrivals_taken_ = arrivals_.load(std::memory_order_relaxed);
   }
   for (NewChunks& each : arrived) {
     IncomingRing& ring = ring_from(each);
@@ -71,8 +71,8 @@ bool Receiver::poll(dsfabric::ResultBatcher* results, RingKind least) {
   results_ = results;
   bool busy = false;
   // Acquire: pairs with join.
-  if (arrivals_.load(std::memory_order_acquire) != adopted_) [[unlikely]]
-    busy = adopt();
+  if (arrivals_.load(std::memory_order_acquire) != arrivals_taken_) [[unlikely]]
+    busy = take_arrivals();
   ++polls_;
   if (paused_ != 0) {
     busy = true;
@@ -140,7 +140,7 @@ bool Receiver::serve(std::size_t index) {
   }
   moderation_[index].goes_on(polls_);
   if (end == IncomingRing::End::kChunk) {
-    if (arrivals_.load(std::memory_order_acquire) != adopted_) adopt();
+    if (arrivals_.load(std::memory_order_acquire) != arrivals_taken_) take_arrivals();
     if (ring.leave_chunk()) {
       // Whoever polls: one such write must not overtake another.
       dtutils::Transmitter& transmitter = fabric_.transmitter_of(index_, ring.sender().process);
