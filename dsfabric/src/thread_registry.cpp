@@ -11,7 +11,7 @@
 namespace dsfabric {
 namespace {
 
-/// The failure detector's thread's and the home thread's.
+/// Those of the failure detector's thread and of the home thread.
 constexpr std::uint32_t kLibraryContexts = 2;
 
 std::uint64_t next_fabric_id() noexcept {

@@ -10,10 +10,10 @@
 
 namespace dsfabric {
 
-/// ThreadRegistry are numbered: workers, service threads, the failure detector's thread, the home
-/// thread (which joined, and leaves), outside threads. A thread's thread context is found through
-/// thread-local storage; one that is unknown gets an outside thread context, which it keeps until
-/// it ends.
+/// The contexts are numbered: workers, service threads, the failure detector's thread, the home
+/// thread (which joined, and leaves), outside threads. A thread finds its context through
+/// thread-local storage; an unknown thread gets one of those for outside threads, and keeps it
+/// until it ends.
 class ThreadRegistry {
  public:
   /// Setup only.
@@ -45,8 +45,8 @@ class ThreadRegistry {
     counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
-  /// The calling thread's thread context. The first call of an unknown thread takes an outside
-  /// thread context: Error when none is free. Any thread.
+  /// The context of the calling thread. The first call of an unknown thread takes one of those for
+  /// outside threads: Error when none is free. Any thread.
   ThreadContext& mine() {
     const Current& current = current_context();
     return current.fabric == id_ ? *current.context : find_or_take();
@@ -56,7 +56,7 @@ class ThreadRegistry {
     const Current& current = current_context();
     return current.fabric == id_ ? current.context : find();
   }
-  /// Makes `thread context` the calling thread's; nullptr undoes it. Owner thread only.
+  /// Makes `context` the calling thread's; nullptr undoes it. Owner thread only.
   void bind(ThreadContext* context);
 
  private:
@@ -82,7 +82,7 @@ class ThreadRegistry {
   const std::uint64_t id_;
   const std::uint32_t workers_;
   const std::uint32_t service_threads_;
-  /// Shared with the threads that hold an outside thread context and may end later than the fabric.
+  /// Shared with the threads that hold a context and may end later than the fabric.
   std::shared_ptr<Table> contexts_;
 };
 

@@ -20,7 +20,7 @@ constexpr std::uint64_t kReady = 1;
 static_assert(kReady < TableGroup::kGoodbye);
 
 /// Copies memory that other threads of this process may write, word by word: a field is whole, a
-/// Versioned at worst seen in progress.
+/// a Versioned at worst seen in progress.
 void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   using Word [[gnu::may_alias]] = std::uint64_t;
   for (std::size_t at = 0; at < bytes; at += sizeof(Word)) {

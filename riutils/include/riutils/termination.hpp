@@ -9,7 +9,7 @@ namespace riutils {
 /// dsfabric::wait_for_termination(), after the ring set of this worker was made: returns when every
 /// call of the job has been executed, those through rings (RDMAMessenger, RDMAMessengerGlobal,
 /// RDMAAggregator) among them, no matter which thread executes them. A call that waits in a fiber
-/// has not been executed. Gathered and queued calls are sent by it. A plain barrier() does not wait
+/// has not been executed. Batched and queued calls are sent by it. A plain barrier() does not wait
 /// for calls that are on their way. The end of Fabric::run does the same.
 void wait_for_termination(dsfabric::Thread& self);
 

@@ -13,7 +13,7 @@ namespace riutils {
 /// the line. So a ring in which every look finds something is left alone for a moment; the sender
 /// then writes many calls in one go. A ring whose calls come one at a time, as in a dialogue, never
 /// pauses. Pauses grow with the stream, so that a burst of calls that somebody waits for is not
-/// queued up by more than an eighth of its own time; and they end before the ring is full.
+/// held up by more than an eighth of its own time; and they end before the ring is full.
 ///
 /// One thread at a time.
 class PollModeration {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// wait_for_termination: that of the fabric, which RingRegistry count for.
+// wait_for_termination: that of the fabric, which the RingRegistry counts for.
 #include "riutils/termination.hpp"
 
 #include "dsfabric/termination.hpp"

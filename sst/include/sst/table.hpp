@@ -159,8 +159,8 @@ class Table : public Columns<Table<Row>, Row> {
   /// thread.
   void remove(PredicateId id) { predicates_.remove(id); }
 
-  /// Tells of failures, refreshes (SST-reads, unless a Reader does), evaluates every predicate
-  /// once. True when a trigger ran or rows arrived. One thread at a time.
+  /// Tells of failures, refreshes (SST-reads, unless another thread does), evaluates every
+  /// predicate once. True when a trigger ran or rows arrived. One thread at a time.
   bool evaluate() {
     if (core_.failures_are_new()) [[unlikely]] {
       core_.tell_failures();
@@ -176,7 +176,7 @@ class Table : public Columns<Table<Row>, Row> {
   // --- SST-reads ------------------------------------------------------------------------------
   /// Least time from one refresh to the next; 0: as often as can be. Setup only.
   void set_pace(std::chrono::nanoseconds pace) noexcept { refresh_pace_ = pace; }
-  /// Takes refreshing out of evaluate(), for a thread of its own: a Reader. Setup only.
+  /// Takes refreshing out of evaluate(), for a PollingThread of its own. Setup only.
   dsfabric::ProgressHook refresh_hook() noexcept {
     refreshes_ = false;
     return {[](void* table) {

@@ -24,8 +24,8 @@ namespace sst {
 /// What a user may choose about a TableGroup.
 struct TableGroupOptions {
   /// Threads of this process that may set, push or read at the same time, on all tables together:
-  /// workers, a PollingThread whose triggers do it, a Reader. With 1 a push costs no locked
-  /// instruction; then two such calls must never overlap.
+  /// workers, a PollingThread whose triggers do it or that fetches rows. With 1 a push costs no
+  /// locked instruction; then two such calls must never overlap.
   std::uint32_t threads = 4;
 };
 

@@ -86,7 +86,7 @@ TEST_CASE("handlers_never_run_inside_each_other") {
       require(send(fabric, self.id(), 0), "it lives");
       serve_until(self, [&] { return state.ran == 1001; });
     });
-    require_equal(state.deepest.load(), 1, "depth of dispatchers");
+    require_equal(state.deepest.load(), 1, "depth of handlers");
   });
   CHECK(job.wait() == "");
 }

@@ -156,8 +156,8 @@ finished:
   skip
 }
 
-/* Agent::bury: recover_receive, then flush_receive into the slot that the dead sender claimed, or,
-   when it had claimed none, into another. */
+/* Agent::fail_orphan: recover_receive, then flush_receive into the slot that the dead sender
+   claimed, or, when it had claimed none, into another. */
 active proctype Agent() {
   byte who, position, receive, claimed;
   bit lost;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What calls capture arrives whole: small ones are put together, others batched from where they
+// What calls capture arrives whole: small ones are put together, others gathered from where they
 // lie.
 #include <array>
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Versioned: a value of several words in two slots, written by a device in ascending order, or by a CPU.
-/* The subject: Versioned<T> (wide.hpp), with two words of value. WRITES stores, of which each goes to
-   slot number % 2.
+// Versioned: a value of several words in two slots, written by a device in ascending order, or by
+// a CPU.
+/* The subject: Versioned<T> (versioned.hpp), with two words of value. WRITES stores, of which each
+   goes to slot number % 2.
    - As a device places them (default): front, word, word, back. The writer may die anywhere.
    - With LOCAL, as the owner stores them into its own row: both marks, the words, back, front; the
      reader is another thread of the owner.
