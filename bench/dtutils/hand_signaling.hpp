@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "dtutils/detail/work_request.hpp"
 #include "dtutils/limits.hpp"
-#include "dtutils/work_request.hpp"
 
 namespace link_bench {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "dsfabric/call_record.hpp"
+#include "dsfabric/detail/call_record.hpp"
 #include "dsfabric/handler_scope.hpp"
 #include "riutils/cases.hpp"
 #include "riutils/in_fiber.hpp"

@@ -3,7 +3,7 @@
 #include "pending_table.hpp"
 
 #include "core.hpp"
-#include "dsfabric/pending_reply.hpp"
+#include "dsfabric/detail/pending_reply.hpp"
 #include "dtutils/wait.hpp"
 
 namespace dsfabric {

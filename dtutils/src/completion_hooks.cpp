@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The slots of completion hooks.
-#include "dtutils/completion_hooks.hpp"
+#include "dtutils/detail/completion_hooks.hpp"
 
 #include <bit>
 

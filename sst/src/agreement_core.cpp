@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // AgreementCore: the rules.
-#include "sst/agreement_core.hpp"
+#include "sst/detail/agreement_core.hpp"
 
 #include <fmt/format.h>
 

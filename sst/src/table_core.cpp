@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TableCore: sharing memory, pushing copies, fetching rows, telling of failures.
-#include "sst/table_core.hpp"
+#include "sst/detail/table_core.hpp"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <typeinfo>
 
-#include "dsfabric/function_table.hpp"
+#include "dsfabric/detail/function_table.hpp"
 
 namespace dsfabric {
 

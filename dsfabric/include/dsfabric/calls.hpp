@@ -9,11 +9,11 @@
 #include <span>
 #include <type_traits>
 
-#include "dsfabric/broadcast.hpp"
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/call_status.hpp"
-#include "dsfabric/call_wrappers.hpp"
 #include "dsfabric/callable.hpp"
+#include "dsfabric/detail/broadcast.hpp"
+#include "dsfabric/detail/call_wrappers.hpp"
 #include "dsfabric/return_slot.hpp"
 
 namespace dsfabric {

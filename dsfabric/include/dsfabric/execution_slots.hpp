@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "dsfabric/detail/pending_reply.hpp"
 #include "dsfabric/fabric.hpp"
-#include "dsfabric/pending_reply.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/synchronizer.hpp"
 

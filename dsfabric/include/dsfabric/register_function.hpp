@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "dsfabric/broadcast.hpp"
-#include "dsfabric/call_wrappers.hpp"
 #include "dsfabric/callable.hpp"
+#include "dsfabric/detail/broadcast.hpp"
+#include "dsfabric/detail/call_wrappers.hpp"
 
 namespace dsfabric {
 

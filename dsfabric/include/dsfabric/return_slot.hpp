@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "dsfabric/detail/pending_reply.hpp"
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/handler_scope.hpp"
 #include "dsfabric/peer_failed.hpp"
-#include "dsfabric/pending_reply.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/synchronizer.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What broadcasts need beside their templates.
-#include "dsfabric/broadcast.hpp"
+#include "dsfabric/detail/broadcast.hpp"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "dsfabric/function_table.hpp"
+#include "dsfabric/detail/function_table.hpp"
 
 namespace dsfabric {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Collecting the slots, ordering them, comparing tables.
-#include "dsfabric/function_table.hpp"
+#include "dsfabric/detail/function_table.hpp"
 
 #include <fmt/format.h>
 

@@ -4,9 +4,9 @@
 #include <exception>
 
 #include "dsfabric/call_context.hpp"
-#include "dsfabric/call_record.hpp"
+#include "dsfabric/detail/call_record.hpp"
+#include "dsfabric/detail/function_table.hpp"
 #include "dsfabric/fabric.hpp"
-#include "dsfabric/function_table.hpp"
 
 namespace dsfabric {
 

@@ -10,7 +10,7 @@
 
 #include "calls/call_tables.hpp"
 #include "core.hpp"
-#include "dsfabric/call_record.hpp"
+#include "dsfabric/detail/call_record.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric {

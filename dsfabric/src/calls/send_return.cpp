@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core.hpp"
-#include "dsfabric/call_wrappers.hpp"
+#include "dsfabric/detail/call_wrappers.hpp"
 #include "dsfabric/send_space.hpp"
 #include "limits.hpp"
 #include "pending_table.hpp"

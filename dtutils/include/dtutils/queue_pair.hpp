@@ -7,11 +7,11 @@
 #include <cstdint>
 
 #include "dtutils/completion_queue.hpp"
+#include "dtutils/detail/work_request.hpp"
 #include "dtutils/endpoint.hpp"
 #include "dtutils/limits.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/shared_receive_queue.hpp"
-#include "dtutils/work_request.hpp"
 
 namespace dtutils {
 

@@ -9,8 +9,8 @@
 #include <new>
 #include <utility>
 
+#include "dtutils/detail/memory_slot.hpp"
 #include "dtutils/memory_region.hpp"
-#include "dtutils/memory_slot.hpp"
 #include "dtutils/numa.hpp"
 
 namespace dtutils {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include "dtutils/completion_hooks.hpp"
+#include "dtutils/detail/completion_hooks.hpp"
 #include "dtutils/queue_pair.hpp"
 #include "dtutils/selective_signaling.hpp"
 

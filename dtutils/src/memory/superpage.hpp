@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "dtutils/detail/memory_slot.hpp"
 #include "dtutils/memory_region.hpp"
-#include "dtutils/memory_slot.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/shared_segment.hpp"
 

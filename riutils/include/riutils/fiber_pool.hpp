@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "dsfabric/call_context.hpp"
-#include "dsfabric/function_table.hpp"
+#include "dsfabric/detail/function_table.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/synchronizer.hpp"
 #include "dtutils/wait_hook.hpp"

@@ -2,7 +2,7 @@
 // Calls by one-sided writes, many in one write.
 #pragma once
 
-#include "riutils/ring_channel.hpp"
+#include "riutils/detail/ring_channel.hpp"
 
 namespace riutils {
 

@@ -2,7 +2,7 @@
 // Calls by one-sided writes, to any worker: each call is one RDMA write.
 #pragma once
 
-#include "riutils/ring_channel.hpp"
+#include "riutils/detail/ring_channel.hpp"
 
 namespace riutils {
 

@@ -15,9 +15,9 @@
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/thread.hpp"
 #include "riutils/counters.hpp"
+#include "riutils/detail/outgoing_ring.hpp"
+#include "riutils/detail/receiver.hpp"
 #include "riutils/options.hpp"
-#include "riutils/outgoing_ring.hpp"
-#include "riutils/receiver.hpp"
 
 namespace riutils {
 

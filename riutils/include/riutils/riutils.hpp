@@ -4,6 +4,7 @@
 
 #include "dsfabric/dsfabric.hpp"
 #include "riutils/counters.hpp"
+#include "riutils/detail/receiver.hpp"
 #include "riutils/fiber_mutex.hpp"
 #include "riutils/fiber_pool.hpp"
 #include "riutils/helper_threads.hpp"
@@ -12,6 +13,5 @@
 #include "riutils/rdma_aggregator.hpp"
 #include "riutils/rdma_messenger.hpp"
 #include "riutils/rdma_messenger_global.hpp"
-#include "riutils/receiver.hpp"
 #include "riutils/ring_set.hpp"
 #include "riutils/termination.hpp"

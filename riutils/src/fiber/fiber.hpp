@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "dsfabric/call_context.hpp"
-#include "dsfabric/function_table.hpp"
+#include "dsfabric/detail/function_table.hpp"
 #include "fiber/handled_exceptions.hpp"
 #include "fiber/sanitized_stack.hpp"
 

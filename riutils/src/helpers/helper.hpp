@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "riutils/detail/receiver.hpp"
 #include "riutils/helper_threads.hpp"
-#include "riutils/receiver.hpp"
 
 namespace riutils {
 

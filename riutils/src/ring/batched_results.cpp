@@ -2,8 +2,8 @@
 // BatchedResults: from the buffer into the ring.
 #include "ring/batched_results.hpp"
 
-#include "riutils/outgoing_ring.hpp"
-#include "riutils/ring_header.hpp"
+#include "riutils/detail/outgoing_ring.hpp"
+#include "riutils/detail/ring_header.hpp"
 #include "riutils/ring_set.hpp"
 
 namespace riutils {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dsfabric/result_batcher.hpp"
+#include "dsfabric/detail/result_batcher.hpp"
 
 namespace riutils {
 

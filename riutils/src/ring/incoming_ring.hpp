@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "dsfabric/call_context.hpp"
-#include "dsfabric/function_table.hpp"
+#include "dsfabric/detail/function_table.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/transmitter.hpp"
 #include "riutils/counters.hpp"
+#include "riutils/detail/ring_header.hpp"
 #include "riutils/fiber_pool.hpp"
-#include "riutils/ring_header.hpp"
 
 namespace riutils {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "riutils/detail/ring_header.hpp"
 #include "riutils/options.hpp"
-#include "riutils/ring_header.hpp"
 
 namespace riutils {
 

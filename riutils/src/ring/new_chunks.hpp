@@ -7,7 +7,7 @@
 #include "dsfabric/ids.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/rdma_memory.hpp"
-#include "riutils/ring_header.hpp"
+#include "riutils/detail/ring_header.hpp"
 
 namespace riutils {
 

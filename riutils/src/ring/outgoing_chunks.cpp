@@ -6,8 +6,8 @@
 #include "dtutils/device_memory.hpp"
 #include "dtutils/wait.hpp"
 #include "dtutils/wait_hook.hpp"
+#include "riutils/detail/outgoing_ring.hpp"
 #include "riutils/fiber_pool.hpp"
-#include "riutils/outgoing_ring.hpp"
 #include "riutils/ring_set.hpp"
 
 namespace riutils {

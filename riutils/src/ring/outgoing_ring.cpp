@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // OutgoingRing: calls that are not the usual one, and how they are posted.
-#include "riutils/outgoing_ring.hpp"
+#include "riutils/detail/outgoing_ring.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "dsfabric/call_wrappers.hpp"
+#include "dsfabric/detail/call_wrappers.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "ring/limits.hpp"

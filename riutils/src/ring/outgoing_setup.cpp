@@ -7,7 +7,7 @@
 #include "dsfabric/send_channel.hpp"
 #include "dtutils/error.hpp"
 #include "ring/ring_registry.hpp"
-#include "riutils/outgoing_ring.hpp"
+#include "riutils/detail/outgoing_ring.hpp"
 #include "riutils/ring_set.hpp"
 
 namespace riutils {

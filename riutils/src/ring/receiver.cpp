@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Receiver: the poll over all rings, and how rings join.
-#include "riutils/receiver.hpp"
+#include "riutils/detail/receiver.hpp"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstring>
 
-#include "dsfabric/call_wrappers.hpp"
+#include "dsfabric/detail/call_wrappers.hpp"
 #include "dtutils/error.hpp"
 #include "ring/back_pressure.hpp"
 #include "ring/batched_results.hpp"

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sst/agreement_core.hpp"
+#include "sst/detail/agreement_core.hpp"
 
 namespace sst {
 

@@ -10,8 +10,8 @@
 #include <functional>
 #include <type_traits>
 
+#include "sst/detail/word.hpp"
 #include "sst/member.hpp"
-#include "sst/word.hpp"
 
 namespace sst {
 

@@ -13,8 +13,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "sst/detail/predicate_slot.hpp"
 #include "sst/limits.hpp"
-#include "sst/predicate_slot.hpp"
 
 namespace sst {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sst/fields.hpp"
+#include "sst/detail/fields.hpp"
 #include "sst/limits.hpp"
 #include "sst/versioned.hpp"
 

@@ -11,9 +11,9 @@
 
 #include "dsfabric/thread.hpp"
 #include "sst/columns.hpp"
+#include "sst/detail/table_core.hpp"
 #include "sst/predicates.hpp"
 #include "sst/snapshot.hpp"
-#include "sst/table_core.hpp"
 #include "sst/when.hpp"
 
 namespace sst {

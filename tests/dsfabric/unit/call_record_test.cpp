@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Records: run in order when they are right, refused when anything about them cannot be.
-#include "dsfabric/call_record.hpp"
+#include "dsfabric/detail/call_record.hpp"
 
 #include <algorithm>
 #include <cstring>

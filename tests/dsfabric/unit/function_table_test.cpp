@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The table of functions: dense, ordered, comparable, translated by name between programs.
-#include "dsfabric/function_table.hpp"
+#include "dsfabric/detail/function_table.hpp"
 
 #include <cstring>
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Slots that find a Synchronizer: delivered once, held when asked, never lost.
-#include "dtutils/completion_hooks.hpp"
+#include "dtutils/detail/completion_hooks.hpp"
 
 #include <atomic>
 #include <deque>

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "dtutils/memory_slot.hpp"
+#include "dtutils/detail/memory_slot.hpp"
 #include "ring/incoming_ring.hpp"
 #include "ring/limits.hpp"
 #include "ring/ring_registry.hpp"

@@ -11,7 +11,7 @@
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/thread.hpp"
 #include "riutils/counters.hpp"
-#include "riutils/ring_header.hpp"
+#include "riutils/detail/ring_header.hpp"
 
 namespace riutils {
 

@@ -12,7 +12,7 @@
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/callable.hpp"
-#include "dsfabric/result_batcher.hpp"
+#include "dsfabric/detail/result_batcher.hpp"
 #include "dsfabric/return_slot.hpp"
 #include "dtutils/rdma_memory.hpp"
 

@@ -16,9 +16,9 @@
 #include "dsfabric/thread.hpp"
 #include "dtutils/transmitter.hpp"
 #include "riutils/counters.hpp"
-#include "riutils/inline_record.hpp"
+#include "riutils/detail/inline_record.hpp"
+#include "riutils/detail/ring_header.hpp"
 #include "riutils/options.hpp"
-#include "riutils/ring_header.hpp"
 
 namespace riutils {
 

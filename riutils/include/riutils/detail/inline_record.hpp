@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "dtutils/limits.hpp"
-#include "riutils/ring_header.hpp"
+#include "riutils/detail/ring_header.hpp"
 
 namespace riutils {
 

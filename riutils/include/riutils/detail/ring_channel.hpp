@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "dsfabric/calls.hpp"
+#include "riutils/detail/try_call.hpp"
 #include "riutils/ring_set.hpp"
-#include "riutils/try_call.hpp"
 
 namespace riutils {
 

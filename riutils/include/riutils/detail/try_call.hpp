@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "riutils/outgoing_ring.hpp"
+#include "riutils/detail/outgoing_ring.hpp"
 
 namespace riutils {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "dsfabric/call_wrappers.hpp"
+#include "dsfabric/detail/call_wrappers.hpp"
 #include "dsfabric/execution_slots.hpp"
 #include "dsfabric/symmetric_buffer.hpp"
 
