@@ -4,7 +4,6 @@
 
 #include "dsfabric/dsfabric.hpp"
 #include "riutils/counters.hpp"
-#include "riutils/detail/receiver.hpp"
 #include "riutils/fiber_mutex.hpp"
 #include "riutils/fiber_pool.hpp"
 #include "riutils/helper_threads.hpp"
