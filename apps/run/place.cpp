@@ -61,7 +61,7 @@ std::vector<Place> place(const Options& options) {
   if (places.size() < options.processes) {
     throw dtutils::Error(
         "--hosts",
-        fmt::format("the hosts hold {} processes, {} were asked for", slots, options.processes),
+        fmt::format("the hosts hold {} processes, {} were requested", slots, options.processes),
         "name more hosts, or more processes on them (host:processes)");
   }
   return places;

@@ -83,7 +83,7 @@ void Core::tell_end(std::uint64_t state, std::string_view reason) noexcept {
 void Core::part_from(ProcessId process, const std::string& reason) noexcept {
   // The private half's place for the peer has no other use than this.
   control_->source<EndNotice>(control_->layout().end_notice(process))
-      ->set(EndNotice::kFailed, "it takes this process for failed: " + reason);
+      ->set(EndNotice::kFailed, "it regards this process as failed: " + reason);
   ThreadContext& context = thread_registry_->failure_detector();
   if (write_notice(context, process, process)) {
     (void)transmitter(context, process).flush(kPartTimeout);

@@ -107,7 +107,7 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
       collectives.abort(std::string("a worker threw: ") + error.what());
     } catch (...) {
       keep_first(std::current_exception());
-      collectives.abort("a worker threw something that is no std::exception");
+      collectives.abort("a worker threw something other than a std::exception");
     }
   };
   std::vector<std::thread> threads;
@@ -129,7 +129,7 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
         fmt::format("{} calls of the job were not executed within {} ms after its workers had "
                     "ended",
                     lost, config().leave_timeout.count()),
-        "look for fibers that wait for ever and for threads that go on calling, or raise the "
+        "look for fibers whose wait never ends and for threads that go on calling, or raise the "
         "setting leave_timeout");
   }
 }

@@ -31,7 +31,7 @@ void require_may_wait(Fabric& fabric, std::string_view what) {
   if (!in_handler(fabric) || dtutils::wait_is_put_aside()) return;
   // While it runs, its thread runs no other and sends nothing that is held, so the wait could last
   // for ever. Short: a caller of call_return gets as much as a CallFailure holds.
-  throw dtutils::Error(std::string(what), "a handler that is no fiber would wait here",
+  throw dtutils::Error(std::string(what), "an inline handler would wait here",
                        "use riutils::in_fiber(f), or go on in another call");
 }
 

@@ -10,7 +10,7 @@ PeerFailed::PeerFailed(ProcessId process, std::string_view during, std::string_v
     : Error(fmt::format("process {}", process.value),
             fmt::format("is gone, which ends {}: {}", during,
                         reason.empty() ? "the reason is not known" : reason),
-            "look at the output and exit status of that process; survivors may go on without it"),
+            "check the output and exit status of that process; survivors may go on without it"),
       process_(process) {}
 
 }  // namespace dsfabric

@@ -166,9 +166,8 @@ void Core::run(ThreadContext& context, ReceiveBuffer& buffer) {
   const HandlerRuns in_handler(context);
   collectives_->see_arrivals();
   if (handler.run == nullptr || !handler.run(handler.context, message)) [[unlikely]] {
-    failures_->declare(
-        header.source.process,
-        fmt::format("it sent a message of kind {} that cannot be right", header.kind));
+    failures_->declare(header.source.process,
+                       fmt::format("it sent an invalid message of kind {}", header.kind));
   }
 }
 

@@ -113,7 +113,7 @@ const std::vector<Setting>& settings() {
       member<&Config::device>("device", "shm, mlx5_0, ..., or auto"),
       member<&Config::port>("port", "port of the device, from 1; 0: the first active one"),
       member<&Config::gid_index>("gid_index", "index into the GID table; -1: the best one"),
-      member<&Config::alone>("alone", "a job of one process, whoever started it"),
+      member<&Config::alone>("alone", "a job of one process, no matter what started it"),
       member<&Config::threads>("threads", "workers of this process; 0: its share of the cores"),
       member<&Config::service_threads>("service_threads", "threads that serve when workers do not"),
       member<&Config::outside_threads>("outside_threads", "other threads that may send at once"),
@@ -128,7 +128,8 @@ const std::vector<Setting>& settings() {
       member<&Config::memory_limit>("memory_limit", "registered bytes in a zone at most"),
       member<&Config::start_timeout>("start_timeout", "milliseconds to wait for others at start"),
       member<&Config::leave_timeout>("leave_timeout", "milliseconds to wait for others at the end"),
-      member<&Config::watch_interval>("watch_interval", "milliseconds between looks at peers"),
+      member<&Config::watch_interval>("watch_interval",
+                                      "milliseconds between checks that peers live"),
   };
   return all;
 }

@@ -18,79 +18,80 @@ Explanation explain(ibv_wc_status status) noexcept {
     case IBV_WC_SUCCESS:
       return {"success", ""};
     case IBV_WC_LOC_LEN_ERR:
-      return {"local length error: a message is longer than the buffer that should take it",
+      return {"local length error: a message is longer than the buffer for it",
               "post larger receive buffers, or keep a request under the device's largest message"};
     case IBV_WC_LOC_QP_OP_ERR:
       return {"local queue pair operation error: the request does not fit this queue pair",
-              "look at its opcode, flags, inline bytes and number of scatter/gather elements, and "
+              "check its opcode, flags, inline bytes and number of scatter/gather elements, and "
               "whether the queue pair is connected"};
     case IBV_WC_LOC_EEC_OP_ERR:
       return {"local end-to-end context operation error",
-              "reliable datagrams are not supported; look at the device's driver"};
+              "reliable datagrams are not supported; check the device's driver"};
     case IBV_WC_LOC_PROT_ERR:
       return {"local protection error: a local buffer is not covered by a region of its lkey",
-              "look at address, length and lkey; the region needs local write access to receive "
+              "check address, length and lkey; the region needs local write access to receive "
               "data, must be of the queue pair's protection domain, and must still be registered"};
     case IBV_WC_WR_FLUSH_ERR:
       return {"flushed: the queue pair was already broken or disconnected",
               "the first failed completion of this queue pair names the cause"};
     case IBV_WC_MW_BIND_ERR:
       return {"memory window bind error",
-              "look at the access flags and bounds of the window and its region"};
+              "check the access flags and bounds of the window and its region"};
     case IBV_WC_BAD_RESP_ERR:
       return {"bad response: the peer answered with an opcode that does not belong here",
-              "look whether both sides run the same version and whether one was reset in between"};
+              "check whether both sides run the same version and whether one was reset in between"};
     case IBV_WC_LOC_ACCESS_ERR:
       return {"local access error: an arriving write with immediate data met a protection fault",
-              "look at the access flags of the region that the peer wrote to"};
+              "check the access flags of the region that the peer wrote to"};
     case IBV_WC_REM_INV_REQ_ERR:
       return {"remote invalid request: the peer does not accept this operation",
-              "look whether its receive buffer is large enough, whether its queue pair allows "
+              "check whether its receive buffer is large enough, whether its queue pair allows "
               "remote access of this kind, and whether an atomic's target is 8-byte aligned"};
     case IBV_WC_REM_ACCESS_ERR:
       return {"remote access error: the peer's region does not allow this access",
-              "look at rkey, bounds and the access flags of the peer's region; it must be of the "
+              "check rkey, bounds and the access flags of the peer's region; it must be of the "
               "protection domain of the peer's queue pair and still be registered"};
     case IBV_WC_REM_OP_ERR:
       return {"remote operation error: the peer could not complete the operation",
               "the peer's own completion of it names the cause"};
     case IBV_WC_RETRY_EXC_ERR:
-      return {"transport retry counter exceeded: the peer or the path to it is gone",
-              "look whether the peer process still runs; otherwise at the cable, the switch, the "
-              "path MTU and, on RoCE, that both sides use the same GID type"};
+      return {
+          "transport retry counter exceeded: the peer or the path to it is gone",
+          "check whether the peer process still runs; otherwise check the cable, the switch, the "
+          "path MTU and, on RoCE, that both sides use the same GID type"};
     case IBV_WC_RNR_RETRY_EXC_ERR:
       return {"receiver-not-ready retry counter exceeded: the peer had no receive buffer posted",
-              "let the peer post receives earlier or more of them, or raise rnr_retry (7: for "
-              "ever)"};
+              "let the peer post receives earlier or more of them, or raise rnr_retry (7: "
+              "without end)"};
     case IBV_WC_LOC_RDD_VIOL_ERR:
       return {"local reliable datagram domain violation",
-              "reliable datagrams are not supported; look at the device's driver"};
+              "reliable datagrams are not supported; check the device's driver"};
     case IBV_WC_REM_INV_RD_REQ_ERR:
       return {"remote invalid reliable datagram request",
-              "reliable datagrams are not supported; look at the device's driver"};
+              "reliable datagrams are not supported; check the device's driver"};
     case IBV_WC_REM_ABORT_ERR:
       return {"remote abort: the peer gave the operation up",
-              "look at what the peer's process reported"};
+              "check what the peer's process reported"};
     case IBV_WC_INV_EECN_ERR:
       return {"invalid end-to-end context number",
-              "reliable datagrams are not supported; look at the device's driver"};
+              "reliable datagrams are not supported; check the device's driver"};
     case IBV_WC_INV_EEC_STATE_ERR:
       return {"invalid end-to-end context state",
-              "reliable datagrams are not supported; look at the device's driver"};
+              "reliable datagrams are not supported; check the device's driver"};
     case IBV_WC_FATAL_ERR:
-      return {"fatal error of the transport or the device", "look at the kernel log (dmesg)"};
+      return {"fatal error of the transport or the device", "check the kernel log (dmesg)"};
     case IBV_WC_RESP_TIMEOUT_ERR:
       return {"response time-out: the peer did not answer in time",
-              "look whether the peer process still runs and makes progress"};
+              "check whether the peer process still runs and makes progress"};
     case IBV_WC_GENERAL_ERR:
-      return {"general error: the device could not say more", "look at the vendor code"};
+      return {"general error: the device gave no further reason", "check the vendor code"};
     case IBV_WC_TM_ERR:
-      return {"tag matching error", "look at the tag matching operations of this queue"};
+      return {"tag matching error", "check the tag matching operations of this queue"};
     case IBV_WC_TM_RNDV_INCOMPLETE:
       return {"tag matching rendezvous is incomplete",
               "the receiver must finish the transfer itself"};
   }
-  return {"unknown completion status", "look at the vendor code"};
+  return {"unknown completion status", "check the vendor code"};
 }
 
 const char* name(ibv_wc_opcode opcode) noexcept {

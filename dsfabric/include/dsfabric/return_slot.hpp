@@ -140,7 +140,7 @@ class ReturnSlot {
                        fabric_.failed(peer_) ? fabric_.failure_reason(peer_) : "it has left");
     }
     throw dtutils::Error("remote call", "it was not accepted, so it has no result",
-                         "look at the CallStatus of call_return");
+                         "check the CallStatus of call_return");
   }
 
   Fabric& fabric_;

@@ -102,7 +102,7 @@ class Pmix final : public Bootstrap {
  private:
   [[noreturn]] void refuse(const std::string& happened, pmix_status_t status) {
     throw dtutils::Error(kLauncher, fmt::format("{}: {}", happened, pmix_.error_string(status)),
-                         "look at what the launcher printed");
+                         "check what the launcher printed");
   }
 
   void release(pmix_value_t* value) {

@@ -82,7 +82,7 @@ int connect_to(const std::string& address, Clock::time_point by) {
   } while (Clock::now() < by && (code == ECONNREFUSED || code == EAGAIN || code == ETIMEDOUT));
   freeaddrinfo(found);
   if (fd < 0) {
-    throw Error(fmt::format("rendezvous at {}", address), "nobody answers there",
+    throw Error(fmt::format("rendezvous at {}", address), "no server answers there",
                 "check that the launcher still runs, and that no firewall stops the port", code);
   }
   const int on = 1;
@@ -125,7 +125,7 @@ class Client final : public Bootstrap {
     if (answer.type == Type::kMissing) {
       throw Error(
           name(), Reader(answer.body).text().value_or("some processes did not come"),
-          "look at what these processes printed; raise CARIAMA_START_TIMEOUT if they are slow");
+          "check what these processes printed; raise CARIAMA_START_TIMEOUT if they are slow");
     }
     Reader reader(answer.body);
     std::vector<Bytes> all;
@@ -191,7 +191,7 @@ class Client final : public Bootstrap {
                   fmt::format("the launcher closed the connection while this process "
                               "waited for {}",
                               what),
-                  "look at what the launcher printed");
+                  "check what the launcher printed");
     }
   }
 

@@ -222,7 +222,7 @@ void SharedSegment::map() {
 void SharedSegment::bind(int node) {
   if (kind_ == PageKind::kTransparentHuge && madvise(data_, size_, MADV_HUGEPAGE) != 0) {
     const int code = errno;
-    throw Error(name(), "the kernel takes no advice about transparent huge pages",
+    throw Error(name(), "the kernel accepts no advice about transparent huge pages",
                 "allow smaller pages", code);
   }
   if (node < 0 || !has_numa()) {

@@ -61,7 +61,7 @@ ibv_mr* ShmDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int acc
   }
   if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0 &&
       (access & IBV_ACCESS_LOCAL_WRITE) == 0) {
-    refuse(address, length, "remote write or atomic access was asked for without local write",
+    refuse(address, length, "remote write or atomic access was requested without local write",
            "add IBV_ACCESS_LOCAL_WRITE, as ibv_reg_mr(3) demands", EINVAL);
   }
   const auto location = SharedSegment::find(address, length);

@@ -15,14 +15,14 @@ void check_limits(const ibv_qp_init_attr& attributes) {
   const ibv_qp_cap& cap = attributes.cap;
   const bool receives = attributes.srq == nullptr;
   if (attributes.qp_type != IBV_QPT_RC) {
-    throw Error("shm queue pair", "a type other than IBV_QPT_RC was asked for",
+    throw Error("shm queue pair", "a type other than IBV_QPT_RC was requested",
                 "use a reliable connection", EOPNOTSUPP);
   }
   if (cap.max_send_wr < 1 || cap.max_send_wr > kMaxDepth ||
       (receives && cap.max_recv_wr > kMaxDepth) || cap.max_send_sge > kMaxScatterGather ||
       cap.max_recv_sge > kMaxScatterGather || cap.max_inline_data > kMaxInline) {
     throw Error(
-        "shm queue pair", "more was asked for than the device has",
+        "shm queue pair", "more was requested than the device has",
         fmt::format("ask for 1 to {} work requests, at most {} elements and {} inline bytes",
                     kMaxDepth, kMaxScatterGather, kMaxInline),
         EINVAL);

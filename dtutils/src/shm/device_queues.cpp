@@ -108,7 +108,7 @@ CompletionQueue::CompletionQueue(OwnSegment& own, std::uint32_t depth, ibv_comp_
 
 ibv_cq* ShmDevice::create_cq(int depth, ibv_comp_channel* channel) {
   if (depth < 1 || static_cast<std::uint32_t>(depth) > info_.max_completions) {
-    throw Error("shm completion queue", fmt::format("a depth of {} was asked for", depth),
+    throw Error("shm completion queue", fmt::format("a depth of {} was requested", depth),
                 fmt::format("ask for 1 to {}", info_.max_completions), EINVAL);
   }
   auto queue = std::make_unique<CompletionQueue>(own_, static_cast<std::uint32_t>(depth), channel);
@@ -150,7 +150,7 @@ ibv_srq* ShmDevice::create_srq(ibv_pd* pd, ibv_srq_init_attr& attributes) {
   if (asked.max_wr < 1 || asked.max_wr > kMaxDepth || asked.max_sge > kMaxScatterGather) {
     throw Error(
         "shm shared receive queue",
-        fmt::format("{} receives of {} elements were asked for", asked.max_wr, asked.max_sge),
+        fmt::format("{} receives of {} elements were requested", asked.max_wr, asked.max_sge),
         fmt::format("ask for 1 to {} receives of at most {} elements", kMaxDepth,
                     kMaxScatterGather),
         EINVAL);

@@ -133,7 +133,7 @@ void ShmDevice::get_ready_to_send(QueuePair& qp, const ibv_qp_attr& attributes, 
   std::uint32_t from = IBV_QPS_RTR;
   if (!qp.entry->state.compare_exchange_strong(from, IBV_QPS_RTS)) {
     throw Error(name_of(qp), "the peer broke the connection before this side was ready",
-                "look at the completions of the peer", ECONNRESET);
+                "check the completions of the peer", ECONNRESET);
   }
   take_over(qp, attributes, mask);
   qp.incarnation = next_incarnation(qp.incarnation);

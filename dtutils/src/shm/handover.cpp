@@ -128,7 +128,7 @@ Descriptor take_parked(const Address& address) {
 
 [[noreturn]] void refuse_connection(const Address& address, int code) {
   if (code == EAGAIN) {
-    refuse(address, "it does not answer", "look whether it is stopped (ps: state T)", ETIMEDOUT);
+    refuse(address, "it does not answer", "check whether it is stopped (ps: state T)", ETIMEDOUT);
   }
   if (kill(static_cast<pid_t>(address.pid), 0) != 0 && errno == ESRCH) {
     refuse(address, "it has ended", "start it again and exchange endpoints anew", ESRCH);

@@ -12,7 +12,7 @@ namespace {
 
 [[noreturn]] void refuse_damage() {
   throw Error("shm peer", "its control segment was damaged: a queue cannot lie where it says",
-              "look for a stray write in the processes of the job; start the peer anew", EBADMSG);
+              "look for a stray write in the processes of the job; restart the peer", EBADMSG);
 }
 
 RingPlace copy(const RingPlace& place) noexcept {

@@ -27,7 +27,7 @@ const char* state_in_words(ibv_qp_state state) {
 std::string remedy_for_transition(int code) {
   switch (code) {
     case EINVAL:
-      return "look at the order of the states (RESET, INIT, RTR, RTS), at the attributes that this "
+      return "check the order of the states (RESET, INIT, RTR, RTS), the attributes that this "
              "one needs, and whether both sides use GIDs of the same type (see DeviceInfo::reason)";
     case ETIMEDOUT:
     case ENETUNREACH:

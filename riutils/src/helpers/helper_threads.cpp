@@ -12,7 +12,8 @@ namespace riutils {
 
 HelperThreads::HelperThreads(dsfabric::Fabric& fabric, const HelperOptions& options) {
   if (options.threads == 0) {
-    throw dtutils::Error("HelperThreads", "none were asked for", "ask for one thread at least");
+    throw dtutils::Error("HelperThreads", "no threads were requested",
+                         "request at least one thread");
   }
   for (std::uint32_t i = 0; i < options.threads; ++i) {
     helpers_.push_back(std::make_unique<Helper>(fabric, options.fibers));

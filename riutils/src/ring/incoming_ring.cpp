@@ -203,7 +203,7 @@ bool IncomingRing::run_in_fibers(const RingHeader& header, std::byte* end,
 bool IncomingRing::leave_chunk() {
   const RingHeader control = RingHeader::decode(*header_word());
   if (control.count > waiting_.size()) {
-    reason_ = "a control word counts chunks that nobody gave";
+    reason_ = "a control word counts chunks that were not granted";
     return false;
   }
   // Before consumption is told: the sender comes round to a zero, and the receiver to no old

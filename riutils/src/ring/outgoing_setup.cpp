@@ -35,7 +35,7 @@ void OutgoingRing::ask_for_chunks() {
     throw dtutils::Error(
         fmt::format("ring to thread {}", to_),
         "too many calls of this process wait for a result, so its memory cannot be "
-        "asked for",
+        "requested",
         "wait for some of those results first");
   }
 }

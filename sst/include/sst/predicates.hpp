@@ -124,7 +124,7 @@ template <class Target>
 template <class Predicate, class... Triggers>
 PredicateId Predicates<Target>::add(Kind kind, Predicate predicate, Triggers... triggers) {
   static_assert(std::is_invocable_r_v<bool, Predicate&, const Target&>,
-                "cariama: a predicate is called with a const Table<Row>&, and answers bool");
+                "cariama: a predicate is called with a const Table<Row>&, and returns bool");
   static_assert((std::is_invocable_v<Triggers&, Target&> && ...),
                 "cariama: a trigger is called with a Table<Row>&");
   auto request = std::make_unique<Request>();

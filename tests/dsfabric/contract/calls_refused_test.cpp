@@ -53,7 +53,7 @@ TEST_CASE("corrupt_record_fails_its_sender_and_nobody_else") {
       support::serve_nothing();
     } else if (member.rank == 0) {
       serve_until(self, [&] { return fabric.failed(ProcessId{2}); });
-      has(fabric.failure_reason(ProcessId{2}), "cannot be right");
+      has(fabric.failure_reason(ProcessId{2}), "invalid message");
       // The other one is well.
       SendChannel calls(fabric);
       ReturnSlot<int> slot(fabric);

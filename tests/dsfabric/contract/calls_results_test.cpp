@@ -89,7 +89,7 @@ TEST_CASE("exception_of_a_call_is_thrown_where_its_result_is_awaited") {
       require(calls.call_return(
                   self.neighbour(1), []() -> int { throw 7; }, slot),
               "sent");
-      has(error_text([&] { slot.get(); }), "no std::exception");
+      has(error_text([&] { slot.get(); }), "other than a std::exception");
       require(calls.call_return(
                   self.neighbour(1), [] { return 3; }, slot),
               "sent");

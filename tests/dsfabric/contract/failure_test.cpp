@@ -267,7 +267,7 @@ TEST_CASE("corrupt_messages_fail_their_sender_only") {
                 "the sender failed");
         constexpr const char* kReasons[] = {"no header",           "its length",
                                             "its kind is unknown", "for a thread",
-                                            "another process",     "cannot be right"};
+                                            "another process",     "invalid message"};
         const std::string reason = fabric.failure_reason({1});
         require(reason.find(kReasons[kind]) != std::string::npos, reason);
         require(!fabric.failed({2}), "nobody else did");

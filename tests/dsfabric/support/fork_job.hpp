@@ -67,7 +67,7 @@ class SharedBootstrap final : public dsfabric::Bootstrap {
       while (other.gathers.load(std::memory_order_acquire) < gathers_) {
         if (std::chrono::steady_clock::now() > end) {
           throw dtutils::Error("bootstrap", "rank " + std::to_string(rank) + " did not come",
-                               "look at its output");
+                               "check its output");
         }
         std::this_thread::sleep_for(std::chrono::microseconds(100));
       }
@@ -172,7 +172,7 @@ class ForkJob {
     } catch (const std::exception& error) {
       return tell(error.what());
     } catch (...) {
-      return tell("something that is no std::exception");
+      return tell("something other than a std::exception");
     }
   }
 

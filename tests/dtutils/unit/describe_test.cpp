@@ -37,7 +37,7 @@ TEST_CASE("every_status_has_words_of_its_own") {
 TEST_CASE("failure_says_cause_remedy_and_place") {
   const std::string sentence = describe(completion(IBV_WC_RETRY_EXC_ERR));
   CHECK_THAT(sentence, contains("the peer or the path to it is gone"));
-  CHECK_THAT(sentence, contains("look whether the peer process still runs"));
+  CHECK_THAT(sentence, contains("check whether the peer process still runs"));
   CHECK_THAT(sentence, contains("queue pair 0x2a"));
   CHECK_THAT(sentence, contains("work request 1234"));
   CHECK_THAT(sentence, contains("RDMA write"));

@@ -207,7 +207,7 @@ TEST_CASE("helpers_of_nobody_are_refused") {
     Fabric fabric = member.join(config);
     riutils::HelperOptions none;
     none.threads = 0;
-    require(support::error_text([&] { HelperThreads(fabric, none); }).find("one thread at least") !=
+    require(support::error_text([&] { HelperThreads(fabric, none); }).find("at least one thread") !=
                 std::string::npos,
             "it says what to do");
     riutils::HelperOptions wrong;

@@ -270,7 +270,7 @@ class Worker {
   [[noreturn]] void report_failure() const {
     // Any collective knows who it is.
     self_.barrier();
-    throw dtutils::Error("search", "a call could not be made", "look at the other processes");
+    throw dtutils::Error("search", "a call could not be made", "check the other processes");
   }
 
   static constexpr std::uint64_t kTickets = 16;

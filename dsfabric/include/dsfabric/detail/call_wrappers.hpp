@@ -84,7 +84,7 @@ void run_and_return(CallContext& call, const ReturnAddress& to, Work&& work) {
   } catch (const std::exception& error) {
     failed(error.what());
   } catch (...) {
-    failed("an exception that is no std::exception");
+    failed("an exception other than a std::exception");
   }
 }
 
