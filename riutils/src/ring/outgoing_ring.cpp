@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "dsfabric/detail/call_wrappers.hpp"
-#include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "ring/limits.hpp"
 #include "riutils/ring_set.hpp"
@@ -49,27 +49,19 @@ bool is_same_program(dsfabric::Fabric& fabric, dsfabric::ThreadId to) {
 
 OutgoingRing::OutgoingRing(RingSet& ring_set, dsfabric::ThreadId to, const RingOptions& options,
                            RingKind kind)
-    : transmitter_(&ring_set.fabric().transmitter(to.process)),
-      inline_limit_(transmitter_->queue_pair().max_inline()),
-      in_order_(transmitter_->queue_pair().device().data_in_order(transmitter_->queue_pair().raw(),
-                                                                  IBV_WR_RDMA_WRITE)),
+    : sender_(ring_set.fabric().transmitter(to.process), to.process),
       same_program_(is_same_program(ring_set.fabric(), to)),
-      record_(inline_limit_),
       ring_set_(ring_set),
       to_(to),
       kind_(kind),
       options_(checked(options)),
       functions_(ring_set.fabric().functions()),
-      consumed_(ring_set.fabric().general_allocator().allocate(dtutils::kCacheLine)),
-      grant_(ring_set.fabric()) {
+      circle_(ring_set.fabric(), to, kind, options_) {
   if (functions_.size() >= RingHeader::kMaxFunctions) {
     throw dtutils::Error("ring",
                          "the program has more remotely called functions than a header names",
                          fmt::format("use less than {}", RingHeader::kMaxFunctions));
   }
-  dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(consumed_.data()), std::uint64_t{0});
-  circle_.reserve(options_.chunk_limit);
-  spare_.reserve(options_.chunk_limit + options_.queue_limit / options_.chunk_bytes + 1);
 }
 
 OutgoingRing::~OutgoingRing() = default;
@@ -103,35 +95,32 @@ std::byte* OutgoingRing::reserve(std::uint32_t function, std::uint32_t bytes,
   if (needed > options_.chunk_bytes || bytes > RingHeader::kMaxBytes) {
     throw_too_large(bytes, options_.chunk_bytes);
   }
-  if (is_backlogged()) ring_set_.fabric().make_room(*transmitter_);
+  if (sender_.is_backlogged()) ring_set_.fabric().make_room(sender_.transmitter());
   // First: it takes a word of the room.
-  if (sent_ != nullptr && at_ != sent_ && policy.batch_bytes != 0 &&
-      static_cast<std::size_t>(sent_ - at_) + stride + kRingWord > policy.batch_bytes &&
-      !post(0, nullptr)) {
+  if (state_ == State::kSending && writer_.has_unsent() && policy.batch_bytes != 0 &&
+      writer_.unsent() + stride + kRingWord > policy.batch_bytes && !post(0, nullptr)) {
     return nullptr;
   }
-  while (gone_ || static_cast<std::size_t>(at_ - begin_) < needed) {
-    if (gone_ || !next_chunk(policy, needed)) return nullptr;
+  while (gone() || writer_.room() < needed) {
+    if (gone() || !next_chunk(policy, needed)) return nullptr;
   }
-  close_record();
   const bool plain = bytes == functions_.entry(function).bytes;
-  reserved_ = {{there, 0, bytes}, plain ? function : kNoRun};
-  return at_ - kRingWord - stride;
+  reserved_ = {{there, 0, bytes}, plain ? function : detail::ChunkWriter::kNoRun};
+  return writer_.at() - kRingWord - stride;
 }
 
 bool OutgoingRing::commit(dtutils::Synchronizer* sent, const SendPolicy& policy) noexcept {
-  const bool first = at_ == sent_;
-  open_record(reserved_.header, reserved_.run_function);
-  const auto room = static_cast<std::size_t>(at_ - begin_ - 2 * kRingWord);
-  if (!queue_.empty()) {
-    floor_ = at_ - room;
-    if (sent != nullptr) queue_.back().sent.push_back(sent);
+  const bool first = !writer_.has_unsent();
+  writer_.open_record(reserved_.header, reserved_.run_function);
+  const std::size_t room = writer_.room() - 2 * kRingWord;
+  if (state_ == State::kQueueing) {
+    writer_.allow(room);
+    if (sent != nullptr) queue_.tell(*sent);
     return true;
   }
   if (policy.batch_bytes == 0 || sent != nullptr) return post(0, sent);
-  const auto batched = static_cast<std::size_t>(sent_ - at_);
-  floor_ =
-      at_ - std::min(room, policy.batch_bytes - std::min<std::size_t>(batched, policy.batch_bytes));
+  writer_.allow(std::min(
+      room, policy.batch_bytes - std::min<std::size_t>(writer_.unsent(), policy.batch_bytes)));
   if (first) {
     batched_ = ring_set_.epoch();
     ring_set_.attend_to(*this);
@@ -144,82 +133,54 @@ bool OutgoingRing::send_run(std::uint32_t function, std::uint32_t bytes, const s
   constexpr SendPolicy kNeverWait{WhenFull::kRetryAsync, false, 0};
   const std::uint32_t stride = ring_stride(bytes);
   while (count != 0) {
-    if (static_cast<std::size_t>(at_ - begin_) < stride + kRingOverhead &&
+    if (writer_.room() < stride + kRingOverhead &&
         !next_chunk(kNeverWait, stride + kRingOverhead) && !queue(QueueLimit::kMemory)) {
       return false;
     }
-    const auto room = static_cast<std::size_t>(at_ - begin_) - kRingOverhead;
+    const std::size_t room = writer_.room() - kRingOverhead;
     const auto fits = std::min(count, static_cast<std::uint32_t>(room / stride));
-    close_record();
-    open_record({function, 0, bytes}, kNoRun);
-    at_ -= std::size_t{stride} * (fits - 1);
+    writer_.open_record({function, 0, bytes}, detail::ChunkWriter::kNoRun);
+    writer_.extend_record(fits - 1);
     end -= std::size_t{stride} * fits;
-    std::memcpy(at_, end, std::size_t{stride} * fits);
+    std::memcpy(writer_.at(), end, std::size_t{stride} * fits);
     count -= fits;
   }
-  if (queue_.empty()) return post(0, nullptr);
-  floor_ = at_;
+  if (state_ != State::kQueueing) return post(0, nullptr);
+  writer_.allow(0);
   return true;
 }
 
 bool OutgoingRing::post(std::uint64_t last_word, dtutils::Synchronizer* sent) noexcept {
-  close_record();
-  put_word(at_ - kRingWord, last_word);
-  bool inlined;
-  if (!write(at_ - kRingWord, sent_, sent, inlined)) return false;
-  inlined ? leave_behind(at_ - kRingWord) : leave_behind_unread(at_ - kRingWord);
+  writer_.close_record();
+  std::byte* const low = writer_.at() - kRingWord;
+  detail::put_word(low, last_word);
+  std::byte* const free = sender_.write(low, writer_.sent(), sent);
+  if (free == nullptr) return give_up();
+  writer_.go_on_at(free);
   return true;
-}
-
-bool OutgoingRing::write(std::byte* low, std::byte* high, dtutils::Synchronizer* sent,
-                         bool& inlined) noexcept {
-  const auto write_part = [&](std::byte* from, std::byte* to, dtutils::Synchronizer* tell) {
-    const auto bytes = static_cast<std::uint32_t>(to - from);
-    const bool copied = bytes <= inline_limit_;
-    dtutils::PostOptions options(copied ? dtutils::kInlined : dtutils::kUnsignaled);
-    options.sent = tell;
-    if (from == low) inlined = copied;
-    ++writes_;
-    return transmitter_->write(
-        {from, bytes, lkey_},
-        {reinterpret_cast<std::uint64_t>(from) + to_remote_, bytes, rkey_, to_.process.value, 0},
-        options);
-  };
-  // The header that the receiver waits for is the highest word; it must land last.
-  std::byte* const header = high - kRingWord;
-  const bool split = !in_order_ && low != header;
-  const bool written =
-      (!split || write_part(low, header, nullptr)) && write_part(split ? header : low, high, sent);
-  return written || give_up();
 }
 
 bool OutgoingRing::flush() noexcept {
   send_queued();
-  if (!gone_ && queue_.empty() && at_ != sent_) (void)post(0, nullptr);
-  return gone_ || !unsent();
+  if (state_ == State::kSending && writer_.has_unsent()) (void)post(0, nullptr);
+  return !unsent();
 }
 
 bool OutgoingRing::give_up() noexcept {
-  gone_ = true;
-  close_record();
-  at_ = sent_ = floor_ = begin_;
-  for (QueuedChunk& queued : queue_) {
-    for (dtutils::Synchronizer* const each : queued.sent) each->fail();
-  }
-  queue_.clear();
-  refresh();
-  wake();
+  set_state(State::kGone);
+  writer_.stop();
+  queue_.fail();
+  waiters_.wake_all();
   return false;
 }
 
-void OutgoingRing::refresh() noexcept {
-  const bool usual = !gone_ && queue_.empty() && tail_ != nullptr && in_order_ && same_program_;
-  post_floor_ = usual ? reinterpret_cast<std::uintptr_t>(begin_) : kNever;
-}
-
-std::uint64_t OutgoingRing::issued() const noexcept {
-  const auto open = run_header_ == nullptr ? 0 : run_header_ - at_;
-  return calls_ + posted_ + (open == 0 ? 0 : static_cast<std::uint64_t>(open) / run_stride_);
+void OutgoingRing::set_state(State state) noexcept {
+  state_ = state;
+  if (state == State::kSending && sender_.in_order() && same_program_) {
+    sender_.allow_posts(writer_.begin());
+  } else {
+    sender_.forbid_posts();
+  }
 }
 
 OutgoingCounters OutgoingRing::counters() const noexcept {
@@ -227,12 +188,9 @@ OutgoingCounters OutgoingRing::counters() const noexcept {
   all.to = to_;
   all.results = kind_ == RingKind::kResults;
   all.calls = issued();
-  all.bytes = bytes_;
-  if (begin_ != nullptr && !gone_) {
-    all.bytes += static_cast<std::uint64_t>(begin_ + options_.chunk_bytes - at_);
-  }
-  all.writes = writes_ + posted_;
-  all.chunks = static_cast<std::uint32_t>(circle_.size());
+  all.bytes = bytes_ + (gone() ? 0 : writer_.filled(options_.chunk_bytes));
+  all.writes = sender_.writes();
+  all.chunks = circle_.size();
   return all;
 }
 

@@ -172,7 +172,7 @@ bool RingSet::look_after() noexcept {
   std::uint64_t excess = 0;
   for (std::size_t i = 0; i < attended_.size();) {
     OutgoingRing& ring = *attended_[i];
-    const std::uint64_t before = ring.writes_;
+    const std::uint64_t before = ring.sender_.writes();
     if (ring.attend()) {
       excess += ring.excess();
       ++i;
@@ -181,7 +181,7 @@ bool RingSet::look_after() noexcept {
       attended_[i] = attended_.back();
       attended_.pop_back();
     }
-    busy = busy || ring.writes_ != before;
+    busy = busy || ring.sender_.writes() != before;
   }
   back_pressure_->set_excess(excess);
   return busy;

@@ -4,20 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <deque>
-#include <limits>
-#include <memory>
-#include <type_traits>
-#include <vector>
 
 #include "dsfabric/callable.hpp"
-#include "dsfabric/return_slot.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/transmitter.hpp"
 #include "riutils/counters.hpp"
-#include "riutils/detail/inline_record.hpp"
+#include "riutils/detail/call_queue.hpp"
+#include "riutils/detail/chunk_circle.hpp"
+#include "riutils/detail/chunk_sender.hpp"
+#include "riutils/detail/chunk_writer.hpp"
 #include "riutils/detail/ring_header.hpp"
+#include "riutils/detail/room_waiters.hpp"
 #include "riutils/options.hpp"
 
 namespace riutils {
@@ -34,27 +31,21 @@ struct SendPolicy {
   std::uint32_t batch_bytes = 0;
 };
 
-/// What a sender is given by the process of the receiver: chunks, in their order.
-struct Grant {
-  /// Chunks in one grant at most.
-  static constexpr std::uint32_t kMaxChunks = 16;
-  /// Chunks in this grant.
-  std::uint32_t count = 0;
-  /// Where they are.
-  dtutils::RemoteMemoryLocator chunks[kMaxChunks];
-};
-
 /// The ring of one sending thread to one destination thread, shared by all channels of the sender.
 /// Each remote chunk has a mirror here: a record is serialized into the mirror, and the same bytes
 /// go to the same offset of the chunk (Seriema 4.4). While no remote chunk is free, records may be
 /// queued: they are serialized into further chunks of local memory, which take the place of mirrors
-/// when room comes, so nothing is copied again. README.md says who owns which bytes.
+/// when room comes, so nothing is copied again. README.md says who owns which bytes. Until the
+/// first chunks are granted, the ring counts as full.
 ///
-/// A service call requests chunks, and its answer arrives by RDMA: neither end waits for the
-/// other's worker. Until the first ones are there, the ring counts as full.
+///     calls --> ChunkWriter --> mirror ----- ChunkSender ----> remote chunk
+///                    |             ^
+///                    `-> CallQueue of chunks that become mirrors
+///
+/// ChunkCircle knows which chunk is next, and RoomWaiters which callers wait for it.
 ///
 /// Owner thread only.
-class alignas(64) OutgoingRing {
+class OutgoingRing {
  public:
   /// Throws Error when the options make no sense, or there is no registered memory. Setup only.
   OutgoingRing(RingSet& ring_set, dsfabric::ThreadId to, const RingOptions& options,
@@ -63,20 +54,29 @@ class alignas(64) OutgoingRing {
   OutgoingRing& operator=(const OutgoingRing&) = delete;
   ~OutgoingRing();
 
-  // These three are defined in try_call.hpp.
+  // The usual call in the shortest way, batched or sent at once: what channels try first.
 
-  /// One more call of the type of the last one, batched with it: a compare and a store. False:
-  /// nothing was done.
+  /// One more call of the type of the last one, batched with it. False: nothing was done.
   template <class F>
-  bool try_append(std::uint32_t function, const F& callable) noexcept;
-
+  bool try_append(std::uint32_t function, const F& callable) noexcept {
+    return writer_.try_append(function, callable);
+  }
   /// A call of another type than the last one, batched with it. False: nothing was done.
   template <class F>
-  bool try_batch(std::uint32_t function, const F& callable) noexcept;
-
+  bool try_batch(std::uint32_t function, const F& callable) noexcept {
+    if (!writer_.takes(ring_stride(sizeof(F))) || !same_program_ ||
+        function == dsfabric::kLateFunction) {
+      return false;
+    }
+    writer_.open_record({function, 0, static_cast<std::uint32_t>(sizeof(F))}, function);
+    detail::put(writer_.at(), callable);
+    return true;
+  }
   /// One call, sent at once. False: nothing was done, because this is not the usual case.
   template <class F>
-  bool try_post(std::uint32_t function, const F& callable) noexcept;
+  bool try_post(std::uint32_t function, const F& callable) noexcept {
+    return sender_.try_post(writer_, function, callable);
+  }
 
   /// Requests the first chunks and waits for them; in a handler it only requests them. Throws Error
   /// when the peer has no memory for them.
@@ -97,7 +97,7 @@ class alignas(64) OutgoingRing {
   void prepare();
   /// Whether a call that is serialized now is sent, or queued only because chunks are full, and the
   /// peer has the functions of this program under the same indices.
-  bool ready() const noexcept { return !gone_ && same_program_ && !circle_.empty(); }
+  bool ready() const noexcept { return !gone() && same_program_ && !circle_.empty(); }
   /// `count` calls of one function, of `bytes` bytes each, which lie one below the other as in a
   /// record and end at `end`: sent at once as far as there is room, else queued. Never waits; only
   /// of a ring that is ready, whose chunks are all that it may have. False: the peer is gone, or
@@ -110,186 +110,80 @@ class alignas(64) OutgoingRing {
   bool attend() noexcept;
 
   /// The peer has failed or left.
-  bool gone() const noexcept { return gone_; }
+  bool gone() const noexcept { return state_ == State::kGone; }
   /// The peer's program is this one.
   bool same_program() const noexcept { return same_program_; }
   /// Records are here that were not posted.
-  bool unsent() const noexcept { return at_ != sent_; }
+  bool unsent() const noexcept { return !queue_.empty() || writer_.has_unsent(); }
   /// Bytes that calls of handlers hold because the ring is full, beyond what queue_limit allows: of
   /// chunks, and of the stacks of fibers that wait for room.
   std::uint64_t excess() const noexcept;
   /// Calls serialized so far.
-  std::uint64_t issued() const noexcept;
+  std::uint64_t issued() const noexcept { return writer_.calls() + sender_.posted(); }
   /// What happened so far.
   OutgoingCounters counters() const noexcept;
   /// The queue pair that carries the ring.
-  dtutils::Transmitter& transmitter() noexcept { return *transmitter_; }
+  dtutils::Transmitter& transmitter() const noexcept { return sender_.transmitter(); }
 
  private:
   friend class RingSet;
-  static constexpr std::uint32_t kNoRun = 0xffff'ffff;
-  static constexpr std::uint64_t kUnused = std::numeric_limits<std::uint64_t>::max();
-  static constexpr std::uintptr_t kNever = std::uintptr_t{1} << 63;
-  /// Unretired requests above which a call makes progress first, instead of waiting inside a post.
-  /// Posts poll from kSignalAllFrom on, so more than that means that the device is slow.
-  static constexpr std::uint64_t kUnretired = dtutils::kSignalAllFrom + 8;
-  /// A waiting fiber has touched about so many bytes of its stack.
-  static constexpr std::uint64_t kFiberBytes = 4096;
 
-  /// A remote chunk and its mirror, which may be missing while the chunk is not in use.
-  struct Slot {
-    dtutils::RemoteMemoryLocator chunk;
-    dtutils::RDMAMemory mirror;
-    /// Which chunk of the stream it carries.
-    std::uint64_t sequence = kUnused;
+  /// Where calls are serialized.
+  enum class State : std::uint8_t {
+    /// Nowhere yet: there was no chunk so far.
+    kStarting,
+    /// Into the mirror of the remote chunk in use.
+    kSending,
+    /// Into the last chunk of the queue, because no remote chunk is free.
+    kQueueing,
+    /// Nowhere any more: the peer is gone.
+    kGone,
   };
-  /// A chunk of the stream that has no remote chunk yet.
-  struct QueuedChunk {
-    dtutils::RDMAMemory memory;
-    /// Its lowest serialized byte, once the next one is being filled.
-    std::byte* low = nullptr;
-    std::vector<dtutils::Synchronizer*> sent = {};
-  };
-  /// A call that waits for room.
-  struct Waiter;
-
-  template <class F>
-  static void put(std::byte* at, const F& callable) noexcept {
-    if constexpr (!std::is_empty_v<F>) {
-      std::memcpy(at, static_cast<const void*>(&callable), sizeof callable);
-    }
-  }
-  /// try_post for the first of several calls to one function.
-  template <class F>
-  [[gnu::noinline]] bool arrange_and_post(std::uint32_t function, const F& callable) noexcept;
-  /// try_post for a call that is too large to be sent inline.
-  template <class F>
-  [[gnu::noinline]] bool post_from_mirror(std::uint32_t function, const F& callable) noexcept;
-  static void put_word(std::byte* at, std::uint64_t word) noexcept {
-    std::memcpy(at, &word, sizeof word);
-  }
-  /// After a post down to `low`, where the zero word is. The next header goes to that place in the
-  /// remote chunk, and here.
-  void leave_behind(std::byte* low) noexcept { at_ = sent_ = floor_ = low + kRingWord; }
-  /// The same while the device may still have to read the zero: here the next header goes below it.
-  void leave_behind_unread(std::byte* low) noexcept {
-    to_remote_ += kRingWord;
-    at_ = sent_ = floor_ = low;
-  }
-  /// Begins a record; its first call lies at at_ then.
-  void open_record(const RingHeader& header, std::uint32_t run_function) noexcept {
-    run_stride_ = ring_stride(header.bytes);
-    run_header_ = at_ - kRingWord;
-    run_word_ = header.encode();
-    run_function_ = run_function;
-    at_ = run_header_ - run_stride_;
-  }
-  /// Writes the header of the open record.
-  void close_record() noexcept {
-    if (run_header_ == nullptr) return;
-    const auto bytes = static_cast<std::uint32_t>(run_header_ - at_);
-    const std::uint64_t count = bytes == run_stride_ ? 1 : bytes / run_stride_;
-    put_word(run_header_, run_word_ + RingHeader::counting(count));
-    calls_ += count;
-    run_header_ = nullptr;
-    run_function_ = kNoRun;
-  }
-  /// A post might have to wait for the device.
-  bool is_backlogged() const noexcept {
-    const dtutils::SelectiveSignaling& signaling = transmitter_->signaling();
-    return signaling.issued() - signaling.retired() > kUnretired;
-  }
+  enum class QueueLimit : std::uint8_t { kOptions, kMemory };
 
   void throw_too_large(std::uint32_t bytes, std::uint32_t wanted) const;
   void ask_for_chunks();
   void take_grant();
-  /// Throws Error when there are none and none will come.
-  void require_chunks() const;
-  bool next_is_free() const noexcept;
-  bool has_room() const noexcept { return gone_ || (queue_.empty() && next_is_free()); }
+  bool has_room() const noexcept { return gone() || (queue_.empty() && circle_.next_is_free()); }
   bool next_chunk(const SendPolicy& policy, std::uint32_t needed);
   bool wait_for_room(bool in_handler);
-  /// Goes on to the next remote chunk with this mirror, or with whatever memory there is.
-  void enter(dtutils::RDMAMemory mirror) noexcept;
-  bool enter() noexcept;
-  dtutils::RDMAMemory local_chunk() noexcept;
-  enum class QueueLimit : std::uint8_t { kOptions, kMemory };
+  /// Ends the chunk in use and goes on to the next one, which is free.
+  bool enter_next_chunk() noexcept;
+  /// Gives the next chunk this mirror, and sends what follows there.
+  void use_next_chunk(dtutils::RDMAMemory mirror) noexcept;
   bool queue(QueueLimit limit) noexcept;
   void send_queued() noexcept;
-  void start_filling(const dtutils::RDMAMemory& memory) noexcept;
-  void stop_filling() noexcept;
+  /// Sends the records that are batched, and `last_word` below them.
   bool post(std::uint64_t last_word, dtutils::Synchronizer* sent) noexcept;
-  /// `inlined`: the device needs the lowest word no more.
-  bool write(std::byte* low, std::byte* high, dtutils::Synchronizer* sent, bool& inlined) noexcept;
-  void wake() noexcept;
   bool give_up() noexcept;
-  void refresh() noexcept;
+  void set_state(State state) noexcept;
 
-  // What a batched call touches.
-  /// The lowest byte that is serialized; the next header's place is below.
-  std::byte* at_ = nullptr;
-  /// Calls may be batched down to here; where none may, at_ or above.
-  std::byte* floor_ = nullptr;
-  /// The function, as this program numbers it, of which more calls may join the open record.
-  std::uint32_t run_function_ = kNoRun;
-  std::uint32_t run_stride_ = 0;
-  /// Place of the open record's header, which is written when the record is closed; else nullptr.
-  std::byte* run_header_ = nullptr;
-  /// That header, with a count of 0.
-  std::uint64_t run_word_ = 0;
-  /// Everything from here on upwards was posted. While calls are queued: nullptr.
-  std::byte* sent_ = nullptr;
-  /// Of the chunk that is being filled.
-  std::byte* begin_ = nullptr;
-  std::uint64_t calls_ = 0;
-
-  // What a call that is sent at once touches besides.
-  alignas(64) std::uintptr_t post_floor_ = kNever;
-  dtutils::Transmitter* transmitter_;
-  /// Remote minus local address, in the remote chunk in use.
-  std::uint64_t to_remote_ = 0;
-  std::uint32_t lkey_ = 0;
-  std::uint32_t rkey_ = 0;
-  std::uint32_t inline_limit_;
-  bool in_order_;
+  detail::ChunkWriter writer_;
+  alignas(64) detail::ChunkSender sender_;
   bool same_program_;
-  bool gone_ = false;
+  State state_ = State::kStarting;
+  /// The RingSet looks at this ring.
   bool attended_ = false;
-  /// Calls that were sent at once, each by one write, and counted in no other way.
-  std::uint64_t posted_ = 0;
-  InlineRecord record_;
-
-  /// The lowest byte that was posted into the remote chunk in use: where the next chunk is
-  /// announced.
-  std::byte* tail_ = nullptr;
-  std::uint64_t bytes_ = 0;
   RingSet& ring_set_;
   const dsfabric::ThreadId to_;
   const RingKind kind_;
-  RingOptions options_;
+  const RingOptions options_;
   const dsfabric::FunctionTable& functions_;
-  std::vector<Slot> circle_;
-  std::size_t slot_ = 0;
-  std::uint64_t sequence_ = 0;
-  /// New chunks behind the one in use, of which the receiver was not told.
-  std::uint32_t grown_ = 0;
-  std::deque<QueuedChunk> queue_;
-  /// Mirrors that no remote chunk needs.
-  std::vector<dtutils::RDMAMemory> spare_;
-  std::uint64_t writes_ = 0;
-  /// Where the receiver writes how many chunks it has consumed.
-  dtutils::RDMAMemory consumed_;
-  dsfabric::ReturnSlot<Grant> grant_;
-  bool asked_ = false;
-  bool refused_ = false;
-  Waiter* waiters_ = nullptr;
-  std::uint32_t waiting_fibers_ = 0;
+  detail::ChunkCircle circle_;
+  detail::CallQueue queue_;
+  detail::RoomWaiters waiters_;
+  /// While calls are queued: the lowest byte that was posted into the remote chunk in use, where
+  /// the next chunk is announced.
+  std::byte* tail_ = nullptr;
+  /// The call that reserve() made space for.
   struct {
     RingHeader header{};
-    std::uint32_t run_function = kNoRun;
+    std::uint32_t run_function = detail::ChunkWriter::kNoRun;
   } reserved_;
   /// RingSet::epoch when the oldest batched call was made.
   std::uint64_t batched_ = 0;
+  /// Of chunks that were left.
+  std::uint64_t bytes_ = 0;
   OutgoingCounters counters_;
 };
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "dsfabric/calls.hpp"
-#include "riutils/detail/try_call.hpp"
+#include "riutils/detail/outgoing_ring.hpp"
 #include "riutils/ring_set.hpp"
 
 namespace riutils {
