@@ -47,6 +47,19 @@ struct ThreadId {
 static_assert(sizeof(MachineId) == 2 && sizeof(ProcessId) == 2 && sizeof(ThreadId) == 4);
 static_assert(std::is_trivially_copyable_v<ThreadId> && std::is_standard_layout_v<ThreadId>);
 
+namespace detail {
+
+/// What the formatters of ids have in common. Their format() is compiled once, in ids.cpp: written
+/// here, it would make every source that prints an id compile all of fmt.
+struct IdFormatter {
+  /// Called by fmt: nothing is left to read.
+  constexpr fmt::format_parse_context::iterator parse(fmt::format_parse_context& context) {
+    return context.begin();
+  }
+};
+
+}  // namespace detail
+
 }  // namespace dsfabric
 
 /// For unordered containers.
@@ -70,28 +83,21 @@ struct std::hash<dsfabric::ThreadId> {
   }
 };
 
-/// Prints "m2".
+/// Prints "m2". Ids take no format specification: the compiler refuses "{:>4}".
 template <>
-struct fmt::formatter<dsfabric::MachineId> : fmt::formatter<std::uint16_t> {
+struct fmt::formatter<dsfabric::MachineId> : dsfabric::detail::IdFormatter {
   /// Called by fmt.
-  auto format(dsfabric::MachineId id, fmt::format_context& context) const {
-    return fmt::format_to(context.out(), "m{}", id.value);
-  }
+  fmt::format_context::iterator format(dsfabric::MachineId id, fmt::format_context& context) const;
 };
 /// Prints "p3".
 template <>
-struct fmt::formatter<dsfabric::ProcessId> : fmt::formatter<std::uint16_t> {
+struct fmt::formatter<dsfabric::ProcessId> : dsfabric::detail::IdFormatter {
   /// Called by fmt.
-  auto format(dsfabric::ProcessId id, fmt::format_context& context) const {
-    return fmt::format_to(context.out(), "p{}", id.value);
-  }
+  fmt::format_context::iterator format(dsfabric::ProcessId id, fmt::format_context& context) const;
 };
 /// Prints "3.1": thread 1 of process 3; "3.service" for its service threads.
 template <>
-struct fmt::formatter<dsfabric::ThreadId> : fmt::formatter<std::uint16_t> {
+struct fmt::formatter<dsfabric::ThreadId> : dsfabric::detail::IdFormatter {
   /// Called by fmt.
-  auto format(dsfabric::ThreadId id, fmt::format_context& context) const {
-    return id.is_service() ? fmt::format_to(context.out(), "{}.service", id.process.value)
-                           : fmt::format_to(context.out(), "{}.{}", id.process.value, id.index);
-  }
+  fmt::format_context::iterator format(dsfabric::ThreadId id, fmt::format_context& context) const;
 };
