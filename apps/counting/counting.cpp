@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Everybody counts, and goes on when everybody is there: the first example of SST.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/command_line.hpp"
+#include "common/figures.hpp"
 #include "sst/sst.hpp"
 
 namespace {
@@ -48,12 +47,11 @@ void count_together(dsfabric::Fabric& fabric, const Options& options) {
   fmt::print("{} processes counted to {} in {:.3f} s: {:.0f} counts a second\n", fabric.processes(),
              goal, took.count(), rate);
   if (!options.json.empty()) {
-    std::ofstream(options.json) << nlohmann::json{{"processes", fabric.processes()},
-                                                  {"mode", options.mode},
-                                                  {"counts", goal},
-                                                  {"seconds", took.count()},
-                                                  {"counts_per_second", rate}}
-                                << '\n';
+    common::write_json(options.json, {{"processes", fabric.processes()},
+                                      {"mode", options.mode},
+                                      {"counts", goal},
+                                      {"seconds", took.count()},
+                                      {"counts_per_second", rate}});
   }
 }
 
@@ -62,13 +60,11 @@ void count_together(dsfabric::Fabric& fabric, const Options& options) {
 int main(int argc, char** argv) try {
   Options options;
   dsfabric::Config config = dsfabric::configure(argc, argv);
-  CLI::App app{"All processes of a job count together; start several by scripts/run."};
-  app.add_option("--counts", options.counts, "How far")->capture_default_str();
-  app.add_option("--mode", options.mode, "How rows come to the others")
-      ->check(CLI::IsMember({"writes", "reads"}))
-      ->capture_default_str();
-  app.add_option("--json", options.json, "Also write the figures to this file");
-  CLI11_PARSE(app, argc, argv);
+  common::CommandLine line{"All processes of a job count together; start several by scripts/run."};
+  line.option("--counts", options.counts, "How far")
+      .option("--mode", options.mode, "How rows come to the others", {"writes", "reads"})
+      .option("--json", options.json, "Also write the figures to this file");
+  if (const auto status = line.parse(argc, argv)) return *status;
   dsfabric::Fabric fabric = dsfabric::join(config);
   count_together(fabric, options);
   return EXIT_SUCCESS;

@@ -5,11 +5,11 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "common/command_line.hpp"
+#include "common/figures.hpp"
 #include "dtutils/error.hpp"
 #include "job.hpp"
 
@@ -82,14 +82,14 @@ void print_table(const std::vector<Cost>& costs, const Job& job) {
   fmt::print("\nThe target checked every slot: all as they should be.\n");
 }
 
-nlohmann::json to_json(const std::vector<Cost>& costs) {
-  nlohmann::json all = nlohmann::json::array();
+std::string to_json(const std::vector<Cost>& costs) {
+  std::vector<common::Figures> all;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     all.push_back({{"level", kLevels[i].name},
-                   {"lines", costs[i].lines},
+                   {"lines", static_cast<std::uint64_t>(costs[i].lines)},
                    {"ns_each", costs[i].nanoseconds_each}});
   }
-  return all;
+  return common::json_array(all);
 }
 
 }  // namespace
@@ -97,13 +97,12 @@ nlohmann::json to_json(const std::vector<Cost>& costs) {
 int main(int argc, char** argv) {
   Job job;
   bool json = false;
-  CLI::App app{"Streams counters into another process' memory, once at each level of the stack."};
-  app.add_option("--count", job.count, "counters to write")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40))
-      ->capture_default_str();
-  app.add_option("--device", job.device, "shm, auto, or a verbs device")->capture_default_str();
-  app.add_flag("--json", json, "print the figures for machines");
-  CLI11_PARSE(app, argc, argv);
+  common::CommandLine line{
+      "Streams counters into another process' memory, once at each level of the stack."};
+  line.option("--count", job.count, "counters to write", 1, std::uint64_t{1} << 40)
+      .option("--device", job.device, "shm, auto, or a verbs device")
+      .flag("--json", json, "print the figures for machines");
+  if (const auto status = line.parse(argc, argv)) return *status;
   try {
     std::vector<Cost> costs;
     for (const Level& level : kLevels) {
@@ -111,7 +110,7 @@ int main(int argc, char** argv) {
       costs.push_back(run(level, job));
     }
     if (json) {
-      fmt::print("{}\n", to_json(costs).dump(2));
+      fmt::print("{}\n", to_json(costs));
     } else {
       print_table(costs, job);
     }

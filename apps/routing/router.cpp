@@ -2,17 +2,17 @@
 // One router a process: commands from a script or the keyboard, random changes, measurements.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "common/command_line.hpp"
+#include "common/figures.hpp"
 #include "dtutils/error.hpp"
 #include "routing/drive.hpp"
 
@@ -55,7 +55,7 @@ class Program {
     if (leads() && !options_.picture.empty()) {
       std::ofstream(options_.picture) << picture(router_, topology_);
     }
-    if (leads() && !options_.json.empty()) std::ofstream(options_.json) << report_ << '\n';
+    if (leads() && !options_.json.empty()) common::write_json(options_.json, report_);
     finish(kEnd + 2);
   }
 
@@ -80,10 +80,10 @@ class Program {
     if (!leads()) return;
     fmt::print("{} rounds, {} changes, {} computations here: all routes as the reference\n",
                report.rounds, report.changes, report.computations);
-    report_["random"] = {{"rounds", report.rounds},
-                         {"changes", report.changes},
-                         {"computations", report.computations},
-                         {"seed", options_.seed}};
+    report_.push_back({"random", common::Figures{{"rounds", report.rounds},
+                                                 {"changes", report.changes},
+                                                 {"computations", report.computations},
+                                                 {"seed", options_.seed}}});
   }
 
   void measure() {
@@ -104,9 +104,9 @@ class Program {
           "one link changed {} times: first other router {:.0f} ns, all {:.0f} ns, of which "
           "computing {:.0f} ns (medians)\n",
           all.size(), median(first), median(all), median(computing));
-      report_["reconvergence"] = {{"first_ns", median(first)},
-                                  {"all_ns", median(all)},
-                                  {"computing_ns", median(computing)}};
+      report_.push_back({"reconvergence", common::Figures{{"first_ns", median(first)},
+                                                          {"all_ns", median(all)},
+                                                          {"computing_ns", median(computing)}}});
     }
     finish(kEnd + 1);
   }
@@ -162,7 +162,7 @@ class Program {
   sst::TableGroup group_;
   Router router_;
   sst::Pace pace_;
-  nlohmann::json report_;
+  common::Figures report_;
 };
 
 }  // namespace
@@ -170,18 +170,18 @@ class Program {
 int main(int argc, char** argv) try {
   Options options;
   const dsfabric::Config config = dsfabric::configure(argc, argv);
-  CLI::App app{"OSPF-like routers, one a process, that share their link states in a table."};
-  app.add_option("--topology", options.topology,
-                 "Edge list or GraphML; without it a hub and a ring of all processes");
-  app.add_option("--random", options.random, "Rounds of random changes, each checked");
-  app.add_option("--seed", options.seed, "Of the random changes")->capture_default_str();
-  app.add_option("--measure", options.measure, "Change a link so often, and time it");
-  app.add_option("--script", options.script,
-                 "Commands: set FROM TO COST, cut FROM TO, routes ROUTER");
-  app.add_flag("--typed", options.typed, "Read commands from standard input");
-  app.add_option("--picture", options.picture, "Write links and routes of router 0 for Graphviz");
-  app.add_option("--json", options.json, "Write the figures to this file");
-  CLI11_PARSE(app, argc, argv);
+  common::CommandLine line{
+      "OSPF-like routers, one a process, that share their link states in a table."};
+  line.option("--topology", options.topology,
+              "Edge list or GraphML; without it a hub and a ring of all processes")
+      .option("--random", options.random, "Rounds of random changes, each checked")
+      .option("--seed", options.seed, "Of the random changes")
+      .option("--measure", options.measure, "Change a link so often, and time it")
+      .option("--script", options.script, "Commands: set FROM TO COST, cut FROM TO, routes ROUTER")
+      .flag("--typed", options.typed, "Read commands from standard input")
+      .option("--picture", options.picture, "Write links and routes of router 0 for Graphviz")
+      .option("--json", options.json, "Write the figures to this file");
+  if (const auto status = line.parse(argc, argv)) return *status;
   dsfabric::Fabric fabric = dsfabric::join(config);
   Program(fabric, options).run();
   return EXIT_SUCCESS;

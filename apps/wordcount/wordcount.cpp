@@ -2,7 +2,6 @@
 // Counts words on all workers of a job: each word has an owner, who is told by calls.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "common/command_line.hpp"
 #include "riutils/riutils.hpp"
 
 namespace {
@@ -183,17 +183,14 @@ void run(dsfabric::Thread& self, const Options& options, std::string_view text) 
 int main(int argc, char** argv) try {
   Options options;
   dsfabric::Config config = dsfabric::configure(argc, argv);
-  CLI::App app{"Counts words on all workers of a job; start several processes by scripts/run."};
-  app.add_option("file", options.file, "Text; without it, one is made up");
-  app.add_option("--words", options.words, "Words of the text that is made up")
-      ->capture_default_str();
-  app.add_option("--how", options.how,
-                 "Calls for each word, or for each different word of a worker")
-      ->check(CLI::IsMember({"combine", "each"}))
-      ->capture_default_str();
-  app.add_option("--local", options.local, "Different words that a worker counts before it calls")
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  common::CommandLine line{
+      "Counts words on all workers of a job; start several processes by scripts/run."};
+  line.option("file", options.file, "Text; without it, one is made up")
+      .option("--words", options.words, "Words of the text that is made up")
+      .option("--how", options.how, "Calls for each word, or for each different word of a worker",
+              {"combine", "each"})
+      .option("--local", options.local, "Different words that a worker counts before it calls");
+  if (const auto status = line.parse(argc, argv)) return *status;
   const std::string text = text_of(options);
   dsfabric::Fabric fabric = dsfabric::join(config);
   fabric.run([&](dsfabric::Thread& self) { run(self, options, text); });

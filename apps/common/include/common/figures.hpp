@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Figures of a run as JSON, without the headers of the library that writes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace common {
+
+struct Figure;
+/// What becomes one JSON object.
+using Figures = std::vector<Figure>;
+
+/// A number, a text or an object, by its name.
+struct Figure {
+  std::string name;
+  std::variant<std::uint64_t, double, std::string, Figures> value;
+};
+
+/// Writes one object to the file `path`, which it replaces. Throws dtutils::Error when that fails.
+void write_json(const std::string& path, const Figures& figures);
+/// An array of objects, indented by two spaces.
+std::string json_array(const std::vector<Figures>& objects);
+
+}  // namespace common

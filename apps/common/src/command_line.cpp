@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The command line by CLI11.
+#include "common/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+namespace common {
+
+struct CommandLine::PollingThread {
+  explicit PollingThread(const std::string& description) : app(description) {}
+  CLI::App app;
+};
+
+CommandLine::CommandLine(const std::string& description)
+    : reader_(std::make_unique<PollingThread>(description)) {}
+
+CommandLine::~CommandLine() = default;
+
+CommandLine& CommandLine::option(const std::string& name, std::uint64_t& value,
+                                 const std::string& help, std::uint64_t min, std::uint64_t max) {
+  CLI::Option* const option = reader_->app.add_option(name, value, help);
+  if (min != 0 || max != UINT64_MAX) option->check(CLI::Range(min, max));
+  option->capture_default_str();
+  return *this;
+}
+
+CommandLine& CommandLine::option(const std::string& name, std::string& value,
+                                 const std::string& help,
+                                 std::initializer_list<const char*> choices) {
+  CLI::Option* const option = reader_->app.add_option(name, value, help);
+  if (choices.size() != 0) {
+    option->check(CLI::IsMember(std::vector<std::string>(choices.begin(), choices.end())));
+  }
+  if (!value.empty()) option->capture_default_str();
+  return *this;
+}
+
+CommandLine& CommandLine::flag(const std::string& name, bool& value, const std::string& help) {
+  reader_->app.add_flag(name, value, help);
+  return *this;
+}
+
+std::optional<int> CommandLine::parse(int argc, char** argv) {
+  try {
+    reader_->app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return reader_->app.exit(error);
+  }
+  return std::nullopt;
+}
+
+}  // namespace common

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// JSON by nlohmann-json.
+#include "common/figures.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "dtutils/error.hpp"
+
+namespace common {
+namespace {
+
+nlohmann::json object_of(const Figures& figures) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const Figure& figure : figures) {
+    nlohmann::json& place = object[figure.name];
+    if (const auto* inner = std::get_if<Figures>(&figure.value)) {
+      place = object_of(*inner);
+    } else if (const auto* text = std::get_if<std::string>(&figure.value)) {
+      place = *text;
+    } else if (const auto* number = std::get_if<double>(&figure.value)) {
+      place = *number;
+    } else {
+      place = std::get<std::uint64_t>(figure.value);
+    }
+  }
+  return object;
+}
+
+}  // namespace
+
+void write_json(const std::string& path, const Figures& figures) {
+  std::ofstream file(path);
+  file << object_of(figures) << '\n';
+  file.close();
+  if (!file) throw dtutils::Error("--json", "cannot write " + path, "name another file", errno);
+}
+
+std::string json_array(const std::vector<Figures>& objects) {
+  nlohmann::json array = nlohmann::json::array();
+  for (const Figures& each : objects) array.push_back(object_of(each));
+  return array.dump(2);
+}
+
+}  // namespace common
