@@ -93,6 +93,8 @@ class Predicates {
   }
   static Slot* pass_removed(Slot* slot, Slot*, Predicates&, Target&) { return slot + 1; }
 
+  /// The part of add that all types of predicates share. Owns `slot.watch`.
+  PredicateId add_slot(const Slot& slot);
   void run_triggers(Slot& slot, bool holds, Target& target);
   void take_out(Slot& slot) noexcept {
     slot.run = &pass_removed;
@@ -127,18 +129,10 @@ PredicateId Predicates<Target>::add(Kind kind, Predicate predicate, Triggers... 
                 "cariama: a predicate is called with a const Table<Row>&, and returns bool");
   static_assert((std::is_invocable_v<Triggers&, Target&> && ...),
                 "cariama: a trigger is called with a Table<Row>&");
-  auto request = std::make_unique<Request>();
-  // Relaxed, all: request() orders what is read by the evaluating thread.
-  const std::size_t expected = expected_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (expected > promised_.load(std::memory_order_relaxed)) {
-    request->room_size = std::bit_ceil(expected);
-    request->room.reset(new Slot[request->room_size]);
-  }
-  auto record = std::make_unique<detail::PredicateRecordOf<Target, Predicate, Triggers...>>(
+  auto* const record = new detail::PredicateRecordOf<Target, Predicate, Triggers...>(
       kind, std::move(predicate), std::move(triggers)...);
-  const PredicateId id{last_id_.fetch_add(1, std::memory_order_relaxed) + 1};
-  record->id = id.value;
-  Slot& slot = request->slot;
+  Slot slot{};
+  slot.record = record;
   if constexpr (detail::kFitsSlot<Predicate>) {
     slot.run = &run_alike<Predicate>;
     new (slot.captures) Predicate(record->predicate);
@@ -147,8 +141,24 @@ PredicateId Predicates<Target>::add(Kind kind, Predicate predicate, Triggers... 
     slot.run = &run_alike<Elsewhere>;
     new (slot.captures) Elsewhere{&record->predicate};
   }
-  slot.record = record.release();
+  return add_slot(slot);
+}
+
+template <class Target>
+PredicateId Predicates<Target>::add_slot(const Slot& slot) {
+  std::unique_ptr<detail::PredicateRecord<Target>> record(slot.record);
+  auto request = std::make_unique<Request>();
+  // Relaxed, all: request() orders what is read by the evaluating thread.
+  const std::size_t expected = expected_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (expected > promised_.load(std::memory_order_relaxed)) {
+    request->room_size = std::bit_ceil(expected);
+    request->room.reset(new Slot[request->room_size]);
+  }
+  const PredicateId id{last_id_.fetch_add(1, std::memory_order_relaxed) + 1};
+  record->id = id.value;
+  request->slot = slot;
   const std::size_t room = request->room_size;
+  record.release();
   this->request(request.release());
   // Only now: who relies on the promise makes a request behind this one.
   for (std::size_t seen = promised_.load(); seen < room;) {
