@@ -46,7 +46,8 @@ TEST_CASE("shm_control_segment_is_found_in_no_table_of_descriptors") {
   Side a(*device);
   Side b(*other_device);
   connect(a.qp, b.qp);
-  // A device that has just handed its segment over closes its copy of the descriptor a moment later.
+  // A device that has just handed its segment over closes its copy of the descriptor a moment
+  // later.
   CHECK(eventually([] { return !control_segment_is_in_proc(); }));
 }
 
