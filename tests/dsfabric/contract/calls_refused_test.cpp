@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "dsfabric/detail/call_record.hpp"
 #include "dsfabric/support/call_job.hpp"
 #include "dsfabric/support/killed_job.hpp"
 #include "support/catch.hpp"
