@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A peer of the shm device that is stopped (SIGSTOP) in the middle of a write: who waits for it?
 #include <atomic>
+#include <csignal>
 #include <memory>
+#include <string>
 #include <thread>
 
 #include "shm/queue_pair.hpp"
@@ -117,4 +119,22 @@ TEST_CASE("shm_death_of_one_peer_is_noticed_while_set_up_waits_for_another_that_
   CHECK(time_of([&] { CHECK(eventually([&] { return third.qp.state() == IBV_QPS_ERR; })); }) <
         std::chrono::milliseconds(1000));
   setup.join();
+}
+
+TEST_CASE("shm_connecting_to_a_stopped_peer_fails_in_bounded_time") {
+  RemotePeer peer([](Wire& wire) {
+    const auto device = open_shm_device({});
+    Side side(*device);
+    wire.tell(side.qp.endpoint());
+    wire.hear<char>();
+  });
+  const auto device = open_shm_device({});
+  Side side(*device);
+  const auto endpoint = peer.wire().hear<Endpoint>();
+  REQUIRE(::kill(peer.pid(), SIGSTOP) == 0);
+  std::string text;
+  const auto time = time_of([&] { text = error_text([&] { side.qp.connect(endpoint); }); });
+  CHECK_THAT(text, Catch::Matchers::Contains("it does not answer"));
+  CHECK(time < std::chrono::seconds(8));
+  REQUIRE(::kill(peer.pid(), SIGCONT) == 0);
 }
