@@ -15,7 +15,7 @@ constexpr std::uint32_t kKeys = 100;  // that each worker inserts
 class HashMap {
  public:
   explicit HashMap(dsfabric::Thread& self)
-      : fabric_(self.fabric()), parts_(self, mine_), calls_(self), found_(fabric_) {}
+      : fabric_(self.fabric()), parts_(self, mine_), calls_(self) {}
 
   /// Returns at once. Later calls of this worker to the same owner run after this one.
   dsfabric::CallStatus insert(std::uint32_t key, std::uint64_t value) {
@@ -32,8 +32,7 @@ class HashMap {
     const auto look = [part = parts_.on(owner), key](dsfabric::CallContext& call) {
       return (*part.get(call.fabric))[key];
     };
-    (void)calls_.call_return(owner, look, found_);  // when it was refused, get() throws the reason
-    return found_.get();
+    return calls_.call_return(owner, look).get();  // when it was refused, get() throws the reason
   }
 
  private:
@@ -45,8 +44,7 @@ class HashMap {
   dsfabric::Fabric& fabric_;
   Part mine_;
   dsfabric::DistributedObject<Part> parts_;
-  riutils::RDMAMessengerGlobal calls_;         // sends each call at once
-  dsfabric::ReturnSlot<std::uint64_t> found_;  // registered memory, where results arrive
+  riutils::RDMAMessengerGlobal calls_;  // sends each call at once
 };
 
 void run(dsfabric::Thread& self) {

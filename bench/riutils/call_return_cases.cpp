@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Calls with results, many in flight, made by both processes at once.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -48,6 +49,32 @@ double ask_many(Thread& self, bench::Batch& batch, MakeChannel make_channel) {
       }
       if constexpr (requires { channel.flush(); }) (void)channel.flush();
       for (auto& slot : slots) sum += slot.get();
+    }
+    self.barrier();
+  });
+  require(sent, "a call was refused");
+  require(sum == calls * (calls - 1) / 2 + calls * kAdded, "a wrong result");
+  return static_cast<double>(calls) * 1e9 / ns;
+}
+
+/// The same, but each result comes in a future of its own.
+template <std::size_t kInFlight>
+double ask_many_futures(Thread& self, bench::Batch& batch) {
+  const dsfabric::ThreadId to = self.neighbour(1);
+  const std::uint64_t calls = rounded<kInFlight>(batch.iterations());
+  riutils::RDMAAggregator channel(self);
+  std::array<dsfabric::RemoteFuture<std::uint64_t>, kInFlight> futures;
+  bool sent = true;
+  std::uint64_t sum = 0;
+  self.barrier();
+  const double ns = batch.time_ns([&] {
+    for (std::uint64_t i = 0; i < calls; i += kInFlight) {
+      for (std::uint64_t j = 0; j < kInFlight; ++j) {
+        futures[j] = channel.call_return(to, [at = i + j] { return at + kAdded; });
+        sent = futures[j].status() == kAccepted && sent;
+      }
+      (void)channel.flush();
+      for (auto& future : futures) sum += future.get();
     }
     self.barrier();
   });
@@ -131,6 +158,7 @@ void add_case(bench::Suite& suite, const NodePtr& node, const std::string& bar,
              .variants = {asking<kInFlight>(
                               "aggregated", node,
                               [](Thread& self) { return riutils::RDMAAggregator(self); }, bar),
+                          both("futures", node, ask_many_futures<kInFlight>),
                           asking<kInFlight>(
                               "messenger", node,
                               [](Thread& self) { return riutils::RDMAMessengerGlobal(self); }, ""),
@@ -141,7 +169,8 @@ void add_case(bench::Suite& suite, const NodePtr& node, const std::string& bar,
                           both("two_calls", node, call_back<kInFlight>),
                           both("two_calls_at_once", node, call_back<0>)},
              .ratios = {{.over = "aggregated", .under = "two_calls", .bar = kMany ? ">= 0.35" : ""},
-                        {.over = "aggregated", .under = "two_calls_at_once"}}});
+                        {.over = "aggregated", .under = "two_calls_at_once"},
+                        {.over = "futures", .under = "aggregated", .bar = kMany ? ">= 0.9" : ""}}});
 }
 
 }  // namespace

@@ -34,6 +34,10 @@ bool Core::progress(ThreadContext& context) {
     busy = run_service_inbox(context) || busy;
   }
   busy = take_in(context) || busy;
+  if (!context.in_handler && context.futures && !context.futures->idle()) {
+    const HandlerRuns in_handler(context);
+    busy = context.futures->progress() || busy;
+  }
   if (!busy) {
     // Nothing came, so there is time for what was sent: one peer each time.
     context.poll_next = context.poll_next + 1 < peers_.size() ? context.poll_next + 1 : 0;
@@ -56,7 +60,10 @@ bool Core::nothing_to_serve(ThreadContext& context) {
   dtutils::Backoff backoff;
   Look look;
   while ((look = take_one(context)) == Look::kElsewhere) backoff.pause();
-  return look == Look::kNothing && service_waiting_.load(std::memory_order_seq_cst) == 0;
+  // A result comes without an event.
+  const bool awaited = context.futures && !context.futures->idle();
+  return look == Look::kNothing && service_waiting_.load(std::memory_order_seq_cst) == 0 &&
+         !awaited;
 }
 
 template <auto kBack>

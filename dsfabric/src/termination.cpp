@@ -28,6 +28,9 @@
 //     the call is in I2 after all. So I2 are all calls that there will ever be, and all are
 //     executed.
 //
+// A continuation of a future is a call here, which is issued when it is attached, by a program or a
+// handler, and executed when it has run.
+//
 // E counts too few at times, which only costs a wave. Model: tests/riutils/model/termination.pml.
 
 namespace dsfabric {
@@ -70,11 +73,12 @@ std::uint64_t Termination::run_waves(Thread& self, ThreadContext& context, Colle
     flush_all();
     Wave mine;
     for (CallLedger* const ledger : ledgers()) mine.calls = mine.calls + ledger->count(self);
-    // The first worker of a process counts its messages.
+    // The first worker of a process counts its messages, and what follows its futures.
     if (context.number == 0) {
       const std::uint64_t run = core_.thread_registry().sum(&ThreadContext::calls_run);
       mine.calls =
           mine.calls + CallCount{core_.thread_registry().sum(&ThreadContext::calls_sent), run};
+      mine.calls = mine.calls + core_.thread_registry().continuations();
     }
     mine.late = end && Clock::now() >= *end ? 1 : 0;
     core_.collectives().gather(context, kind, std::as_bytes(std::span(&mine, 1)),

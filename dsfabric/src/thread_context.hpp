@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "collective_word.hpp"
+#include "dsfabric/detail/future_pool.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/linear_circular_allocator.hpp"
 #include "dtutils/retire_tags.hpp"
@@ -52,6 +54,10 @@ class ThreadContext {
   /// and were run here, each afterwards.
   std::atomic<std::uint64_t> calls_sent{0};
   std::atomic<std::uint64_t> calls_run{0};
+  /// Of the futures of this thread, made with the first of them; and how many continuations they
+  /// have, and had.
+  std::unique_ptr<detail::FuturePool> futures;
+  detail::FuturePool::Counters continuations;
   /// For thread contexts of outside threads: in use. Acquire and release hand the thread context
   /// over.
   std::atomic<bool> taken{false};

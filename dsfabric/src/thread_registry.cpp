@@ -63,6 +63,7 @@ ThreadRegistry::~ThreadRegistry() {
   }
   // A thread that ends just now may hold the table a little longer than the allocators live.
   for (const auto& context : contexts_->all) {
+    context->futures.reset();
     context->send_memory.reset();
   }
 }

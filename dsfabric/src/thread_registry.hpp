@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "dsfabric/termination.hpp"
 #include "thread_context.hpp"
 
 namespace dsfabric {
@@ -36,6 +37,18 @@ class ThreadRegistry {
     for (const auto& context : contexts_->all) {
       // Acquire: pairs with count().
       all += ((*context).*counter).load(std::memory_order_acquire);
+    }
+    return all;
+  }
+  /// Continuations of the futures of workers and service threads: attached, and ended. Any thread,
+  /// wait-free.
+  CallCount continuations() const noexcept {
+    CallCount all;
+    for (std::size_t i = 0; i < workers_ + service_threads_; ++i) {
+      const detail::FuturePool::Counters& counters = contexts_->all[i]->continuations;
+      // Acquire: pairs with count(). What has ended is read first, so it never seems more.
+      all.executed += counters.ended.load(std::memory_order_acquire);
+      all.issued += counters.attached.load(std::memory_order_acquire);
     }
     return all;
   }

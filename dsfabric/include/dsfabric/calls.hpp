@@ -14,6 +14,7 @@
 #include "dsfabric/callable.hpp"
 #include "dsfabric/detail/broadcast.hpp"
 #include "dsfabric/detail/call_wrappers.hpp"
+#include "dsfabric/remote_future.hpp"
 #include "dsfabric/return_slot.hpp"
 
 namespace dsfabric {
@@ -109,14 +110,14 @@ class Calls {
     dtutils::RemoteMemoryLocator from = buffer.remote();
     from.process = fabric.process().value;
     if (where == ReadOn::kDestination || to.is_service()) {
-      return tied(to, executed, [&](const detail::ReturnAddress& home) {
+      return tied<void>(to, executed.cell_, [&](const detail::ReturnAddress& home) {
         return detail::ReadBuffer<F>(function, from, home);
       });
     }
     using Aside = detail::ReadAside<F>;
     (void)detail::index_at(fabric, to, function_index<Aside>());
-    return tied_to(to.process, executed, [&] {
-      const Aside wrapped(function, to, from, executed.address());
+    return tied_to(to.process, executed.cell_, [&] {
+      const Aside wrapped(function, to, from, executed.cell_.address(0));
       const ThreadId service = ThreadId::service_of(to.process);
       const bool done =
           detail::send_record(fabric, service, function_index<Aside>(), &wrapped, sizeof wrapped);
@@ -129,9 +130,19 @@ class Calls {
   template <class F>
   CallStatus call_return(ThreadId to, const F& function, ReturnSlot<detail::CallResult<F>>& slot) {
     detail::check_callable<F>();
-    return tied(to, slot, [&](const detail::ReturnAddress& home) {
-      return detail::Returning<F>(function, home);
-    });
+    return return_to<F>(to, function, slot.cell_);
+  }
+
+  /// The same without a slot: the value arrives in the future. Where the call was not accepted, the
+  /// future knows why (RemoteFuture::status).
+  template <class F>
+  auto call_return(ThreadId to, const F& function) {
+    detail::check_callable<F>();
+    if (futures_ == nullptr) [[unlikely]]
+      futures_ = &detail::FuturePool::of(channel().fabric());
+    RemoteFuture<detail::CallResult<F>> future(*futures_);
+    future.state_->status = return_to<F>(to, function, *future.state_);
+    return future;
   }
 
   /// All workers of the job, this one too, run `function()` or `function(CallContext&)`. The calls
@@ -203,29 +214,36 @@ class Calls {
     if (!extra.empty()) std::memcpy(space + sizeof(F), extra.data(), extra.size());
     return true;
   }
-  /// Sends the call `wrapped(home)`, whose end is reported to `slot`.
-  template <class T, class Wrap>
-  CallStatus tied(ThreadId to, ReturnSlot<T>& slot, Wrap&& wrapped) {
-    using Wrapped = decltype(wrapped(slot.address()));
-    // An unknown thread is refused here, before the slot is tied to a process that is not there.
-    (void)channel().index_at(to, function_index<Wrapped>());
-    return tied_to(to.process, slot, [&] { return call(to, wrapped(slot.address())); });
+  template <class F>
+  CallStatus return_to(ThreadId to, const F& function, detail::ResultCell& cell) {
+    return tied<detail::CallResult<F>>(to, cell, [&](const detail::ReturnAddress& home) {
+      return detail::Returning<F>(function, home);
+    });
   }
-  template <class T, class Send>
-  CallStatus tied_to(ProcessId process, ReturnSlot<T>& slot, Send&& send) {
-    if (!slot.expect(process)) {
+  /// Sends the call `wrapped(home)`, whose value or end `cell` is told of.
+  template <class T, class Wrap>
+  CallStatus tied(ThreadId to, detail::ResultCell& cell, Wrap&& wrapped) {
+    constexpr std::uint32_t kWordOffset = detail::SlotLayout<T>::kWordOffset;
+    using Wrapped = decltype(wrapped(cell.address(kWordOffset)));
+    // An unknown thread is refused here, before the cell is tied to a process that is not there.
+    (void)channel().index_at(to, function_index<Wrapped>());
+    return tied_to(to.process, cell, [&] { return call(to, wrapped(cell.address(kWordOffset))); });
+  }
+  template <class Send>
+  CallStatus tied_to(ProcessId process, detail::ResultCell& cell, Send&& send) {
+    if (!cell.expect(process)) {
       const bool gone = channel().fabric().state(process) != PeerState::kActive;
       return gone ? CallStatus::kPeerGone : CallStatus::kFull;
     }
     CallStatus status = CallStatus::kPeerGone;
     // Also when it throws: nothing may stay tied then.
     const struct Refusal {
-      ReturnSlot<T>& slot;
+      detail::ResultCell& cell;
       const CallStatus& status;
       ~Refusal() {
-        if (status != CallStatus::kAccepted) slot.refuse();
+        if (status != CallStatus::kAccepted) cell.refuse();
       }
-    } refusal{slot, status};
+    } refusal{cell, status};
     status = send();
     return status;
   }
@@ -253,6 +271,9 @@ class Calls {
     executed.refuse();
     return CallStatus::kPeerGone;
   }
+
+  /// Where futures come from; found by the first call that gives one.
+  detail::FuturePool* futures_ = nullptr;
 };
 
 }  // namespace dsfabric

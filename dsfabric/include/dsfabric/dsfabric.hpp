@@ -16,6 +16,7 @@
 #include "dsfabric/message.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/register_function.hpp"
+#include "dsfabric/remote_future.hpp"
 #include "dsfabric/remote_memory.hpp"
 #include "dsfabric/return_slot.hpp"
 #include "dsfabric/send_channel.hpp"

@@ -42,10 +42,10 @@ class CallLedger {
 
 /// Returns when every call of the job has been executed: those that workers made before they came
 /// here, those that these calls made, and so on. What all of them did is visible to every worker
-/// afterwards. It counts calls by messages (SendChannel), all steps of broadcasts, and the calls of
-/// layers above, and it sends calls that layers above have gathered or held. It does not wait for
-/// one-sided operations (a barrier() afterwards does), and not for calls that other threads than
-/// workers make later.
+/// afterwards. It counts calls by messages (SendChannel), all steps of broadcasts, the calls of
+/// layers above, and continuations of futures (RemoteFuture::then); and it sends calls that layers
+/// above have gathered or held. It does not wait for one-sided operations (a barrier() afterwards
+/// does), and not for calls that other threads than workers make later.
 ///
 /// A collective of all workers, in the order of their other collectives. It serves while it waits.
 /// Throws PeerFailed when a process has failed or left: its calls are lost; and what handlers throw

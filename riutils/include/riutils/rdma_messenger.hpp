@@ -34,7 +34,7 @@ class RDMAMessenger {
   }
   /// As dsfabric::Calls::call_return, without the destination.
   template <class... Arguments>
-  dsfabric::CallStatus call_return(Arguments&&... arguments) {
+  auto call_return(Arguments&&... arguments) {
     return calls_.call_return(to_, std::forward<Arguments>(arguments)...);
   }
 

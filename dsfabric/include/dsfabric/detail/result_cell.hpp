@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// Registered memory where the result of one remote call at a time arrives: what slots and futures
+// are made of.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "dsfabric/detail/pending_reply.hpp"
+#include "dsfabric/fabric.hpp"
+#include "dsfabric/handler_scope.hpp"
+#include "dsfabric/peer_failed.hpp"
+#include "dtutils/rdma_memory.hpp"
+#include "dtutils/synchronizer.hpp"
+
+namespace dsfabric {
+
+/// Why a call has no result.
+struct CallFailure {
+  /// Bytes of `text`, with the zero at its end.
+  static constexpr std::size_t kTextSize = 119;
+  /// An exception left the callable; otherwise the peer is gone.
+  bool thrown = false;
+  /// what() of the exception, cut off; empty otherwise.
+  std::array<char, kTextSize> text{};
+};
+static_assert(sizeof(CallFailure) == 120);
+
+namespace detail {
+
+/// What travels with a call, so that its result finds the way back.
+struct ReturnAddress {
+  /// Where the value begins, in registered memory of the caller.
+  std::uint64_t address;
+  std::uint32_t rkey;
+  /// Its place among those of its process that wait (PendingReply::place).
+  std::uint32_t pending;
+};
+
+/// A result arrives as value | word | failure, so that a small value and the word come by one
+/// write.
+template <class T>
+struct SlotLayout {
+  static_assert(alignof(T) <= 64);
+  static constexpr std::uint32_t kWordOffset = (sizeof(T) + 7) / 8 * 8;
+};
+template <>
+struct SlotLayout<void> {
+  static constexpr std::uint32_t kWordOffset = 0;
+};
+constexpr std::uint32_t failure_offset(std::uint32_t word_offset) noexcept {
+  return word_offset + static_cast<std::uint32_t>(sizeof(dtutils::Synchronizer));
+}
+
+/// Holds the result of one call at a time, for one call after the other. The word has a fixed
+/// place, and a value ends just before it, so one cell serves values of several sizes. Destroyed
+/// while a call is pending, it gives its memory to nobody else, because the result may still be
+/// written there. Owner thread only; the fabric outlives it.
+class ResultCell {
+ public:
+  using Word = dtutils::Synchronizer;
+
+  /// For values of at most `value_bytes` bytes, a multiple of 8. Throws Error when there is no
+  /// registered memory left. Setup only.
+  ResultCell(Fabric& fabric, std::uint32_t value_bytes)
+      : fabric_(fabric),
+        memory_(
+            fabric.general_allocator().allocate(failure_offset(value_bytes) + sizeof(CallFailure))),
+        word_(new (memory_.data() + value_bytes) Word(0)),
+        failure_(new (memory_.data() + failure_offset(value_bytes)) CallFailure) {}
+  ResultCell(const ResultCell&) = delete;
+  ResultCell& operator=(const ResultCell&) = delete;
+  ~ResultCell() {
+    tied_.reset();
+    if (word_->done()) return;
+    alignas(dtutils::RDMAMemory) std::byte kept[sizeof(dtutils::RDMAMemory)];
+    new (kept) dtutils::RDMAMemory(std::move(memory_));
+  }
+
+  /// Prepares for one more call, which is tied to the life of the peer until the result is taken.
+  /// False: the peer is gone or too many calls wait, and the call must not be made.
+  bool expect(ProcessId peer) noexcept {
+    tied_.reset();
+    peer_ = peer;
+    failure_->thrown = false;
+    word_ = new (word_) Word(1);
+    tied_.emplace(fabric_, peer, *word_);
+    return static_cast<bool>(*tied_);
+  }
+  /// The call was not made after all.
+  void refuse() noexcept {
+    // Untied first: only one of the two may fail what is pending.
+    tied_.reset();
+    if (!word_->done()) word_->fail();
+  }
+  /// After expect(): where a value whose word lies `word_offset` bytes behind its beginning goes.
+  ReturnAddress address(std::uint32_t word_offset) const noexcept {
+    return {reinterpret_cast<std::uint64_t>(word_) - word_offset, memory_.rkey(), tied_->place()};
+  }
+  /// The beginning of such a value.
+  const std::byte* value(std::uint32_t word_offset) const noexcept {
+    return reinterpret_cast<const std::byte*>(word_) - word_offset;
+  }
+  Word& word() noexcept { return *word_; }
+  bool done() const noexcept { return word_->done(); }
+  /// The call is over; nothing may be pending.
+  void release() noexcept { tied_.reset(); }
+
+  /// Waits until the call is over, serving incoming calls. Throws what it failed of: Error or
+  /// PeerFailed; and Error that names `what` when a handler that is no fiber would have to wait,
+  /// and what handlers throw: then the call is still pending.
+  void finish(std::string_view what) {
+    // Most results of many calls are here when they are asked for.
+    const auto over = word_->outcome();
+    if (!over) require_may_wait(fabric_, what);
+    const auto outcome = over ? *over : word_->wait();
+    tied_.reset();
+    if (outcome != Word::Outcome::kDone) throw_failure();
+  }
+
+  Fabric& fabric() const noexcept { return fabric_; }
+  /// Whom the last call went to.
+  ProcessId peer() const noexcept { return peer_; }
+
+ private:
+  [[noreturn]] void throw_failure() const;
+
+  Fabric& fabric_;
+  dtutils::RDMAMemory memory_;
+  Word* word_;
+  CallFailure* failure_;
+  std::optional<PendingReply> tied_;
+  ProcessId peer_{};
+};
+
+}  // namespace detail
+}  // namespace dsfabric

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// ResultCell: why a call has no result.
+#include "dsfabric/detail/result_cell.hpp"
+
+#include "dtutils/error.hpp"
+
+namespace dsfabric::detail {
+
+void ResultCell::throw_failure() const {
+  if (failure_->thrown) {
+    throw dtutils::Error("remote call", failure_->text.data(),
+                         "the callable threw; see its own code");
+  }
+  if (fabric_.state(peer_) != PeerState::kActive) {
+    throw PeerFailed(peer_, "a call with a result",
+                     fabric_.failed(peer_) ? fabric_.failure_reason(peer_) : "it has left");
+  }
+  throw dtutils::Error("remote call", "it was not accepted, so it has no result",
+                       "check the CallStatus of call_return, or RemoteFuture::status()");
+}
+
+}  // namespace dsfabric::detail

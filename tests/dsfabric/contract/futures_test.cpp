@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+// Results as values: futures that are awaited, followed, or forgotten.
+#include <array>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dsfabric/support/call_job.hpp"
+#include "dsfabric/support/killed_job.hpp"
+#include "support/catch.hpp"
+#include "support/error_text.hpp"
+#include "support/require.hpp"
+
+using namespace dsfabric;
+using support::error_text;
+using support::has;
+using support::in_every_mode;
+using support::ledger;
+using support::Member;
+using support::require;
+using support::require_equal;
+using support::run_and_kill;
+using support::serve_until;
+
+namespace {
+
+struct Large {
+  std::array<std::uint32_t, 5000> words;
+};
+
+/// How often the continuations of this process have run.
+int& followed() {
+  static int count = 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("futures_bring_results_of_any_size") {
+  in_every_mode(3, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    for (std::uint32_t i = 0; i < 40; ++i) {
+      const ThreadId to = self.fabric().thread_of_rank(i % 3);
+      auto byte = calls.call_return(to, [i] { return static_cast<std::uint8_t>(i); });
+      auto word = calls.call_return(to, [i] { return std::uint64_t{i} << 40; });
+      auto large = calls.call_return(to, [i] {
+        Large value;
+        value.words.fill(i);
+        return value;
+      });
+      auto nothing = calls.call_return(to, [] { ++ledger().calls; });
+      require(byte.status() == CallStatus::kAccepted && byte.valid(), "accepted");
+      nothing.get();
+      require_equal(word.get(), std::uint64_t{i} << 40, "word");
+      const Large value = large.get();
+      require(value.words.front() == i && value.words.back() == i, "large value");
+      require_equal(std::uint32_t{byte.get()}, i, "byte");
+      require(!byte.valid(), "the result was taken");
+    }
+    self.barrier();
+    require_equal(ledger().calls.load(), 40u, "calls without a result");
+  });
+}
+
+TEST_CASE("exception_of_a_call_is_thrown_by_its_future") {
+  in_every_mode(2, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    auto failed = calls.call_return(self.neighbour(1),
+                                    []() -> int { throw std::runtime_error("no bread left"); });
+    has(error_text([&] { (void)failed.get(); }), "no bread left");
+    require(!failed.valid(), "the failure was taken");
+    self.barrier();
+  });
+}
+
+TEST_CASE("future_can_be_awaited_for_a_while") {
+  in_every_mode(2, 1, [](Thread& self) {
+    using namespace std::chrono_literals;
+    SendChannel calls(self.fabric());
+    const ThreadId other = self.neighbour(1);
+    if (self.id().process.value == 0) {
+      serve_until(self, [] { return ledger().calls == 1; });
+      // The other one makes no progress until its service thread was called.
+      auto late = calls.call_return(other, [] { return 5; });
+      require(!late.wait_for(0ns) && !late.ready(), "nothing has come");
+      require(!late.wait_for(20ms) && late.valid(), "nothing has come in time");
+      require(calls.call(ThreadId::service_of(other.process), [] { ledger().sum = 1; }) ==
+                  CallStatus::kAccepted,
+              "sent");
+      require(late.wait_for(20s), "it has come");
+      require_equal(late.get(), 5, "result");
+    } else {
+      require(calls.call(other, [] { ++ledger().calls; }) == CallStatus::kAccepted, "sent");
+      while (ledger().sum == 0) std::this_thread::sleep_for(1ms);
+    }
+    self.barrier();
+  });
+}
+
+TEST_CASE("futures_that_nobody_waits_for_are_forgotten_and_their_memory_is_used_again") {
+  in_every_mode(2, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    constexpr std::uint64_t kRounds = 200;
+    for (std::uint64_t i = 0; i < kRounds; ++i) {
+      {
+        auto forgotten = calls.call_return(self.neighbour(1), [i] {
+          ++ledger().calls;
+          return i;
+        });
+        auto moved = std::move(forgotten);
+        require(!forgotten.valid() && moved.valid(), "moved");
+        moved = calls.call_return(self.neighbour(1), [i] { return i + 1; });
+      }
+      // The result of a forgotten call must not come into a later one.
+      require_equal(calls.call_return(self.neighbour(1), [i] { return i + 2; }).get(), i + 2,
+                    "result");
+    }
+    wait_for_termination(self);
+    require_equal(ledger().calls.load(), kRounds, "forgotten calls ran");
+    detail::FuturePool& pool = detail::FuturePool::of(self.fabric());
+    serve_until(self, [&] { return pool.idle(); });
+    require(pool.made() <= 64, "states were used again: " + std::to_string(pool.made()));
+    const std::size_t made = pool.made();
+    for (int i = 0; i < 1000; ++i) {
+      require_equal(calls.call_return(self.neighbour(1), [i] { return i; }).get(), i, "result");
+    }
+    require_equal(pool.made(), made, "no state is made once there are enough");
+    self.barrier();
+  });
+}
+
+TEST_CASE("continuation_gets_the_result_in_progress") {
+  in_every_mode(2, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    followed() = 0;
+    int sum = 0;
+    bool in_handler = true;
+    std::string failure;
+    for (int i = 0; i < 30; ++i) {
+      calls.call_return(self.neighbour(1), [i] { return i; }).then([&](int value) {
+        sum += value;
+        in_handler = in_handler && self.in_handler();
+      });
+    }
+    calls.call_return(self.neighbour(1), [] {}).then([] { ++followed(); });
+    calls.call_return(self.neighbour(1), []() -> int { throw std::runtime_error("sold out"); })
+        .then([&](RemoteFuture<int> ready) {
+          require(ready.ready(), "it is there");
+          failure = error_text([&] { (void)ready.get(); });
+        });
+    // Larger than what a state keeps, and not copyable.
+    std::array<int, 60> large{};
+    large.back() = 7;
+    calls.call_return(self.neighbour(1), [] { return 1; })
+        .then([large, unique = std::make_unique<int>(4), &sum](int value) {
+          sum += value * *unique * large.back();
+        });
+    serve_until(self,
+                [&] { return sum == 29 * 30 / 2 + 28 && followed() == 1 && !failure.empty(); });
+    has(failure, "sold out");
+    require(in_handler, "continuations run as handlers");
+    self.barrier();
+  });
+}
+
+TEST_CASE("what_a_continuation_cannot_be_told_goes_to_the_upcall") {
+  in_every_mode(2, 1, [](Thread& self) {
+    static std::atomic<int> reported;
+    self.fabric().on_exception([](const CallContext&, std::exception_ptr thrown) {
+      const std::string text = error_text([&] { std::rethrow_exception(thrown); });
+      if (text.find("sold out") != std::string::npos) ++reported;
+    });
+    reported = 0;
+    SendChannel calls(self.fabric());
+    bool ran = false;
+    calls.call_return(self.neighbour(1), []() -> int { throw std::runtime_error("sold out"); })
+        .then([&](int) { ran = true; });
+    calls.call_return(self.neighbour(1), [] {}).then([] {
+      throw dtutils::Error("continuation", "sold out too", "nothing");
+    });
+    serve_until(self, [] { return reported == 2; });
+    require(!ran, "there is no value");
+    self.barrier();
+  });
+}
+
+TEST_CASE("end_of_the_run_and_termination_wait_for_continuations") {
+  support::FabricJob job{.processes = 2, .runs = 3};
+  in_every_mode(job, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    followed() = 0;
+    static std::uint32_t runs = 0;
+    require_equal(runs, static_cast<std::uint32_t>(ledger().wrong.load()), "all had followed");
+    // Each continuation calls on, and its call has a continuation.
+    struct Chain {
+      Fabric& fabric;
+      ThreadId to;
+      int left;
+      void operator()() const {
+        ++followed();
+        if (left == 0) return;
+        SendChannel next(fabric);
+        next.call_return(to, [] {}).then(Chain{fabric, to, left - 1});
+      }
+    };
+    calls.call_return(self.neighbour(1), [] {}).then(Chain{self.fabric(), self.neighbour(1), 9});
+    wait_for_termination(self);
+    require_equal(followed(), 10, "the chain has ended");
+    ++runs;
+    calls.call_return(self.neighbour(1), [] {}).then([] { ++ledger().wrong; });
+  });
+}
+
+TEST_CASE("handler_that_would_wait_for_a_future_is_told_how_to") {
+  in_every_mode(2, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    const auto ask = [&](const auto& forbidden) {
+      auto answer = calls.call_return(self.neighbour(1), forbidden);
+      return error_text([&] { answer.get(); });
+    };
+    const std::string text = ask([](CallContext& call) {
+      SendChannel inner(call.fabric);
+      (void)inner.call_return(call.source, [] { return 5; }).get();
+    });
+    has(text, "RemoteFuture::get()");
+    has(text, "in_fiber");
+    has(ask([](CallContext& call) {
+          SendChannel inner(call.fabric);
+          (void)inner.call_return(call.source, [] {}).wait_for(std::chrono::seconds(1));
+        }),
+        "RemoteFuture::wait_for()");
+    self.barrier();
+  });
+}
+
+TEST_CASE("calls_that_cannot_be_made_give_failed_futures") {
+  const std::string ends = run_and_kill(2, 1, [](Member& member, Thread& self) {
+    support::meet(member, self);
+    if (member.rank == 1) support::serve_nothing();
+    Fabric& fabric = self.fabric();
+    SendChannel calls(fabric);
+    const ThreadId victim{{1}, 0};
+    has(error_text([&] { (void)calls.call_return(ThreadId{{9}, 0}, [] {}); }), "no such");
+    auto pending = calls.call_return(victim, [] { return 1; });
+    bool told = false;
+    calls.call_return(victim, [] { return 1; }).then([&](RemoteFuture<int> ready) {
+      try {
+        (void)ready.get();
+      } catch (const PeerFailed& failed) {
+        told = failed.process() == ProcessId{1};
+      }
+    });
+    (void)calls.call_return(victim, [] { return 1; });  // forgotten
+    support::end_victim(member.memory);
+    const auto lost = [](auto& future) {
+      try {
+        future.get();
+      } catch (const PeerFailed& failed) {
+        return failed.process() == ProcessId{1};
+      }
+      return false;
+    };
+    require(lost(pending), "who waits learns of the death");
+    serve_until(self, [&] { return told; });
+    auto refused = calls.call_return(victim, [] {});
+    require(refused.status() == CallStatus::kPeerGone && refused.ready(), "refused");
+    require(lost(refused), "the refusal is thrown");
+    serve_until(self, [&] { return detail::FuturePool::of(fabric).idle(); });
+  });
+  CHECK(ends == "1: signal 9\n");
+}
+
+TEST_CASE("too_many_awaited_results_are_refused_until_some_have_come") {
+  in_every_mode({.processes = 1}, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    std::vector<RemoteFuture<void>> futures;
+    while (futures.empty() || futures.back().status() == CallStatus::kAccepted) {
+      futures.push_back(calls.call_return(self.id(), [] {}));
+      require(futures.size() <= 5000, "there is a limit");
+    }
+    require(futures.back().status() == CallStatus::kFull, "full");
+    has(error_text([&] { futures.back().get(); }), "not accepted");
+    futures.pop_back();
+    for (auto& future : futures) future.get();
+    calls.call_return(self.id(), [] {}).get();
+  });
+}
