@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <span>
 #include <sstream>
 #include <string>
 
@@ -31,16 +30,15 @@ void run(dsfabric::Thread& self) {
   }
 
   // Then call the owner of each *different* word. A std::string cannot be captured, since it points
-  // to memory of this process; its characters travel as the buffer of the call.
+  // to memory of this process; as an argument, its characters travel with the call.
   for (const auto& [word, count] : mine) {
     const auto hash = static_cast<std::uint32_t>(std::hash<std::string>()(word));
     const dsfabric::ThreadId owner = fabric.thread_of_rank(hash % fabric.total_threads());
-    const auto add = [there = everyones.on(owner), count = count](
-                         dsfabric::CallContext& call, const std::byte* data, std::uint32_t bytes) {
-      (*there.get(call.fabric))[{reinterpret_cast<const char*>(data), bytes}] += count;
+    const auto add = [there = everyones.on(owner)](dsfabric::CallContext& call,
+                                                   const std::string& which, std::uint64_t more) {
+      (*there.get(call.fabric))[which] += more;
     };
-    const auto status = calls.call_buffer(owner, add, std::as_bytes(std::span(word)));
-    if (status == dsfabric::CallStatus::kPeerGone) break;
+    if (calls.call(owner, add, word, count) == dsfabric::CallStatus::kPeerGone) break;
   }
   riutils::wait_for_termination(self);
   for (const auto& [word, count] : owned) fmt::print("{} {}\n", count, word);

@@ -117,25 +117,33 @@ struct WrapperName<F, kWhat> {
 
 /// One assertion a reason, so that the compiler's first line says what to change.
 template <class F>
-constexpr void check_callable() {
+constexpr void check_captures() {
   static_assert(!kIsAddress<F>,
                 "cariama: a pointer to a function (&f, +[] {}, std::ref(f)) is an address of this "
                 "process. Call the function in a lambda: [] { f(); }.");
   static_assert(kIsAddress<F> || std::is_trivially_copyable_v<F>,
                 "cariama: a remote call may capture only plain data (trivially copyable): no "
                 "std::string, std::vector or smart pointer. Capture the values you need, or pass "
-                "bytes with call_buffer.");
+                "strings and vectors as arguments: call(to, f, a, b).");
   static_assert(!std::is_trivially_copyable_v<F> || std::is_standard_layout_v<F>,
                 "cariama: a remote call must not capture by reference ([&] or [&x]): a reference "
                 "is an address of this process. Capture by value ([=] or [x]), or use GlobalPtr.");
   static_assert(sizeof(F) <= kMaxCallable,
                 "cariama: the captures of a remote call are too large (kMaxCallable). Pass the "
                 "data with call_buffer.");
+  static_assert(alignof(F) <= 8, "cariama: captures aligned to more than 8 bytes cannot travel.");
+}
+
+/// The same for a callable that is called without arguments of the user's.
+template <class F>
+constexpr void check_callable() {
+  check_captures<F>();
   static_assert(
       CallableRemotely<F>,
       "cariama: a remote callable is called with nothing, or with (CallContext&), or with "
-      "(CallContext&, std::byte* buffer, std::uint32_t bytes). Capture other values.");
-  static_assert(alignof(F) <= 8, "cariama: captures aligned to more than 8 bytes cannot travel.");
+      "(CallContext&, std::byte* buffer, std::uint32_t bytes). Capture other values, or give them "
+      "behind "
+      "the callable: call(to, f, a, b).");
 }
 
 template <class F>

@@ -12,10 +12,12 @@
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/call_status.hpp"
 #include "dsfabric/callable.hpp"
+#include "dsfabric/detail/arguments.hpp"
 #include "dsfabric/detail/broadcast.hpp"
 #include "dsfabric/detail/call_wrappers.hpp"
 #include "dsfabric/remote_future.hpp"
 #include "dsfabric/return_slot.hpp"
+#include "dsfabric/travels.hpp"
 
 namespace dsfabric {
 
@@ -76,6 +78,22 @@ class Calls {
     return call_buffer(to, function, std::span<const std::byte>(), sent);
   }
 
+  /// Thread `to` runs `function(arguments...)`, or `function(CallContext&, arguments...)`. What can
+  /// travel: travels.hpp; a string literal arrives as a std::string. Strings, vectors and the like
+  /// are serialized once, into the record. Throws Error when they do not fit into one: of a message
+  /// (Fabric::max_message) or a ring (RingOptions::chunk_bytes).
+  template <class F, class A, class... More>
+  requires(!std::is_convertible_v<const A&, dtutils::Synchronizer*>) CallStatus
+      call(ThreadId to, const F& function, const A& first, const More&... more) {
+    detail::check_arguments<F, A, More...>();
+    if constexpr (kAsCaptures<F, A, More...>) {
+      return call(to, detail::WithPlainArguments<F, A, More...>(function, first, more...));
+    } else {
+      using Wrapped = detail::WithArguments<F, detail::Argument<A>, detail::Argument<More>...>;
+      return put_packed(to, Wrapped(function), first, more...) ? commit(nullptr) : refused(nullptr);
+    }
+  }
+
   /// Thread `to` runs `function(CallContext&, std::byte* buffer, std::uint32_t bytes)`; the buffer
   /// travels with the call, and lives until the callable returns.
   template <class F>
@@ -110,8 +128,9 @@ class Calls {
     dtutils::RemoteMemoryLocator from = buffer.remote();
     from.process = fabric.process().value;
     if (where == ReadOn::kDestination || to.is_service()) {
-      return tied<void>(to, executed.cell_, [&](const detail::ReturnAddress& home) {
-        return detail::ReadBuffer<F>(function, from, home);
+      using Wrapped = detail::ReadBuffer<F>;
+      return tied<void, Wrapped>(to, executed.cell_, [&](const detail::ReturnAddress& home) {
+        return call(to, Wrapped(function, from, home));
       });
     }
     using Aside = detail::ReadAside<F>;
@@ -127,9 +146,11 @@ class Calls {
 
   /// Thread `to` runs `function()` and its value arrives in `slot`, whose get() waits for it. A
   /// ReturnSlot<void> only learns that the call was executed.
-  template <class F>
-  CallStatus call_return(ThreadId to, const F& function, ReturnSlot<detail::CallResult<F>>& slot) {
+  template <class F, class T>
+  CallStatus call_return(ThreadId to, const F& function, ReturnSlot<T>& slot) {
     detail::check_callable<F>();
+    static_assert(std::is_same_v<T, detail::ResultOf<F>>,
+                  "cariama: the ReturnSlot is for another type than the callable returns.");
     return return_to<F>(to, function, slot.cell_);
   }
 
@@ -138,11 +159,27 @@ class Calls {
   template <class F>
   auto call_return(ThreadId to, const F& function) {
     detail::check_callable<F>();
-    if (futures_ == nullptr) [[unlikely]]
-      futures_ = &detail::FuturePool::of(channel().fabric());
-    RemoteFuture<detail::CallResult<F>> future(*futures_);
-    future.state_->status = return_to<F>(to, function, *future.state_);
-    return future;
+    return future_of<detail::ResultOf<F>>(
+        [&](detail::ResultCell& cell) { return return_to<F>(to, function, cell); });
+  }
+
+  /// The same with arguments, as those of call().
+  template <class F, class A, class... More>
+  auto call_return(ThreadId to, const F& function, const A& first, const More&... more) {
+    detail::check_arguments<F, A, More...>();
+    if constexpr (kAsCaptures<F, A, More...>) {
+      return call_return(to, detail::WithPlainArguments<F, A, More...>(function, first, more...));
+    } else {
+      using T = std::remove_cvref_t<detail::ResultWith<F, A, More...>>;
+      using Wrapped =
+          detail::ReturningWithArguments<F, detail::Argument<A>, detail::Argument<More>...>;
+      return future_of<T>([&](detail::ResultCell& cell) {
+        return tied<T, Wrapped>(to, cell, [&](const detail::ReturnAddress& home) {
+          return put_packed(to, Wrapped(function, home), first, more...) ? commit(nullptr)
+                                                                         : refused(nullptr);
+        });
+      });
+    }
   }
 
   /// All workers of the job, this one too, run `function()` or `function(CallContext&)`. The calls
@@ -197,6 +234,11 @@ class Calls {
   }
 
  private:
+  /// Arguments that travel like captures, where they fit into one record's callable.
+  template <class F, class... A>
+  static constexpr bool kAsCaptures = (detail::kPlainArgument<A> && ...) &&
+                                      sizeof(F) + (sizeof(A) + ...) <= kMaxCallable / 2;
+
   Channel& channel() noexcept { return static_cast<Channel&>(*this); }
 
   /// Reserves and fills in a record; false: it cannot be sent.
@@ -214,20 +256,46 @@ class Calls {
     if (!extra.empty()) std::memcpy(space + sizeof(F), extra.data(), extra.size());
     return true;
   }
+  /// Reserves and fills in a record whose arguments lie behind the callable; false: it cannot be
+  /// sent.
+  template <class F, class... A>
+  bool put_packed(ThreadId to, const F& function, const A&... arguments) {
+    static_assert(CallChannel<Channel>);
+    Packer counted(nullptr);
+    (detail::pack_argument(counted, arguments), ...);
+    std::byte* const space =
+        channel().reserve(to, function_index<F>(), detail::record_bytes(sizeof(F), counted.size()));
+    if (space == nullptr) return false;
+    if constexpr (!std::is_empty_v<F>) {
+      std::memcpy(space, static_cast<const void*>(&function), sizeof(F));
+    }
+    Packer out(space + sizeof(F));
+    (detail::pack_argument(out, arguments), ...);
+    return true;
+  }
+  /// A future of the call that `send(cell)` makes.
+  template <class T, class Send>
+  RemoteFuture<T> future_of(Send&& send) {
+    if (futures_ == nullptr) [[unlikely]]
+      futures_ = &detail::FuturePool::of(channel().fabric());
+    RemoteFuture<T> future(*futures_);
+    future.state_->status = send(*future.state_);
+    return future;
+  }
   template <class F>
   CallStatus return_to(ThreadId to, const F& function, detail::ResultCell& cell) {
-    return tied<detail::CallResult<F>>(to, cell, [&](const detail::ReturnAddress& home) {
-      return detail::Returning<F>(function, home);
+    using Wrapped = detail::Returning<F>;
+    return tied<detail::ResultOf<F>, Wrapped>(to, cell, [&](const detail::ReturnAddress& home) {
+      return call(to, Wrapped(function, home));
     });
   }
-  /// Sends the call `wrapped(home)`, whose value or end `cell` is told of.
-  template <class T, class Wrap>
-  CallStatus tied(ThreadId to, detail::ResultCell& cell, Wrap&& wrapped) {
-    constexpr std::uint32_t kWordOffset = detail::SlotLayout<T>::kWordOffset;
-    using Wrapped = decltype(wrapped(cell.address(kWordOffset)));
+  /// Makes the call `send(home)` of a Wrapped, whose value or end `cell` is told of.
+  template <class T, class Wrapped, class Send>
+  CallStatus tied(ThreadId to, detail::ResultCell& cell, Send&& send) {
     // An unknown thread is refused here, before the cell is tied to a process that is not there.
     (void)channel().index_at(to, function_index<Wrapped>());
-    return tied_to(to.process, cell, [&] { return call(to, wrapped(cell.address(kWordOffset))); });
+    return tied_to(to.process, cell,
+                   [&] { return send(cell.address(detail::SlotLayout<T>::kWordOffset)); });
   }
   template <class Send>
   CallStatus tied_to(ProcessId process, detail::ResultCell& cell, Send&& send) {

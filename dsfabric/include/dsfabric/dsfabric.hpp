@@ -24,5 +24,6 @@
 #include "dsfabric/symmetric_buffer.hpp"
 #include "dsfabric/termination.hpp"
 #include "dsfabric/thread.hpp"
+#include "dsfabric/travels.hpp"
 // Words that peers write into memory of ours: load_device_word, store_device_word.
 #include "dtutils/device_memory.hpp"

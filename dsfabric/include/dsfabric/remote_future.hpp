@@ -12,6 +12,7 @@
 
 #include "dsfabric/call_status.hpp"
 #include "dsfabric/detail/future_pool.hpp"
+#include "dsfabric/travels.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric {
@@ -42,12 +43,16 @@ inline constexpr bool kTakesValue<G, void> = std::is_invocable_v<G&>;
 /// once as many have been there as are needed at a time. At most 4096 results may be awaited in a
 /// process at once, futures and slots together; a further call answers kFull.
 ///
+/// A result that is no plain data (a std::string, say) takes kMaxPackedResult bytes at most; of a
+/// larger one, get() throws the Error that it was.
+///
 /// Owner thread only: the thread that made the call. The fabric outlives it.
 template <class T>
 class [[nodiscard]] RemoteFuture {
-  static_assert(std::is_void_v<T> || std::is_trivially_copyable_v<T>,
-                "cariama: the result of a remote call must be plain data (trivially copyable): no "
-                "std::string or std::vector. Return the values, or answer by call_buffer.");
+  static_assert(detail::SlotLayout<T>::kPlain || Travelling<T>,
+                "cariama: the result of a remote call cannot travel. Plain data, std::string, "
+                "std::vector, std::optional, pairs and tuples of what travels can; for a type of "
+                "your own specialize dsfabric::Travels<T>.");
   static constexpr std::uint32_t kWordOffset = detail::SlotLayout<T>::kWordOffset;
 
  public:
@@ -94,11 +99,13 @@ class [[nodiscard]] RemoteFuture {
     const struct Done {
       RemoteFuture& future;
       ~Done() {
-        if (future.ready()) RemoteFuture(std::move(future));
+        if (future.ready()) future.state_->pool.give_back(*std::exchange(future.state_, nullptr));
       }
     } done{*this};
     state_->finish("RemoteFuture::get()");
-    if constexpr (!std::is_void_v<T>) {
+    if constexpr (!detail::SlotLayout<T>::kPlain) {
+      return unpack();
+    } else if constexpr (!std::is_void_v<T>) {
       return *std::launder(reinterpret_cast<const T*>(state_->value(kWordOffset)));
     }
   }
@@ -133,6 +140,17 @@ class [[nodiscard]] RemoteFuture {
 
   explicit RemoteFuture(detail::FuturePool& pool)
       : state_(&pool.take(detail::FuturePool::class_of(kWordOffset))) {}
+
+  /// Throws PeerFailed when the bytes cannot be right: then the process that sent them is failed.
+  T unpack() {
+    try {
+      Unpacker in(detail::packed_result(state_->value(kWordOffset)));
+      T value = in.template value<T>();
+      if (in.left() == 0) return value;
+    } catch (const CorruptBytes&) {
+    }
+    state_->throw_corrupt();
+  }
 
   template <class G>
   static void run(G& g, RemoteFuture ready) {

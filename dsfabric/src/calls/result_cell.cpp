@@ -2,9 +2,19 @@
 // ResultCell: why a call has no result.
 #include "dsfabric/detail/result_cell.hpp"
 
+#include <cstring>
+
+#include "dsfabric/travels.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric::detail {
+
+std::span<const std::byte> packed_result(const std::byte* value) {
+  std::uint64_t bytes;
+  std::memcpy(&bytes, value, sizeof bytes);
+  if (bytes > kMaxPackedResult) throw CorruptBytes();
+  return {value + sizeof bytes, bytes};
+}
 
 void ResultCell::throw_failure() const {
   if (failure_->thrown) {
@@ -17,6 +27,12 @@ void ResultCell::throw_failure() const {
   }
   throw dtutils::Error("remote call", "it was not accepted, so it has no result",
                        "check the CallStatus of call_return, or RemoteFuture::status()");
+}
+
+void ResultCell::throw_corrupt() const {
+  constexpr const char* kWhy = "a result that it sent cannot be right";
+  fabric_.fail(peer_, kWhy);
+  throw PeerFailed(peer_, "a call with a result", kWhy);
 }
 
 }  // namespace dsfabric::detail

@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <vector>
 
 #include "calls/call_tables.hpp"
 #include "core.hpp"
+#include "dsfabric/detail/arguments.hpp"
 #include "dsfabric/detail/call_record.hpp"
 #include "dtutils/error.hpp"
 
@@ -75,6 +77,15 @@ bool send_record(Fabric& fabric, ThreadId to, std::uint32_t function, const void
     std::memcpy(space.payload() + sizeof header + size, extra.data(), extra.size());
   }
   return space.commit(MessageKind::kCall, to);
+}
+
+std::uint32_t record_bytes(std::size_t callable, std::size_t packed) {
+  if (callable + packed > std::numeric_limits<std::uint32_t>::max() / 2) {
+    throw dtutils::Error("call with arguments",
+                         fmt::format("its arguments take {} bytes, more than any record", packed),
+                         "pass the data as a buffer by RDMA (call_buffer)");
+  }
+  return static_cast<std::uint32_t>(callable + packed);
 }
 
 std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function) {

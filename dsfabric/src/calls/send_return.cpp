@@ -99,6 +99,13 @@ void send_exception(Fabric& fabric, ProcessId home, const ReturnAddress& to,
   }
 }
 
+void throw_large_result(std::uint64_t bytes) {
+  // Short: a caller gets as much as a CallFailure holds.
+  throw dtutils::Error("result",
+                       fmt::format("its {} bytes are more than {}", bytes, kMaxPackedResult),
+                       "answer by a call, or by call_buffer");
+}
+
 void take_result(const CallContext& call, std::uint32_t pending, std::uint32_t word_offset,
                  const std::byte* value, std::uint32_t bytes) noexcept {
   Fabric& fabric = call.fabric;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/callable.hpp"
@@ -56,6 +57,13 @@ struct Placed : dsfabric::detail::WrapperName<F, Where::kMark> {
     Where::check();
     return function(call);
   }
+  /// With arguments.
+  template <class... A>
+  requires(sizeof...(A) != 0 && std::is_invocable_v<F&, A...>) decltype(auto) operator()(
+      A&&... arguments) {
+    Where::check();
+    return function(std::forward<A>(arguments)...);
+  }
   void operator()(dsfabric::CallContext& call, std::byte* buffer, std::uint32_t bytes) requires
       std::is_invocable_v<F&, dsfabric::CallContext&, std::byte*, std::uint32_t> {
     Where::check();
@@ -80,7 +88,7 @@ struct Placed : dsfabric::detail::WrapperName<F, Where::kMark> {
 /// neither a pool nor a channel over rings may be about to make them: calls through rings wait.
 template <class F>
 detail::Placed<F, detail::FiberPlacement> in_fiber(const F& function) noexcept {
-  dsfabric::detail::check_callable<F>();
+  dsfabric::detail::check_captures<F>();
   return detail::Placed<F, detail::FiberPlacement>(function);
 }
 
@@ -88,7 +96,7 @@ detail::Placed<F, detail::FiberPlacement> in_fiber(const F& function) noexcept {
 /// (RingSet::run_in_fibers).
 template <class F>
 detail::Placed<F, detail::NoPlacement> run_inline(const F& function) noexcept {
-  dsfabric::detail::check_callable<F>();
+  dsfabric::detail::check_captures<F>();
   return detail::Placed<F, detail::NoPlacement>(function);
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Right: what the wrong ones should have been; it compiles, so those fail for their own reasons.
+#include <string>
+
 #include "dsfabric/dsfabric.hpp"
 
 bool send(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
@@ -9,5 +11,8 @@ bool send(dsfabric::SendChannel& calls, dsfabric::ThreadId to) {
   return calls.call(to, [number] { (void)number; }) == kAccepted &&
          calls.call(to, [](dsfabric::CallContext& call) { (void)call; }) == kAccepted &&
          calls.call_return(
-             to, [number] { return number; }, slot) == kAccepted;
+             to, [number] { return number; }, slot) == kAccepted &&
+         calls.call_return(to, [number] { return number; }).get() == 0 &&
+         calls.call(
+             to, [](int, const std::string&) {}, number, "name") == kAccepted;
 }

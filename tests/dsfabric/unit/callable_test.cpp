@@ -90,3 +90,14 @@ TEST_CASE("result_that_is_no_plain_data_is_refused_in_words") { expect_refusal("
 TEST_CASE("callable_with_unknown_arguments_is_refused_in_words") {
   expect_refusal("wrong_arguments");
 }
+TEST_CASE("argument_that_is_a_pointer_is_refused_in_words") { expect_refusal("pointer_argument"); }
+TEST_CASE("argument_that_cannot_travel_is_refused_in_words") {
+  expect_refusal("argument_that_cannot_travel");
+}
+TEST_CASE("arguments_that_do_not_fit_the_callable_are_refused_in_words") {
+  expect_refusal("arguments_that_do_not_fit");
+}
+TEST_CASE("result_that_cannot_travel_is_refused_in_words") {
+  expect_refusal("result_that_cannot_travel");
+}
+TEST_CASE("slot_of_another_type_is_refused_in_words") { expect_refusal("slot_of_another_type"); }

@@ -2,8 +2,10 @@
 // What travels around a user's callable: where its result goes, where its buffer lies.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <span>
@@ -14,6 +16,7 @@
 #include "dsfabric/callable.hpp"
 #include "dsfabric/detail/result_batcher.hpp"
 #include "dsfabric/return_slot.hpp"
+#include "dsfabric/travels.hpp"
 #include "dtutils/rdma_memory.hpp"
 
 namespace dsfabric::detail {
@@ -24,6 +27,7 @@ void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, std::u
                  const void* value, std::uint32_t bytes) noexcept;
 void send_exception(Fabric& fabric, ProcessId home, const ReturnAddress& to,
                     std::uint32_t word_offset, const char* text) noexcept;
+[[noreturn]] void throw_large_result(std::uint64_t bytes);
 /// Ends the one operation that a Synchronizer of `home` waits for, by an inline RDMA write.
 void send_word(Fabric& fabric, ProcessId home, const dtutils::RemoteMemoryLocator& word,
                bool failed) noexcept;
@@ -48,6 +52,9 @@ decltype(auto) run_callable(F& function, CallContext& call) {
 
 template <class F>
 using CallResult = decltype(run_callable(std::declval<F&>(), std::declval<CallContext&>()));
+/// As what it comes home.
+template <class F>
+using ResultOf = std::remove_cvref_t<CallResult<F>>;
 
 /// A result on its way to who asked: with others where the call came with others, else by itself.
 template <class T>
@@ -66,6 +73,21 @@ inline void return_nothing(CallContext& call, const ReturnAddress& to) noexcept 
   send_return(call.fabric, call.source.process, to, 0, nullptr, 0);
 }
 
+/// The same for a result that is no plain data. Throws Error when it is too large.
+template <class T>
+void return_packed(CallContext& call, const ReturnAddress& to, const T& value) {
+  Packer counted(nullptr);
+  counted(value);
+  const std::uint64_t bytes = counted.size();
+  if (bytes > kMaxPackedResult) throw_large_result(bytes);
+  std::array<std::byte, kPackedResult> packed;
+  std::memcpy(packed.data(), &bytes, sizeof bytes);
+  Packer out(packed.data() + sizeof bytes);
+  out(value);
+  send_return(call.fabric, call.source.process, to, kPackedResult, packed.data(),
+              static_cast<std::uint32_t>(sizeof bytes + bytes));
+}
+
 /// Runs `work()` and sends its value, or the text of its exception, to the caller.
 template <class Work>
 void run_and_return(CallContext& call, const ReturnAddress& to, Work&& work) {
@@ -79,7 +101,11 @@ void run_and_return(CallContext& call, const ReturnAddress& to, Work&& work) {
       return_nothing(call, to);
     } else {
       const T value = work();
-      return_value(call, to, value);
+      if constexpr (SlotLayout<T>::kPlain) {
+        return_value(call, to, value);
+      } else {
+        return_packed(call, to, value);
+      }
     }
   } catch (const std::exception& error) {
     failed(error.what());

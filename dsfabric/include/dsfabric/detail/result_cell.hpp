@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <new>
 #include <optional>
+#include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "dsfabric/detail/pending_reply.hpp"
@@ -31,6 +33,9 @@ struct CallFailure {
 };
 static_assert(sizeof(CallFailure) == 120);
 
+/// Bytes of a result that is no plain data, as its Travels packs it, at most.
+inline constexpr std::size_t kMaxPackedResult = 4088;
+
 namespace detail {
 
 /// What travels with a call, so that its result finds the way back.
@@ -42,20 +47,28 @@ struct ReturnAddress {
   std::uint32_t pending;
 };
 
+/// A result that is no plain data arrives as its length, 8 bytes, and what its Travels made of it.
+inline constexpr std::uint32_t kPackedResult = 4096;
+
 /// A result arrives as value | word | failure, so that a small value and the word come by one
 /// write.
 template <class T>
 struct SlotLayout {
   static_assert(alignof(T) <= 64);
-  static constexpr std::uint32_t kWordOffset = (sizeof(T) + 7) / 8 * 8;
+  static constexpr bool kPlain = std::is_trivially_copyable_v<T>;
+  static constexpr std::uint32_t kWordOffset = kPlain ? (sizeof(T) + 7) / 8 * 8 : kPackedResult;
 };
 template <>
 struct SlotLayout<void> {
+  static constexpr bool kPlain = true;
   static constexpr std::uint32_t kWordOffset = 0;
 };
 constexpr std::uint32_t failure_offset(std::uint32_t word_offset) noexcept {
   return word_offset + static_cast<std::uint32_t>(sizeof(dtutils::Synchronizer));
 }
+
+/// What a result that was packed came as. Throws CorruptBytes when no length can be that long.
+std::span<const std::byte> packed_result(const std::byte* value);
 
 /// Holds the result of one call at a time, for one call after the other. The word has a fixed
 /// place, and a value ends just before it, so one cell serves values of several sizes. Destroyed
@@ -126,6 +139,9 @@ class ResultCell {
   Fabric& fabric() const noexcept { return fabric_; }
   /// Whom the last call went to.
   ProcessId peer() const noexcept { return peer_; }
+
+  /// Fails the process that sent a result which cannot be right, and throws PeerFailed.
+  [[noreturn]] void throw_corrupt() const;
 
  private:
   [[noreturn]] void throw_failure() const;

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Callables with arguments: what travels for them, and how they are called at the destination.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "dsfabric/callable.hpp"
+#include "dsfabric/detail/call_wrappers.hpp"
+#include "dsfabric/travels.hpp"
+
+namespace dsfabric::detail {
+
+template <class A>
+struct ArgumentOf {
+  using Type = A;
+};
+template <std::size_t kSize>
+struct ArgumentOf<char[kSize]> {
+  using Type = std::string;
+};
+template <>
+struct ArgumentOf<std::string_view> {
+  using Type = std::string;
+};
+/// As what a given argument arrives: itself, or a std::string for a literal or a view.
+template <class A>
+using Argument = typename ArgumentOf<std::remove_cv_t<A>>::Type;
+
+/// Those that always take the same number of bytes travel as a capture would.
+template <class A>
+inline constexpr bool kPlainArgument = PlainData<Argument<A>>;
+
+template <class A>
+void pack_argument(Packer& out, const A& argument) {
+  if constexpr (std::is_array_v<A>) {
+    // A literal, or a buffer that holds a string.
+    const char* const end = std::find(argument, argument + std::extent_v<A>, '\0');
+    Travels<std::string>::pack(out, std::string_view(argument, end));
+  } else {
+    Travels<Argument<A>>::pack(out, argument);
+  }
+}
+
+/// Throws the Error of a call that no record can carry.
+std::uint32_t record_bytes(std::size_t callable, std::size_t packed);
+
+template <class F, class... A>
+inline constexpr bool kTakesCall = std::is_invocable_v<F&, CallContext&, A...>;
+
+/// Calls it with values that were unpacked.
+template <class F, class... A>
+decltype(auto) apply_arguments(F& function, CallContext& call, std::tuple<A...>&& values) {
+  return std::apply(
+      [&](A&... each) -> decltype(auto) {
+        if constexpr (kTakesCall<F, A...>) {
+          return function(call, std::move(each)...);
+        } else {
+          return function(std::move(each)...);
+        }
+      },
+      values);
+}
+template <class F, class... A>
+using ResultWith = decltype(apply_arguments(std::declval<F&>(), std::declval<CallContext&>(),
+                                            std::declval<std::tuple<Argument<A>...>>()));
+
+/// One assertion a reason, as check_callable.
+template <class F, class... A>
+constexpr void check_arguments() {
+  check_captures<F>();
+  static_assert(!(kNamesMemory<Argument<A>> || ...),
+                "cariama: a pointer, std::span or std::reference_wrapper as an argument of a "
+                "remote call names memory of this process. Pass the value, a std::string or "
+                "std::vector of it, or use GlobalPtr.");
+  static_assert((kNamesMemory<Argument<A>> || ...) || (Travelling<Argument<A>> && ...),
+                "cariama: an argument of a remote call cannot travel. Plain data, std::string, "
+                "std::vector, std::optional, std::array, std::pair and std::tuple of what travels "
+                "can; for a type of your own specialize dsfabric::Travels<T>.");
+  static_assert(std::is_invocable_v<F&, Argument<A>...> || kTakesCall<F, Argument<A>...>,
+                "cariama: a remote callable with arguments is called as f(a, b, ...) or "
+                "f(CallContext&, a, b, ...), and takes them by value or const reference.");
+}
+
+/// Empty when the bytes cannot be right: then the process that sent them is failed.
+template <class... A>
+std::optional<std::tuple<A...>> unpack_arguments(CallContext& call,
+                                                 std::span<const std::byte> bytes) {
+  const char* why = "bytes are left behind the last one";
+  try {
+    Unpacker in(bytes);
+    // Braces: from left to right.
+    std::optional<std::tuple<A...>> values(std::tuple<A...>{in.value<A>()...});
+    if (in.left() == 0) return values;
+  } catch (const CorruptBytes& corrupt) {
+    why = corrupt.what();
+  }
+  call.fabric.fail(call.source.process,
+                   std::string("the arguments of its call cannot be right: ") + why);
+  return std::nullopt;
+}
+
+/// A call whose arguments are plain data: one more callable.
+template <class F, class... A>
+struct WithPlainArguments : WrapperName<F, 'v'> {
+  WithPlainArguments(const F& f, const A&... arguments) noexcept : function(f) {
+    Packer out(packed.data());
+    (pack_argument(out, arguments), ...);
+  }
+  F function;
+  std::array<std::byte, (sizeof(A) + ...)> packed;
+
+  decltype(auto) operator()(CallContext& call) {
+    Unpacker in(packed);
+    return apply_arguments(function, call, std::tuple<A...>{in.value<A>()...});
+  }
+};
+
+/// A call whose arguments lie behind it in the record.
+template <class F, class... A>
+struct WithArguments : WrapperName<F, 'p'> {
+  explicit WithArguments(const F& f) noexcept : function(f) {}
+  F function;
+
+  void operator()(CallContext& call, std::byte* packed, std::uint32_t bytes) {
+    auto values = unpack_arguments<A...>(call, {packed, bytes});
+    if (values) apply_arguments(function, call, std::move(*values));
+  }
+};
+
+/// The same for a result.
+template <class F, class... A>
+struct ReturningWithArguments : WrapperName<F, 'q'> {
+  ReturningWithArguments(const F& f, const ReturnAddress& to) noexcept : function(f), home(to) {}
+  F function;
+  ReturnAddress home;
+
+  void operator()(CallContext& call, std::byte* packed, std::uint32_t bytes) {
+    run_and_return(call, home, [&]() -> decltype(auto) {
+      auto values = unpack_arguments<A...>(call, {packed, bytes});
+      // Whoever sent them is failed, so nobody reads this.
+      if (!values) throw CorruptBytes();
+      return apply_arguments(function, call, std::move(*values));
+    });
+  }
+};
+
+}  // namespace dsfabric::detail
