@@ -27,7 +27,7 @@ using support::serve_until;
 
 namespace {
 
-struct Large {
+struct LargeValue {
   std::array<std::uint32_t, 5000> words;
 };
 
@@ -47,7 +47,7 @@ TEST_CASE("futures_bring_results_of_any_size") {
       auto byte = calls.call_return(to, [i] { return static_cast<std::uint8_t>(i); });
       auto word = calls.call_return(to, [i] { return std::uint64_t{i} << 40; });
       auto large = calls.call_return(to, [i] {
-        Large value;
+        LargeValue value;
         value.words.fill(i);
         return value;
       });
@@ -55,7 +55,7 @@ TEST_CASE("futures_bring_results_of_any_size") {
       require(byte.status() == CallStatus::kAccepted && byte.valid(), "accepted");
       nothing.get();
       require_equal(word.get(), std::uint64_t{i} << 40, "word");
-      const Large value = large.get();
+      const LargeValue value = large.get();
       require(value.words.front() == i && value.words.back() == i, "large value");
       require_equal(std::uint32_t{byte.get()}, i, "byte");
       require(!byte.valid(), "the result was taken");

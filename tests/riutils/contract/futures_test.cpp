@@ -13,21 +13,13 @@ using riutils::RDMAAggregator;
 using riutils::RDMAMessenger;
 using riutils::RDMAMessengerGlobal;
 using support::error_text;
+using support::flush_if_gathered;
 using support::kDefaultFibers;
 using support::ledger;
 using support::my_channel;
 using support::require;
 using support::require_equal;
 using support::run_handler_job;
-
-namespace {
-
-template <class Channel>
-void flush_what_waits(Channel& channel) {
-  if constexpr (requires { channel.flush(); }) (void)channel.flush();
-}
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("many_futures_are_in_flight_over_every_channel", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
@@ -43,7 +35,7 @@ TEMPLATE_TEST_CASE("many_futures_are_in_flight_over_every_channel", "", SendChan
               // Forgotten at once, in the midst of the others.
               if (i % 7 == 0) (void)channel.call_return(self.neighbour(1), [] { ++ledger(0); });
             }
-            flush_what_waits(channel);
+            flush_if_gathered(channel);
             for (int i = 0; i < 100; ++i) {
               RemoteFuture<int>& future = futures[static_cast<std::size_t>(i)];
               if (i % 10 == 0) {
@@ -96,13 +88,13 @@ TEMPLATE_TEST_CASE("fibers_wait_for_futures", "", SendChannel, RDMAMessengerGlob
           for (int i = 0; i < 100; ++i) {
             const auto ask_back = [i](CallContext& call) {
               auto back = my_channel<TestType>()->call_return(call.source, [i] { return i * i; });
-              flush_what_waits(*my_channel<TestType>());
+              flush_if_gathered(*my_channel<TestType>());
               if (i % 2 == 0) (void)back.wait_for(std::chrono::seconds(20));
               return back.get() + 1;
             };
             futures.push_back(channel.call_return(self.neighbour(1), in_fiber(ask_back)));
           }
-          flush_what_waits(channel);
+          flush_if_gathered(channel);
           for (int i = 0; i < 100; ++i) {
             require_equal(futures[static_cast<std::size_t>(i)].get(), i * i + 1, "result");
           }

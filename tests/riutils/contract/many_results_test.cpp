@@ -15,6 +15,7 @@ using riutils::in_fiber;
 using riutils::RDMAAggregator;
 using riutils::RDMAMessengerGlobal;
 using riutils::RingSet;
+using support::flush_if_gathered;
 using support::kDefaultFibers;
 using support::my_channel;
 using support::require;
@@ -35,11 +36,6 @@ ManyBytes<kBytes> many_bytes(std::uint64_t seed) {
     value.bytes[i] = static_cast<unsigned char>(seed * 7 + i);
   }
   return value;
-}
-
-template <class Channel>
-void flush_if_gathered(Channel& channel) {
-  if constexpr (requires { channel.flush(); }) (void)channel.flush();
 }
 
 /// Asks `to` for `count` values at a time, and looks at all of them.

@@ -32,6 +32,12 @@ Channel*& my_channel() {
   return channel;
 }
 
+/// Sends what a channel that gathers calls has batched.
+template <class Channel>
+void flush_if_gathered(Channel& channel) {
+  if constexpr (requires { channel.flush(); }) (void)channel.flush();
+}
+
 /// Counters of this process.
 inline std::atomic<std::uint64_t>& ledger(std::size_t index) {
   static std::atomic<std::uint64_t> words[4];
