@@ -50,6 +50,13 @@ concept NamedCallable = requires {
   { F::kCallName } -> std::convertible_to<std::string_view>;
 };
 
+/// What a coroutine returns whose call ends with it: a Task (task.hpp).
+template <class R>
+concept TaskResult = requires {
+  typename R::promise_type;
+  typename R::Value;
+};
+
 /// How a callable may be called: f(), f(CallContext&), or f(CallContext&, std::byte* buffer,
 /// std::uint32_t bytes).
 template <class F>
@@ -146,13 +153,23 @@ constexpr void check_callable() {
       "the callable: call(to, f, a, b).");
 }
 
+/// Begins a call of a coroutine, of which the callable and the context are kept (task.hpp).
+template <class F>
+void start_task(F function, CallContext& call);
+
 template <class F>
 void invoke_here(std::byte* payload, std::uint32_t bytes, CallContext& context) {
   F& function = *reinterpret_cast<F*>(payload);
   if constexpr (std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>) {
     function(context, payload + sizeof(F), bytes - static_cast<std::uint32_t>(sizeof(F)));
   } else if constexpr (std::is_invocable_v<F&, CallContext&>) {
-    function(context);
+    if constexpr (TaskResult<std::invoke_result_t<F&, CallContext&>>) {
+      start_task<F>(function, context);
+    } else {
+      function(context);
+    }
+  } else if constexpr (TaskResult<std::invoke_result_t<F&>>) {
+    start_task<F>(function, context);
   } else {
     function();
   }

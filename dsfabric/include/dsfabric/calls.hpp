@@ -170,7 +170,8 @@ class Calls {
     if constexpr (kAsCaptures<F, A, More...>) {
       return call_return(to, detail::WithPlainArguments<F, A, More...>(function, first, more...));
     } else {
-      using T = std::remove_cvref_t<detail::ResultWith<F, A, More...>>;
+      using T =
+          detail::AtHome<detail::ResultWith<F, detail::Argument<A>, detail::Argument<More>...>>;
       using Wrapped =
           detail::ReturningWithArguments<F, detail::Argument<A>, detail::Argument<More>...>;
       return future_of<T>([&](detail::ResultCell& cell) {

@@ -22,6 +22,7 @@
 #include "dsfabric/send_channel.hpp"
 #include "dsfabric/send_space.hpp"
 #include "dsfabric/symmetric_buffer.hpp"
+#include "dsfabric/task.hpp"
 #include "dsfabric/termination.hpp"
 #include "dsfabric/thread.hpp"
 #include "dsfabric/travels.hpp"

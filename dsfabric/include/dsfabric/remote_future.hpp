@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,12 @@ template <class G, class T>
 inline constexpr bool kTakesValue = std::is_invocable_v<G&, T>;
 template <class G>
 inline constexpr bool kTakesValue<G, void> = std::is_invocable_v<G&>;
+
+template <class T>
+struct Arrival;
+
+/// The coroutine goes on in progress() once the result has come, unless the state is abandoned.
+void resume_when_done(FutureState& state, std::coroutine_handle<> waiting) noexcept;
 
 }  // namespace detail
 
@@ -92,17 +99,16 @@ class [[nodiscard]] RemoteFuture {
 
   /// Waits, serving incoming calls, and gives the result; the future is empty afterwards. Throws
   /// dtutils::Error with the text of an exception of the callable, PeerFailed when the process that
-  /// was called is gone, and Error when the call was not accepted. Throws Error, and keeps the
-  /// result, where a handler that is no fiber would have to wait here.
+  /// was called is gone, and Error when the call was not accepted. Throws Error where an inline
+  /// handler would have to wait here, and what handlers throw: then the future is kept.
   T get() {
-    // Kept for another get() when the waiting throws.
+    state_->wait("RemoteFuture::get()");
+    // Also when the call has failed.
     const struct Done {
       RemoteFuture& future;
-      ~Done() {
-        if (future.ready()) future.state_->pool.give_back(*std::exchange(future.state_, nullptr));
-      }
+      ~Done() { future.state_->pool.give_back(*std::exchange(future.state_, nullptr)); }
     } done{*this};
-    state_->finish("RemoteFuture::get()");
+    state_->finish();
     if constexpr (!detail::SlotLayout<T>::kPlain) {
       return unpack();
     } else if constexpr (!std::is_void_v<T>) {
@@ -134,9 +140,24 @@ class [[nodiscard]] RemoteFuture {
     state_ = nullptr;
   }
 
+  /// In a coroutine (task.hpp): goes on with the result, as get(), once it has come; the thread
+  /// serves on meanwhile. The future must live until then.
+  auto operator co_await() noexcept {
+    struct Awaiter {
+      RemoteFuture& future;
+      bool await_ready() const noexcept { return future.ready(); }
+      void await_suspend(std::coroutine_handle<> waiting) const noexcept {
+        detail::resume_when_done(*future.state_, waiting);
+      }
+      T await_resume() const { return future.get(); }
+    };
+    return Awaiter{*this};
+  }
+
  private:
   template <class Channel>
   friend class Calls;
+  friend struct detail::Arrival<T>;
 
   explicit RemoteFuture(detail::FuturePool& pool)
       : state_(&pool.take(detail::FuturePool::class_of(kWordOffset))) {}

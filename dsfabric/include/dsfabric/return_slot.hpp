@@ -40,7 +40,8 @@ class ReturnSlot {
   /// exception of the callable, PeerFailed when the process that was called is gone, and Error when
   /// an inline handler would have to wait here.
   T get() {
-    cell_.finish("ReturnSlot::get()");
+    cell_.wait("ReturnSlot::get()");
+    cell_.finish();
     if constexpr (!std::is_void_v<T>) {
       return *std::launder(reinterpret_cast<const T*>(cell_.value(kWordOffset)));
     }

@@ -42,7 +42,7 @@ int& followed() {
 TEST_CASE("futures_bring_results_of_any_size") {
   in_every_mode(3, 1, [](Thread& self) {
     SendChannel calls(self.fabric());
-    for (std::uint32_t i = 0; i < 40; ++i) {
+    for (std::uint32_t i = 0; i < 42; ++i) {
       const ThreadId to = self.fabric().thread_of_rank(i % 3);
       auto byte = calls.call_return(to, [i] { return static_cast<std::uint8_t>(i); });
       auto word = calls.call_return(to, [i] { return std::uint64_t{i} << 40; });
@@ -61,7 +61,7 @@ TEST_CASE("futures_bring_results_of_any_size") {
       require(!byte.valid(), "the result was taken");
     }
     self.barrier();
-    require_equal(ledger().calls.load(), 40u, "calls without a result");
+    require_equal(ledger().calls.load(), 42u, "calls without a result");
   });
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("future_can_be_awaited_for_a_while") {
 TEST_CASE("futures_that_nobody_waits_for_are_forgotten_and_their_memory_is_used_again") {
   in_every_mode(2, 1, [](Thread& self) {
     SendChannel calls(self.fabric());
-    constexpr std::uint64_t kRounds = 200;
+    constexpr std::uint64_t kRounds = 100;
     for (std::uint64_t i = 0; i < kRounds; ++i) {
       {
         auto forgotten = calls.call_return(self.neighbour(1), [i] {
@@ -124,7 +124,7 @@ TEST_CASE("futures_that_nobody_waits_for_are_forgotten_and_their_memory_is_used_
     serve_until(self, [&] { return pool.idle(); });
     require(pool.made() <= 64, "states were used again: " + std::to_string(pool.made()));
     const std::size_t made = pool.made();
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 200; ++i) {
       require_equal(calls.call_return(self.neighbour(1), [i] { return i; }).get(), i, "result");
     }
     require_equal(pool.made(), made, "no state is made once there are enough");

@@ -100,3 +100,57 @@ TEMPLATE_TEST_CASE("fibers_wait_for_futures", "", SendChannel, RDMAMessengerGlob
           }
         }) == "");
 }
+
+TEMPLATE_TEST_CASE("calls_of_coroutines_end_with_them_over_every_channel", "", SendChannel,
+                   RDMAMessengerGlobal, RDMAAggregator) {
+  CHECK(run_handler_job<TestType>(3, 1, nullptr, [](Thread& self) {
+          TestType& channel = *my_channel<TestType>();
+          std::vector<RemoteFuture<std::string>> futures;
+          for (int i = 0; i < 100; ++i) {
+            const auto ask_both = [third = self.neighbour(2)](
+                                      CallContext& call,
+                                      const std::string& text) -> Task<std::string> {
+              TestType& mine = *my_channel<TestType>();
+              auto there = mine.call_return(third, [] { return std::string("third"); });
+              auto back = mine.call_return(
+                  call.source, [](std::string own) { return own + "!"; }, text);
+              const auto [first, second] = co_await when_all(std::move(there), std::move(back));
+              co_return first + second;
+            };
+            futures.push_back(channel.call_return(self.neighbour(1), ask_both, std::to_string(i)));
+          }
+          flush_if_gathered(channel);
+          const auto answers = sync_wait(self.fabric(), when_all(std::move(futures)));
+          for (int i = 0; i < 100; ++i) {
+            require(answers[static_cast<std::size_t>(i)] == "third" + std::to_string(i) + "!",
+                    "result");
+          }
+        }) == "");
+}
+
+TEMPLATE_TEST_CASE("arguments_travel_over_every_channel", "", SendChannel, RDMAMessengerGlobal,
+                   RDMAAggregator) {
+  CHECK(run_handler_job<TestType>(2, 1, &kDefaultFibers, [](Thread& self) {
+          TestType& channel = *my_channel<TestType>();
+          const ThreadId to = self.neighbour(1);
+          for (int i = 0; i < 300; ++i) {
+            const std::vector<std::string> words(static_cast<std::size_t>(i % 20), "word");
+            const auto count = [](const std::vector<std::string>& list, int more) {
+              ledger(1) += list.size() + static_cast<std::uint64_t>(more);
+            };
+            require(channel.call(to, count, words, 1), "sent");
+            require(channel.call(
+                        to, [](int a, int b) { ledger(1) += a == b; }, i, i),
+                    "sent");
+            require(channel.call(to, in_fiber(count), words, 1), "sent");
+          }
+          riutils::wait_for_termination(self);
+          require_equal(ledger(1).load(), 2u * (15 * 190 + 300) + 300, "all arguments arrived");
+          const std::string large(std::size_t{1} << 20, 'x');
+          const std::string text = error_text([&] {
+            (void)channel.call(
+                to, [](const std::string&) {}, large);
+          });
+          require(text.find("do not fit into a") != std::string::npos, text);
+        }) == "");
+}

@@ -59,7 +59,7 @@ inline constexpr bool kTakesCall = std::is_invocable_v<F&, CallContext&, A...>;
 
 /// Calls it with values that were unpacked.
 template <class F, class... A>
-decltype(auto) apply_arguments(F& function, CallContext& call, std::tuple<A...>&& values) {
+decltype(auto) apply_now(F& function, CallContext& call, std::tuple<A...>& values) {
   return std::apply(
       [&](A&... each) -> decltype(auto) {
         if constexpr (kTakesCall<F, A...>) {
@@ -70,9 +70,23 @@ decltype(auto) apply_arguments(F& function, CallContext& call, std::tuple<A...>&
       },
       values);
 }
+
+/// Keeps the arguments of a coroutine until it has ended (task.hpp).
+template <class R, class F, class... A>
+R await_with(F& function, CallContext& call, std::tuple<A...> values);
+
+template <class F, class... A>
+decltype(auto) apply_arguments(F& function, CallContext& call, std::tuple<A...>&& values) {
+  using R = decltype(apply_now(function, call, values));
+  if constexpr (TaskResult<R>) {
+    return await_with<R, F, A...>(function, call, std::move(values));
+  } else {
+    return apply_now(function, call, values);
+  }
+}
 template <class F, class... A>
 using ResultWith = decltype(apply_arguments(std::declval<F&>(), std::declval<CallContext&>(),
-                                            std::declval<std::tuple<Argument<A>...>>()));
+                                            std::declval<std::tuple<A...>>()));
 
 /// One assertion a reason, as check_callable.
 template <class F, class... A>
@@ -125,6 +139,14 @@ struct WithPlainArguments : WrapperName<F, 'v'> {
   }
 };
 
+/// A coroutine with its arguments, for as long as it runs.
+template <class F, class... A>
+struct Applied {
+  F function;
+  std::tuple<A...> values;
+  decltype(auto) operator()(CallContext& call) { return apply_now(function, call, values); }
+};
+
 /// A call whose arguments lie behind it in the record.
 template <class F, class... A>
 struct WithArguments : WrapperName<F, 'p'> {
@@ -133,7 +155,12 @@ struct WithArguments : WrapperName<F, 'p'> {
 
   void operator()(CallContext& call, std::byte* packed, std::uint32_t bytes) {
     auto values = unpack_arguments<A...>(call, {packed, bytes});
-    if (values) apply_arguments(function, call, std::move(*values));
+    if (!values) return;
+    if constexpr (TaskResult<ResultWith<F, A...>>) {
+      start_task(Applied<F, A...>{function, std::move(*values)}, call);
+    } else {
+      apply_arguments(function, call, std::move(*values));
+    }
   }
 };
 
@@ -145,12 +172,23 @@ struct ReturningWithArguments : WrapperName<F, 'q'> {
   ReturnAddress home;
 
   void operator()(CallContext& call, std::byte* packed, std::uint32_t bytes) {
-    run_and_return(call, home, [&]() -> decltype(auto) {
+    using R = ResultWith<F, A...>;
+    const auto unpack = [&] {
       auto values = unpack_arguments<A...>(call, {packed, bytes});
       // Whoever sent them is failed, so nobody reads this.
       if (!values) throw CorruptBytes();
-      return apply_arguments(function, call, std::move(*values));
-    });
+      return std::move(*values);
+    };
+    if constexpr (TaskResult<R>) {
+      try {
+        return_task(Applied<F, A...>{function, unpack()}, call, home);
+      } catch (...) {
+        send_current_exception<AtHome<R>>(call, home);
+      }
+    } else {
+      run_and_return(call, home,
+                     [&]() -> decltype(auto) { return apply_arguments(function, call, unpack()); });
+    }
   }
 };
 

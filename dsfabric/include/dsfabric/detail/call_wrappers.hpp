@@ -31,6 +31,10 @@ void send_exception(Fabric& fabric, ProcessId home, const ReturnAddress& to,
 /// Ends the one operation that a Synchronizer of `home` waits for, by an inline RDMA write.
 void send_word(Fabric& fabric, ProcessId home, const dtutils::RemoteMemoryLocator& word,
                bool failed) noexcept;
+/// In a coroutine: hands an exception to Fabric::on_exception. What that throws again, whoever has
+/// begun or resumed the coroutine throws by throw_reported().
+void report_in_coroutine(const CallContext& call, std::exception_ptr thrown) noexcept;
+void throw_reported();
 /// Sends one record as a message, from inside a handler too. Throws as SendSpace. Any thread.
 bool send_record(Fabric& fabric, ThreadId to, std::uint32_t function, const void* callable,
                  std::uint32_t size, std::span<const std::byte> extra = {});
@@ -52,9 +56,19 @@ decltype(auto) run_callable(F& function, CallContext& call) {
 
 template <class F>
 using CallResult = decltype(run_callable(std::declval<F&>(), std::declval<CallContext&>()));
-/// As what it comes home.
+/// As what a result comes home: a coroutine's is what it ends with.
+template <class R>
+struct HomeType {
+  using Type = R;
+};
+template <TaskResult R>
+struct HomeType<R> {
+  using Type = typename R::Value;
+};
+template <class R>
+using AtHome = typename HomeType<std::remove_cvref_t<R>>::Type;
 template <class F>
-using ResultOf = std::remove_cvref_t<CallResult<F>>;
+using ResultOf = AtHome<CallResult<F>>;
 
 /// A result on its way to who asked: with others where the call came with others, else by itself.
 template <class T>
@@ -88,29 +102,48 @@ void return_packed(CallContext& call, const ReturnAddress& to, const T& value) {
               static_cast<std::uint32_t>(sizeof bytes + bytes));
 }
 
+template <class T>
+void return_any(CallContext& call, const ReturnAddress& to, const T& value) {
+  if constexpr (SlotLayout<T>::kPlain) {
+    return_value(call, to, value);
+  } else {
+    return_packed(call, to, value);
+  }
+}
+
+/// In a catch block: the text of the exception goes to the caller, who waits for a T.
+template <class T>
+void send_current_exception(CallContext& call, const ReturnAddress& to) noexcept {
+  const auto failed = [&](const char* text) {
+    send_exception(call.fabric, call.source.process, to, SlotLayout<T>::kWordOffset, text);
+  };
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    failed(error.what());
+  } catch (...) {
+    failed("an exception other than a std::exception");
+  }
+}
+
+/// Begins a call of a coroutine, whose value goes home when it has ended (task.hpp).
+template <class F>
+void return_task(F function, CallContext& call, const ReturnAddress& home);
+
 /// Runs `work()` and sends its value, or the text of its exception, to the caller.
 template <class Work>
 void run_and_return(CallContext& call, const ReturnAddress& to, Work&& work) {
   using T = std::remove_cvref_t<decltype(work())>;
-  const auto failed = [&](const char* text) {
-    send_exception(call.fabric, call.source.process, to, SlotLayout<T>::kWordOffset, text);
-  };
   try {
     if constexpr (std::is_void_v<T>) {
       work();
       return_nothing(call, to);
     } else {
       const T value = work();
-      if constexpr (SlotLayout<T>::kPlain) {
-        return_value(call, to, value);
-      } else {
-        return_packed(call, to, value);
-      }
+      return_any(call, to, value);
     }
-  } catch (const std::exception& error) {
-    failed(error.what());
   } catch (...) {
-    failed("an exception other than a std::exception");
+    send_current_exception<T>(call, to);
   }
 }
 
@@ -122,7 +155,11 @@ struct Returning : WrapperName<F, 'r'> {
   ReturnAddress home;
 
   void operator()(CallContext& call) {
-    run_and_return(call, home, [&]() -> decltype(auto) { return run_callable(function, call); });
+    if constexpr (TaskResult<CallResult<F>>) {
+      return_task<F>(function, call, home);
+    } else {
+      run_and_return(call, home, [&]() -> decltype(auto) { return run_callable(function, call); });
+    }
   }
 };
 

@@ -124,14 +124,17 @@ class ResultCell {
   /// The call is over; nothing may be pending.
   void release() noexcept { tied_.reset(); }
 
-  /// Waits until the call is over, serving incoming calls. Throws what it failed of: Error or
-  /// PeerFailed; and Error that names `what` when a handler that is no fiber would have to wait,
-  /// and what handlers throw: then the call is still pending.
-  void finish(std::string_view what) {
-    // Most results of many calls are here when they are asked for.
-    const auto over = word_->outcome();
-    if (!over) require_may_wait(fabric_, what);
-    const auto outcome = over ? *over : word_->wait();
+  /// Waits until the call is over, serving incoming calls. Throws Error that names `what` when an
+  /// inline handler would have to wait, and what handlers throw: then the call is still pending.
+  void wait(std::string_view what) {
+    // When many calls were made, most results are here before they are asked for.
+    if (word_->done()) return;
+    require_may_wait(fabric_, what);
+    (void)word_->wait();
+  }
+  /// The call is over. Throws what it failed of: Error or PeerFailed.
+  void finish() {
+    const auto outcome = word_->outcome();
     tied_.reset();
     if (outcome != Word::Outcome::kDone) throw_failure();
   }
