@@ -209,10 +209,7 @@ class Table : public Columns<Table<Row>, Row> {
     const auto offset =
         static_cast<std::size_t>(reinterpret_cast<std::byte*>(&field) - core_.row(self()));
     if constexpr (detail::IsVersioned<F>::value) {
-      // The older slot first: readers count on the newer one being the next.
-      const std::size_t newest = field.newest_slot();
-      core_.push(offset + (1 - newest) * kLine, kLine);
-      core_.push(offset + newest * kLine, kLine);
+      for (const std::size_t slot : field.push_order()) core_.push(offset + slot * kLine, kLine);
     } else {
       core_.push(offset, sizeof(F));
     }

@@ -79,8 +79,14 @@ struct alignas(kLine) Versioned {
     return true;
   }
 
-  /// The slot that holds the last stored value: what a push has to send last.
-  std::size_t newest_slot() const noexcept { return newest() % 2; }
+  /// The slots in the order in which a push has to send them: the older one first. Then a copy
+  /// whose push is cut off anywhere still holds a value, if its owner stored at most twice since
+  /// the push before. (After more stores, and a death within the bytes of one line, `load` of that
+  /// copy waits for ever; a device that places lines whole never comes to that.)
+  std::array<std::size_t, 2> push_order() const noexcept {
+    const std::size_t last = newest() % 2;
+    return {1 - last, last};
+  }
 
  private:
   /// One look. False: writes are in progress.

@@ -111,3 +111,21 @@ TEST_CASE("a_reader_goes_on_without_a_member_that_died") {
   });
   CHECK(job.wait() == "2: signal 9\n");
 }
+
+TEST_CASE("what_a_failed_fetch_leaves_behind_is_no_row") {
+  ForkJob job(2, [](Member& member) {
+    TableNode node(member);
+    ReadRow first{};
+    first.count = 7;
+    Table<ReadRow> table(node.group, kReads, first);
+    meet(member, 0);
+    if (member.rank == 1) ::kill(getpid(), SIGKILL);
+    // Nothing was fetched before the connection broke.
+    require(support::eventually([&] { return node.fabric.failed({1}); }), "it is noticed");
+    evaluate_until(
+        table, [&] { return node.group.transmitter({1}).broken(); }, "a fetch fails");
+    for (int i = 0; i < 3; ++i) table.evaluate();
+    require_equal(table.get({1}, &ReadRow::count), 7u, "the row as it was at first");
+  });
+  CHECK(job.wait() == "1: signal 9\n");
+}

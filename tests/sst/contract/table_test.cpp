@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Rows: everybody sees what everybody pushed, field by field, in order.
+#include <algorithm>
+#include <cstring>
 #include <limits>
+#include <span>
 
 #include "sst/support/table_job.hpp"
 #include "support/catch.hpp"
@@ -224,10 +227,43 @@ TEST_CASE("many_tables_alike_are_told_apart_by_their_order") {
   CHECK(job.wait() == "");
 }
 
+TEST_CASE("memory_of_a_table_that_is_gone_is_no_others_before_all_have_parted_from_it") {
+  ForkJob job(2, [](Member& member) {
+    TableNode node(member);
+    auto old = std::make_unique<Table<MixedRow>>(node.group);
+    meet(member, 0);
+    if (member.rank == 0) old.reset();
+    // The making of a table is when memory of those before it is given back.
+    const Table<MixedRow> next(node.group);
+    if (member.rank == 1) {
+      require(support::eventually([&] { return member.memory.words[1] == 1; }), "memory is taken");
+      for (std::uint64_t i = 1; i <= 100; ++i) old->set(&MixedRow::count, i);
+      require(node.group.transmitter({0}).flush(), "all has arrived");
+    } else {
+      constexpr std::byte kPattern{0xa5};
+      std::vector<dtutils::RDMAMemory> taken;
+      for (int i = 0; i < 64; ++i) {
+        taken.push_back(node.fabric.general_allocator().allocate(2048));
+        std::memset(taken.back().data(), static_cast<int>(kPattern), taken.back().size());
+      }
+      member.memory.words[1] = 1;
+      require(support::eventually([&] { return member.memory.words[2] == 1; }), "it has pushed");
+      for (const dtutils::RDMAMemory& memory : taken) {
+        const std::span<const std::byte> bytes(memory.data(), memory.size());
+        require(std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == kPattern; }),
+                "nobody writes into it");
+      }
+    }
+    meet(member, 2);
+  });
+  CHECK(job.wait() == "");
+}
+
 TEST_CASE("a_member_that_makes_another_table_is_told_apart") {
   ForkJob job(2, [](Member& member) {
     dsfabric::Config config = support::one_worker();
-    config.start_timeout = std::chrono::milliseconds(300);
+    // Also of the start of the job, which takes a while on a machine that has other work.
+    config.start_timeout = support::kSlowdown * std::chrono::seconds(2);
     dsfabric::Fabric fabric = member.join(config);
     TableGroup group(fabric);
     struct One {
