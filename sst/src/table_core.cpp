@@ -252,8 +252,7 @@ void TableCore::on_failure(FailureUpcall upcall) {
 }
 
 bool TableCore::frozen(MemberId member) const noexcept {
-  const ProcessId process = options_.members[member.value];
-  return group_.fabric().state(process) != dsfabric::PeerState::kActive;
+  return group_.cut_off(options_.members[member.value]);
 }
 
 }  // namespace sst

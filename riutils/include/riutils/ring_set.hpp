@@ -33,6 +33,13 @@ class BatchedResults;
 /// them, when RingOptions::queue_limit is reached, or when the ring to the next worker cannot carry
 /// them; so do their further steps.
 ///
+/// A ring is between two threads, and each end goes by what its own fabric believes: when it calls
+/// the other process failed or left, a sender gives the ring up for good (calls answer kPeerGone).
+/// A receiver runs what arrived before its fabric broke the connections, and keeps the chunks as
+/// long as the fabric lives; so a process that was given up and wakes writes into nothing that is
+/// somebody else's by then, and finds its rings to here broken. What third processes believe does
+/// not matter to a ring.
+///
 /// From `of` until the Thread ends, Thread::progress() sends what waits here and polls the
 /// receiver. While handlers have made more calls than rings and RingOptions::queue_limit take, it
 /// polls less often, the more they are; so the calls of handlers are neither lost nor pile up

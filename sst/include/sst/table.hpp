@@ -190,7 +190,8 @@ class Table : public Columns<Table<Row>, Row> {
   /// `upcall` runs once for each member that fails, on the evaluating thread, in evaluate(); at
   /// once for members that failed before. Before the evaluation begins, or on that thread.
   void on_failure(FailureUpcall upcall) { core_.on_failure(std::move(upcall)); }
-  /// The member failed or left: its row changes no more. Any thread, wait-free.
+  /// The member failed, as this process believes, and was cut off, or it left: its row changes no
+  /// more, here. Any thread, wait-free.
   bool frozen(MemberId member) const noexcept { return core_.frozen(member); }
 
  private:

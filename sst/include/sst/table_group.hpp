@@ -37,7 +37,11 @@ struct TableGroupOptions {
 /// and the fabric outlives it. Its end waits, at most kFlushTimeout, until pushes that were posted
 /// have arrived; from then on no other process can write into the tables of this process.
 ///
-/// After the failure of a process no byte of it arrives any more.
+/// Beliefs: a process is cut off here as soon as the fabric here calls it failed (`cut_off`), and
+/// from then on no byte of it arrives, whether it is dead or was only stopped and wakes. Others
+/// believe the same earlier, later or never, and may have received more or less of it. One that
+/// wakes, or that only some have given up, finds its connections to those broken, so that it calls
+/// them failed in its turn. Nothing here decides from that for the job; Agreement does.
 class TableGroup {
  public:
   /// Throws dtutils::Error or dsfabric::PeerFailed. Setup only.
@@ -57,7 +61,8 @@ class TableGroup {
   /// The bytes of one write become visible in ascending order, at every process: what the devices
   /// say, see Table.
   bool bytes_in_order() const noexcept { return bytes_in_order_; }
-  /// Grows when a process has failed, after its connection was cut. Any thread, wait-free.
+  /// Grows when a process is called failed here, after its connection was cut. Any thread,
+  /// wait-free.
   std::uint32_t failures() const noexcept {
     // Acquire: pairs with the upcall, so that whoever sees the count sees the frozen rows.
     return links_->failures.load(std::memory_order_acquire);

@@ -66,6 +66,52 @@ TEST_CASE("a_dead_member_is_told_of_once_and_its_row_stays") {
   CHECK(job.wait() == "1: signal 9\n");
 }
 
+TEST_CASE("each_death_is_told_of_once_by_itself") {
+  ForkJob job(3, [](Member& member) {
+    TableNode node(member);
+    Table<CountRow> table(node.group);
+    std::vector<MemberId> told;
+    table.on_failure([&](MemberId failed, const std::string&) { told.push_back(failed); });
+    support::meet(member, 0);
+    if (member.rank == 1) die();
+    if (member.rank == 2) {
+      require(support::eventually([&] { return member.memory.words[1] != 0; }), "its turn");
+      die();
+    }
+    evaluate_until(
+        table, [&] { return told.size() == 1; }, "the first death");
+    member.memory.words[1] = 1;
+    evaluate_until(
+        table, [&] { return told.size() >= 2; }, "the second death");
+    require(told == std::vector<MemberId>{{1}, {2}}, "each of them once");
+  });
+  CHECK(job.wait() == "1: signal 9\n2: signal 9\n");
+}
+
+TEST_CASE("a_frozen_row_changes_no_more_though_its_owner_lives_and_pushes_on") {
+  for (int round = 0; round < 5; ++round) {
+    ForkJob job(2, [](Member& member) {
+      TableNode node(member);
+      Table<CountRow> table(node.group);
+      auto& words = member.memory.words;
+      if (member.rank == 1) {
+        for (std::uint64_t i = 1; words[0] == 0; ++i) table.set(&CountRow::count, i);
+        return;
+      }
+      evaluate_until(
+          table, [&] { return table.get({1}, &CountRow::count) > 100; }, "it pushes");
+      node.fabric.fail({1}, "given up");
+      require(support::eventually([&] { return table.frozen({1}); }), "it is cut off");
+      const std::uint64_t last = table.get({1}, &CountRow::count);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const std::uint64_t now = table.get({1}, &CountRow::count);
+      words[0] = 1;
+      require_equal(now, last, "count of the frozen row");
+    });
+    CHECK(job.wait() == "");
+  }
+}
+
 TEST_CASE("survivors_make_a_new_table_with_another_row") {
   ForkJob job(4, [](Member& member) {
     TableNode node(member);

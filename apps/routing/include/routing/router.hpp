@@ -54,7 +54,10 @@ struct LinkState {
 /// A router believes that another one died when its table tells so (Table::on_failure: the fabric
 /// calls it failed). Others may believe it earlier or later, and have seen more or less of what it
 /// did last. So each says in its row whom it takes for dead, and routers count each other as
-/// settled only when they say the same. Owner thread only: the evaluating one.
+/// settled only when they say the same. As long as beliefs differ nobody is settled, and each one's
+/// routes avoid whom it takes for dead itself: nothing is decided for all. One that was only
+/// stopped is cut off before it counts as dead; when it wakes it believes that all who gave it up
+/// are dead, and its routes are its own affair. Owner thread only: the evaluating one.
 class Router {
  public:
   /// A collective of `processes` (empty: of all), as many as there are routers; else Error.

@@ -88,6 +88,15 @@ class TableCore {
 
   /// SST-reads: starts a refresh of all rows if none is on its way and `pace` has passed since the
   /// last one began; takes over what has arrived. True when rows arrived. One thread at a time.
+  ///
+  /// Why nothing goes back (Table's promise 3): of each row at most one read is under way, and the
+  /// next one begins only when it has ended, landed whole and been copied. So each look at a word
+  /// of the owner's row comes after all looks that were copied before, in whatever order a read
+  /// fetches or lands its lines, and the owner's stores of that word are in order. The copy is
+  /// written by this thread alone. Of a Versioned, a read may see two writes at once; then what it
+  /// takes is one of them, whole (versioned.hpp), and it is copied only if its number is larger
+  /// than that of the copy. So nothing depends on how two reads that are under way at once would
+  /// land. tests/sst/model/fetch.pml holds this.
   bool refresh(std::chrono::nanoseconds pace) noexcept;
 
   /// Whether there are failures that the user has not been told of.
