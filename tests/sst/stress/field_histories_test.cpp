@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Fields of every kind and size, whole and in order in what readers saw, on all kinds of devices.
 #include <array>
-#include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
-#include "sst/support/table_job.hpp"
-#include "support/catch.hpp"
-#include "support/random.hpp"
-#include "support/threads.hpp"
+#include "sst/support/histories.hpp"
 
 using namespace sst;
-using support::ForkJob;
-using support::Member;
 using support::require;
-using support::TableNode;
 
 namespace {
 
@@ -55,7 +49,7 @@ struct KindsRow {
 };
 
 // In the order of the looks, which is the reverse of that of the pushes.
-enum Kind { kLast, kWides, kBlock, kWide48, kWide33, kWide9, kReal, kSingle, kWord, kHalf, kByte };
+enum Kind { kWides, kBlock, kWide48, kWide33, kWide9, kReal, kSingle, kWord, kHalf, kByte };
 constexpr std::size_t kKinds = kByte + 1;
 /// Numbers of rounds as they fit into small fields; most is 3000.
 constexpr std::uint64_t half_of(std::uint64_t round) { return round * 20; }
@@ -63,6 +57,7 @@ constexpr std::uint64_t byte_of(std::uint64_t round) { return round / 12; }
 
 struct KindsLook {
   std::uint16_t member;
+  std::uint64_t last;
   std::array<std::uint64_t, kKinds> seen;
 };
 
@@ -88,9 +83,11 @@ void write_kinds(Table<KindsRow>& table, std::uint64_t round, support::Random& r
   table.set(&KindsRow::last, round);
 }
 
-KindsLook look_at_kinds(const Table<KindsRow>& table, MemberId member, std::size_t at) {
-  KindsLook look{member.value, {}};
-  look.seen[kLast] = table.get(member, &KindsRow::last);
+KindsLook look_at_kinds(const Table<KindsRow>& table, MemberId member, std::uint64_t seed,
+                        support::Random&) {
+  KindsLook look{member.value, table.get(member, &KindsRow::last), {}};
+  // The same one all the time: elements of a row that is pushed as a whole arrive in any order.
+  const std::size_t at = seed % 70;
   look.seen[kWides] = table.get(member, &KindsRow::wides, 0).number();
   look.seen[kBlock] = table.get(member, &KindsRow::block, at);
   look.seen[kWide48] = table.get(member, &KindsRow::wide48).number();
@@ -104,11 +101,11 @@ KindsLook look_at_kinds(const Table<KindsRow>& table, MemberId member, std::size
   return look;
 }
 
-/// `ordered`: SST-writes; else only what holds for each field by itself.
 void check_kinds(const std::vector<KindsLook>& history, std::size_t members, bool ordered) {
   std::vector<KindsLook> before(members);
   for (const KindsLook& now : history) {
     KindsLook& then = before[now.member];
+    require(now.last >= then.last, "`last` does not go back");
     for (std::size_t kind = 0; kind < kKinds; ++kind) {
       require(now.seen[kind] >= then.seen[kind],
               "kind " + std::to_string(kind) + " of member " + std::to_string(now.member) +
@@ -117,7 +114,7 @@ void check_kinds(const std::vector<KindsLook>& history, std::size_t members, boo
     }
     then = now;
     if (!ordered) continue;
-    require(now.seen[kWides] >= now.seen[kLast] * 8 && now.seen[kBlock] * 8 + 8 > now.seen[kWides],
+    require(now.seen[kWides] >= now.last * 8 && now.seen[kBlock] * 8 + 8 > now.seen[kWides],
             "the element before `last`, the row before the element");
     for (std::size_t kind = kBlock; kind < kWord; ++kind) {
       require(now.seen[kind + 1] >= now.seen[kind], "fields in the order of their pushes");
@@ -128,36 +125,8 @@ void check_kinds(const std::vector<KindsLook>& history, std::size_t members, boo
   }
 }
 
-void write_and_look_at_kinds(Member& member, Mode mode, std::uint64_t rounds, std::uint64_t seed) {
-  TableNode node(member, {.threads = 3});
-  Table<KindsRow> table(node.group, {.mode = mode});
-  std::atomic<bool> done{false};
-  std::vector<KindsLook> history;
-  history.reserve(300'000);
-  support::Threads threads;
-  threads.start([&] {
-    // The same one all the time: elements of a row that is pushed as a whole arrive in any order.
-    const std::size_t at = (seed + member.rank) % 70;
-    while (!done) {
-      if (mode == Mode::kReads) table.evaluate();
-      for (std::uint16_t i = 0; i < member.size; ++i) {
-        if (history.size() == history.capacity()) continue;
-        history.push_back(look_at_kinds(table, {i}, at));
-      }
-    }
-  });
-  support::Random random(seed * 31 + member.rank);
-  for (std::uint64_t round = 1; round <= rounds; ++round) {
-    write_kinds(table, round, random);
-    if (round % 16 == 0) std::this_thread::yield();
-  }
-  require(support::eventually([&] { return table.min(&KindsRow::last) == rounds; }), "all arrived");
-  support::meet(member, 0);
-  done = true;
-  threads.join();
-  check_kinds(history, member.size, mode == Mode::kWrites);
-  require(history.size() > 100 && history.back().seen[kLast] > 0, "the reader looked");
-}
+constexpr support::History<KindsRow, KindsLook> kKindsHistory{write_kinds, look_at_kinds,
+                                                              check_kinds};
 
 void run_kinds(Mode mode, std::uint64_t rounds, bool adversary) {
   const std::uint64_t seed = support::test_seed();
@@ -166,12 +135,7 @@ void run_kinds(Mode mode, std::uint64_t rounds, bool adversary) {
   const std::string delay = std::to_string(std::array{5, 50, 400}[random.below(3)]);
   const std::string settings =
       adversary ? "seed=" + std::to_string(1 + random.below(100'000)) + ",delay=" + delay : "";
-  CAPTURE(seed, members, settings);
-  setenv("CARIAMA_SHM_ADVERSARY", settings.c_str(), 1);
-  ForkJob job(members,
-              [=](Member& member) { write_and_look_at_kinds(member, mode, rounds, seed); });
-  CHECK(job.wait(std::chrono::seconds(60)) == "");
-  unsetenv("CARIAMA_SHM_ADVERSARY");
+  support::run_histories(members, kKindsHistory, mode, rounds, seed, settings);
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What readers saw while writers pushed, recorded and checked afterwards: whole fields, in order.
-#include <cstdlib>
-#include <vector>
+#include "sst/support/histories.hpp"
 
-#include "sst/support/table_job.hpp"
-#include "support/catch.hpp"
-#include "support/random.hpp"
-#include "support/threads.hpp"
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 using namespace sst;
 using support::ForkJob;
@@ -50,7 +48,7 @@ void write(Table<HistoryRow>& table, std::uint64_t round, support::Random& rando
   if (random.one_in(3)) table.set(&HistoryRow::elements, 0, small);
 }
 
-Look look(const Table<HistoryRow>& table, MemberId member, support::Random& random) {
+Look look(const Table<HistoryRow>& table, MemberId member, std::uint64_t, support::Random& random) {
   Look seen{};
   seen.member = member.value;
   seen.last = table.get(member, &HistoryRow::last);
@@ -63,7 +61,6 @@ Look look(const Table<HistoryRow>& table, MemberId member, support::Random& rand
   return seen;
 }
 
-/// `ordered`: SST-writes; else only what holds for each field by itself.
 void check(const std::vector<Look>& history, std::size_t members, bool ordered) {
   std::vector<Look> before(members);
   for (const Look& now : history) {
@@ -82,48 +79,12 @@ void check(const std::vector<Look>& history, std::size_t members, bool ordered) 
   }
 }
 
-void write_and_look(Member& member, Mode mode, std::uint64_t rounds, std::uint64_t seed) {
-  TableNode node(member, {.threads = 3});
-  Table<HistoryRow> table(node.group, {.mode = mode});
-  std::atomic<bool> done{false};
-  std::vector<Look> history;
-  history.reserve(400'000);
-  support::Threads threads;
-  threads.start([&] {
-    support::Random random(seed + member.rank);
-    while (!done) {
-      if (mode == Mode::kReads) table.evaluate();
-      for (std::uint16_t i = 0; i < member.size; ++i) {
-        if (history.size() < history.capacity()) history.push_back(look(table, {i}, random));
-      }
-    }
-  });
-  support::Random random(seed * 31 + member.rank);
-  for (std::uint64_t round = 1; round <= rounds; ++round) {
-    write(table, round, random);
-    if (round % 64 == 0) std::this_thread::yield();
-  }
-  require(support::eventually([&] { return table.min(&HistoryRow::last) == rounds; }),
-          "all arrived");
-  support::meet(member, 0);
-  done = true;
-  threads.join();
-  check(history, member.size, mode == Mode::kWrites);
-  // There was something to see.
-  require(history.size() > 100 && history.back().last > 0, "the reader looked");
-}
+constexpr support::History<HistoryRow, Look> kHistory{write, look, check};
 
 void run(Mode mode, std::uint64_t rounds, bool adversary) {
   const std::uint64_t seed = support::test_seed();
-  CAPTURE(seed);
-  if (adversary) {
-    setenv("CARIAMA_SHM_ADVERSARY", ("seed=" + std::to_string(seed % 100'000 + 1)).c_str(), 1);
-  } else {
-    unsetenv("CARIAMA_SHM_ADVERSARY");
-  }
-  ForkJob job(3, [=](Member& member) { write_and_look(member, mode, rounds, seed); });
-  CHECK(job.wait(std::chrono::seconds(100)) == "");
-  unsetenv("CARIAMA_SHM_ADVERSARY");
+  const std::string settings = adversary ? "seed=" + std::to_string(seed % 100'000 + 1) : "";
+  support::run_histories(3, kHistory, mode, rounds, seed, settings);
 }
 
 }  // namespace
