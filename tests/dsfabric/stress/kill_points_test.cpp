@@ -17,10 +17,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr MessageKind kTest = MessageKind::kFirstFree;
-constexpr double kNoticeSeconds = 1;
+/// Far more than it takes, because this machine may have other work.
+constexpr double kNoticeSeconds = 6;
 
 /// Of JobMemory::words.
-enum Word { kDeath = 0, kJoined = 1, kVictim = 2 };
+enum Word { kDeath = 0, kJoined = 1, kVictim = 2, kAtStart = 3 };
 
 double seconds_since_death(Member& member) {
   const Clock::time_point died{
@@ -48,7 +49,8 @@ void work(Fabric& fabric, Thread& self, std::uint64_t rounds) {
 void live(Member& member, std::uint64_t rounds) {
   Config config;
   config.threads = 2;
-  config.start_timeout = std::chrono::milliseconds(700);
+  // Who joins with the dead waits for it so long. In a run nothing may end by it.
+  if (member.memory.words[kAtStart] != 0) config.start_timeout = std::chrono::milliseconds(700);
   std::atomic<int> upcalls{0};
   const auto victim = ProcessId{static_cast<std::uint16_t>(member.memory.words[kVictim].load())};
   const auto victim_died = [&] { return member.memory.words[kDeath] != 0; };
@@ -64,7 +66,7 @@ void live(Member& member, std::uint64_t rounds) {
         } catch (const PeerFailed& failure) {
           // Who fails is the victim, or a survivor that has left because of it.
           require(victim_died(), "nobody fails unless the victim has died");
-          require(seconds_since_death(member) < kNoticeSeconds + 1, "and soon after it did");
+          require(seconds_since_death(member) < kNoticeSeconds, "and soon after it did");
         }
       });
     } catch (const PeerFailed&) {
@@ -73,7 +75,7 @@ void live(Member& member, std::uint64_t rounds) {
     if (victim_died() && fabric.state(victim) == PeerState::kActive) {
       require(support::eventually([&] { return fabric.state(victim) != PeerState::kActive; }),
               "everyone learns of it");
-      require(seconds_since_death(member) < kNoticeSeconds + 1, "within the time");
+      require(seconds_since_death(member) < kNoticeSeconds, "within the time");
     }
     if (fabric.failed(victim)) {
       require(support::eventually([&] { return upcalls.load() == 1; }), "one upcall for it");
@@ -102,6 +104,7 @@ TEST_CASE("survivors_outlive_a_death_at_any_moment") {
     CAPTURE(victim, at_start, moment.count(), rounds);
     ForkJob job(kSize, [&](Member& member) {
       member.memory.words[kVictim] = victim;
+      member.memory.words[kAtStart] = at_start;
       live(member, rounds);
     });
     if (!at_start) {

@@ -89,10 +89,14 @@ Bytes bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
+/// Long on a machine that has other work, and shorter than what a stranger is given for its hello.
+constexpr std::chrono::milliseconds kAtOnce = kHelloTime - 1s;
+
 /// Whether the other side closes the connection within the time.
 bool closed_within(int fd, std::chrono::milliseconds limit) {
   const auto end = Clock::now() + limit;
-  while (Clock::now() < end) {
+  for (bool over = false; !over;) {
+    over = Clock::now() >= end;  // and one more look
     pollfd waiting{fd, POLLIN, 0};
     if (poll(&waiting, 1, 20) <= 0) continue;
     char part[512];
@@ -104,7 +108,8 @@ bool closed_within(int fd, std::chrono::milliseconds limit) {
 std::optional<std::uint32_t> next_failed_within(Bootstrap& client,
                                                 std::chrono::milliseconds limit) {
   const auto end = Clock::now() + limit;
-  while (Clock::now() < end) {
+  for (bool over = false; !over;) {
+    over = Clock::now() >= end;  // and one more look
     if (const auto rank = client.next_failed()) return rank;
     pollfd waiting{client.failure_fd(), POLLIN, 0};
     poll(&waiting, 1, 20);
@@ -171,9 +176,13 @@ TEST_CASE("missing_rank_is_named") {
   Rendezvous rendezvous(4);
   const auto a = rendezvous.join(0);
   const auto c = rendezvous.join(2);
-  auto other =
-      std::async(std::launch::async, [&] { return error_text([&] { c->all_gather({}, 300ms); }); });
-  CHECK_THAT(error_text([&] { a->all_gather({}, 300ms); }), contains("did not come in time: 1, 3"));
+  std::atomic<bool> begun{false};
+  auto other = std::async(std::launch::async, [&] {
+    begun = true;
+    return error_text([&] { c->all_gather({}, 2s); });
+  });
+  while (!begun) std::this_thread::yield();
+  CHECK_THAT(error_text([&] { a->all_gather({}, 1s); }), contains("did not come in time: 1, 3"));
   CHECK_THAT(other.get(), contains("1, 3"));
 }
 
@@ -193,7 +202,7 @@ TEST_CASE("garbage_of_any_kind_is_dropped_and_the_job_goes_on") {
     }
     [[maybe_unused]] const ssize_t put = send(fd, garbage.data(), garbage.size(), MSG_NOSIGNAL);
     shutdown(fd, SHUT_WR);
-    CHECK(closed_within(fd, 2s));
+    CHECK(closed_within(fd, kAtOnce));
     close(fd);
   }
   CHECK(rendezvous.join(0)->all_gather({}, 5s).size() == 1);
@@ -204,7 +213,7 @@ TEST_CASE("oversized_greeting_is_dropped_at_once") {
   const int fd = rendezvous.stranger();
   const std::uint8_t head[5] = {0, 0, 0, 0x40, 1};
   REQUIRE(send(fd, head, sizeof head, MSG_NOSIGNAL) == sizeof head);
-  CHECK(closed_within(fd, 1s));
+  CHECK(closed_within(fd, kAtOnce));
   close(fd);
 }
 
@@ -212,7 +221,7 @@ TEST_CASE("silent_stranger_is_dropped_when_its_time_is_over") {
   Rendezvous rendezvous(1);
   const int fd = rendezvous.stranger();
   CHECK_FALSE(closed_within(fd, 500ms));
-  CHECK(closed_within(fd, kHelloTime + 1s));
+  CHECK(closed_within(fd, kHelloTime + 10s));
   close(fd);
 }
 
@@ -224,7 +233,7 @@ TEST_CASE("death_is_told_once_and_goodbye_is_none") {
   b->goodbye();
   b.reset();
   c.reset();  // no goodbye
-  CHECK(next_failed_within(*a, 2s) == 2u);
+  CHECK(next_failed_within(*a, 10s) == 2u);
   rendezvous.end(2, false);
   CHECK_FALSE(next_failed_within(*a, 200ms));
 }
@@ -256,7 +265,7 @@ TEST_CASE("end_of_the_launcher_is_told_as_the_rank_after_the_last") {
   auto rendezvous = std::make_unique<Rendezvous>(2);
   const auto a = rendezvous->join(0);
   rendezvous.reset();
-  CHECK(next_failed_within(*a, 2s) == 2u);
+  CHECK(next_failed_within(*a, 10s) == 2u);
   CHECK_THAT(error_text([&] { a->all_gather({}, 2s); }), contains("closed the connection"));
 }
 
@@ -301,6 +310,6 @@ TEST_CASE("nobody_at_the_address_is_an_error_within_the_limit") {
   options.start_timeout = 200ms;
   const auto begin = Clock::now();
   CHECK_THAT(error_text([&] { make_rendezvous_client(options); }), contains("no server answers"));
-  CHECK(Clock::now() - begin < 3s);
+  CHECK(Clock::now() - begin < 10s);
   unsetenv(kAddressVariable);
 }
