@@ -29,8 +29,9 @@ void die(Member& member) {
   ::kill(getpid(), SIGKILL);
 }
 
-/// Within which a death must be known: shm watches processes, an adapter waits for an answer.
-double limit_seconds() { return support::device_name() == "shm" ? 1 : 8; }
+/// Within which a death must be known: shm watches processes, and tells within a second where they
+/// have cores to run on; an adapter waits for an answer.
+double limit_seconds() { return support::device_name() == "shm" ? 5 : 8; }
 
 double seconds_since_death(Member& member) {
   const Clock::time_point died{Clock::duration(member.memory.words[0].load())};
@@ -89,6 +90,25 @@ TEST_CASE("an_idle_survivor_learns_of_a_death") {
     require(seconds_since_death(member) < limit_seconds(), "in time");
   });
   CHECK(job.wait() == "1: signal 9\n");
+}
+
+TEST_CASE("a_process_fails_once_however_often_it_is_declared_failed") {
+  ForkJob job(2, [](Member& member) {
+    Fabric fabric = member.join(config_of(1));
+    std::atomic<int> upcalls{0};
+    fabric.on_failure([&](ProcessId, const std::string&) { ++upcalls; });
+    const ProcessId other{static_cast<std::uint16_t>(1 - member.rank)};
+    if (member.rank == 0) {
+      fabric.fail(other, "first");
+      fabric.fail(other, "second");
+    }
+    require(support::eventually([&] { return upcalls != 0; }), "it is told");
+    fabric.fail(other, "third");
+    require_equal(fabric.failures(), 1u, "failures");
+    require(member.rank == 1 || fabric.failure_reason(other) == "first", "the first reason");
+    require_equal(upcalls.load(), 1, "upcalls");
+  });
+  CHECK(job.wait() == "");
 }
 
 TEST_CASE("survivors_go_on_with_each_other") {

@@ -117,12 +117,20 @@ TEST_CASE("release_and_failure_may_meet") {
   std::thread failer([&] {
     while (!stop) table.fail_all({1});
   });
-  for (int i = 0; i < 20'000; ++i) {
-    auto synchronizer = std::make_unique<Synchronizer>(1);
-    table.release(table.claim({1}, *synchronizer));
+  for (int i = 0; i < 1'000; ++i) {
+    // Several, so that the failing comes by while they are taken back.
+    std::vector<std::unique_ptr<Synchronizer>> synchronizers;
+    std::vector<std::uint32_t> slots;
+    for (int k = 0; k < 32; ++k) {
+      synchronizers.push_back(std::make_unique<Synchronizer>(1));
+      slots.push_back(table.claim({1}, *synchronizers.back()));
+    }
+    for (const std::uint32_t slot : slots) table.release(slot);
   }
   stop = true;
   failer.join();
   Synchronizer last(1);
-  CHECK(table.claim({1}, last) != PendingTable::kNone);
+  std::size_t free = 0;
+  while (table.claim({1}, last) != PendingTable::kNone) ++free;
+  CHECK(free == dsfabric::kPendingSlots);
 }
