@@ -141,7 +141,8 @@ SharedReceiveQueue::SharedReceiveQueue(OwnSegment& own, std::uint32_t pd, std::u
     : segment(&own.shared()),
       index(own.take_shared_receive_queue()),
       ring(own, kSharedSlots * depth, receive_slot_size(max_sge)),
-      view(set_up(segment->receive_queues[kMaxQueuePairs + index.get()], ring, max_sge, pd, true)) {
+      view(set_up(segment->receive_queues[kMaxQueuePairs + index.get()], ring, max_sge, pd, true)),
+      outstanding(ring.place(), depth) {
   verbs.handle = kMaxQueuePairs + index.get();
 }
 
@@ -159,8 +160,6 @@ ibv_srq* ShmDevice::create_srq(ibv_pd* pd, ibv_srq_init_attr& attributes) {
                                                     std::max(asked.max_sge, 1u));
   queue->verbs.context = &context_;
   queue->verbs.pd = pd;
-  attributes.attr.max_wr =
-      static_cast<std::uint32_t>(queue->ring.place().capacity() / kSharedSlots);
   const std::scoped_lock lock(mutex_);
   shared_receive_queues_.push_back(queue.get());
   return &queue.release()->verbs;

@@ -137,12 +137,16 @@ int post_srq_recv(ibv_srq* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcep
   auto& queue = *reinterpret_cast<SharedReceiveQueue*>(raw);
   *bad = request;
   if (queue.forked.load(std::memory_order_relaxed)) return EOWNERDEAD;
+  const SendLock lock(queue.post_lock);
   for (; request != nullptr; request = request->next) {
     *bad = request;
     if (request->num_sge < 0 || static_cast<std::uint32_t>(request->num_sge) > queue.view.max_sge) {
       return EINVAL;
     }
-    if (!push_receive(*queue.segment, queue.view, *request)) return ENOMEM;
+    if (!queue.outstanding.has_room(*queue.segment)) return ENOMEM;
+    const auto position = push_receive(*queue.segment, queue.view, *request);
+    if (!position) return ENOMEM;
+    queue.outstanding.add(*queue.segment, *position);
   }
   return 0;
 }

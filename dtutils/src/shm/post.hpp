@@ -8,6 +8,7 @@
 
 #include "shm/descriptor.hpp"
 #include "shm/layout.hpp"
+#include "shm/outstanding_receives.hpp"
 #include "shm/queue_view.hpp"
 #include "shm/segment.hpp"
 
@@ -48,12 +49,16 @@ struct SharedReceiveQueue {
   const IndexLease index;
   const RingLease ring;
   const ReceiveQueueView view;
+  /// Held by who posts: threads take turns, as they do on the send queue of a queue pair.
+  std::atomic<std::uint32_t> post_lock{0};
+  OutstandingReceives outstanding;
   std::uint32_t users = 1;
   /// Set in a forked child: the queue belongs to the parent.
   std::atomic<bool> forked{false};
 };
 
-/// Slots of a shared receive queue for each receive that may be outstanding, see slot_word.hpp.
+/// Slots of a shared receive queue for each receive that may be outstanding (at least), see
+/// slot_word.hpp.
 inline constexpr std::uint32_t kSharedSlots = 2;
 
 /// Prepares an entry for receives of at most `max_sge` (at least 1) elements.

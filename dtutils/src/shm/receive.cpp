@@ -52,8 +52,8 @@ void copy_out(const ReceiveQueueView& queue, ReceiveSlot& slot, Receive& into) n
 
 }  // namespace
 
-bool push_receive(ControlSegment& segment, const ReceiveQueueView& queue,
-                  const ibv_recv_wr& request) noexcept {
+std::optional<std::uint64_t> push_receive(ControlSegment& segment, const ReceiveQueueView& queue,
+                                          const ibv_recv_wr& request) noexcept {
   std::uint64_t position = queue.tail_hint.load(std::memory_order_relaxed);
   ReceiveSlot* slot;
   std::uint64_t lap;
@@ -73,7 +73,7 @@ bool push_receive(ControlSegment& segment, const ReceiveQueueView& queue,
       position = step_past(position, ahead, queue.ring.shift);
     } else if (slot_state(word) != SlotState::kTaken || !queue.shared ||
                skipped == queue.ring.capacity()) {
-      return false;
+      return std::nullopt;
     } else if (slot->word.compare_exchange_strong(word, in_lap(word, lap),
                                                   std::memory_order_relaxed)) {
       ++position;
@@ -92,7 +92,7 @@ bool push_receive(ControlSegment& segment, const ReceiveQueueView& queue,
   // Release: pairs with the load in win_slot. seq_cst for the re-check of the queue pair's state
   // that follows in post_recv.
   slot->word.store(slot_word(lap, SlotState::kFull), std::memory_order_seq_cst);
-  return true;
+  return position;
 }
 
 bool take_receive(ControlSegment& segment, const ReceiveQueueView& queue, QueuePairEntry& receiver,

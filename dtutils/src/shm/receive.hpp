@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "shm/layout.hpp"
 #include "shm/queue_view.hpp"
@@ -30,10 +31,11 @@ struct Receive {
 //
 // recover_receive() reads off which. It runs when the sender cannot run any more.
 
-/// Owner process, any thread. False when the queue is full: never while fewer receives than its
-/// depth are posted or in the hands of senders, however long these keep them.
-bool push_receive(ControlSegment& segment, const ReceiveQueueView& queue,
-                  const ibv_recv_wr& request) noexcept;
+/// Owner process, any thread. The position in the ring; nothing when the ring is full: a shared one
+/// never is while at most half of its slots are posted or in the hands of senders, however long
+/// these keep them.
+std::optional<std::uint64_t> push_receive(ControlSegment& segment, const ReceiveQueueView& queue,
+                                          const ibv_recv_wr& request) noexcept;
 
 /// Takes the oldest receive for `receiver`, whose entry remembers it until `finish_receive`; false
 /// when none is posted. The sender connected to `receiver`, under its send lock.
