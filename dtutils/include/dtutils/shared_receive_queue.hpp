@@ -16,8 +16,8 @@ class SharedReceiveQueue {
   ~SharedReceiveQueue() { device_.destroy_srq(srq_); }
 
   /// Gives a buffer to the next message that arrives on any queue pair of this queue; `id` comes
-  /// back as `wr_id` of its completion. False when `depth` buffers are posted. Any thread, never
-  /// waits.
+  /// back as `wr_id` of its completion. False when `depth` buffers are posted. Any thread;
+  /// those that post at the same time take turns.
   [[nodiscard]] bool post_receive(LocalBuffer buffer, std::uint64_t id) noexcept;
 
   /// The verbs object. Any thread, wait-free.

@@ -88,22 +88,21 @@ void Agent::has_work(QueuePair& qp) noexcept {
 
 void Agent::keep(std::shared_ptr<void> object, const Operation& until) noexcept {
   const std::scoped_lock lock(mutex_);
-  prepared_write_.push_back({until, std::move(object)});
+  kept_.push_back({until, std::move(object)});
   notify_self(own_.doorbell().name(), 0);
 }
 
 void Agent::keep_from_stopped(const std::shared_ptr<void>& object) noexcept {
   const std::scoped_lock lock(mutex_);
-  const std::size_t count = prepared_write_.size();
+  const std::size_t count = kept_.size();
   for (std::size_t i = 0; i < count; ++i) {
-    if (prepared_write_[i].until.runs())
-      prepared_write_.push_back({prepared_write_[i].until, object});
+    if (kept_[i].until.runs()) kept_.push_back({kept_[i].until, object});
   }
 }
 
 bool Agent::is_known_to_stand_still(const Operation& operation) noexcept {
   const std::scoped_lock lock(mutex_);
-  return std::any_of(prepared_write_.begin(), prepared_write_.end(), [&](const Kept& each) {
+  return std::any_of(kept_.begin(), kept_.end(), [&](const Kept& each) {
     return each.until.lock == operation.lock && each.until.seen == operation.seen;
   });
 }
@@ -120,7 +119,7 @@ void Agent::give_up(const Operation& operation) noexcept {
 }
 
 void Agent::release_kept() {
-  std::erase_if(prepared_write_, [](const Kept& each) { return !each.until.runs(); });
+  std::erase_if(kept_, [](const Kept& each) { return !each.until.runs(); });
 }
 
 void Agent::notify_self(const PipeName& pipe, std::uint32_t message) noexcept {
@@ -192,7 +191,7 @@ void Agent::answer() {
 }
 
 nanoseconds Agent::pause() {
-  if (waiting_.empty()) return prepared_write_.empty() ? nanoseconds(-1) : kLooksAtStopped;
+  if (waiting_.empty()) return kept_.empty() ? nanoseconds(-1) : kLooksAtStopped;
   if (adversary_) {
     return std::chrono::microseconds(random_() % (adversary_->max_delay_us + 1));
   }

@@ -112,7 +112,7 @@ class Agent {
     Operation until;
     std::shared_ptr<void> object;
   };
-  std::vector<Kept> prepared_write_;
+  std::vector<Kept> kept_;
 
   std::atomic<bool> stop_{false};
   std::atomic<bool> asleep_{false};
