@@ -40,6 +40,27 @@ double stream(Thread& self, bench::Batch& batch) {
   return rate;
 }
 
+/// Each process calls itself and the other in turn, both at once, until all calls have run. The
+/// rate of one process.
+double mixed(Thread& self, bench::Batch& batch) {
+  SendChannel calls(self.fabric());
+  const std::array to{self.id(), self.neighbour(1)};
+  const std::uint64_t each = (batch.iterations() + 1) / 2;
+  arrived() = {};
+  self.barrier();
+  const double ns = batch.time_ns([&] {
+    for (std::uint64_t i = 0; i < 2 * each; ++i) {
+      require(calls.call(to[i % 2], Ping{i}), "the peer is gone");
+    }
+    // As many as this process has made: half of them by itself, half by the other.
+    serve_until(self, [&] { return arrived().calls >= 2 * each; });
+    self.barrier();
+  });
+  const std::uint64_t sum = std::exchange(arrived(), {}).sum;
+  require(sum == each * (2 * each - 1), "calls were lost or changed on their way");
+  return static_cast<double>(2 * each) * 1e9 / ns;
+}
+
 template <std::size_t kBytes>
 void add_rate_case(bench::Suite& suite, const NodePtr& node, const char* bar) {
   const auto run = on_worker(node, stream<kBytes>);
@@ -60,6 +81,12 @@ void add_call_cases(bench::Suite& suite, const NodePtr& node) {
   add_rate_case<8>(suite, node, ">= 5e6");
   add_rate_case<64>(suite, node, "");
   add_rate_case<256>(suite, node, "");
+  const auto in_turn = on_worker(node, mixed);
+  suite.add(
+      {.name = "send_call_rate_mixed",
+       .size = 8,
+       .unit = bench::Unit::kPerSecond,
+       .variants = {{.name = "calls", .measure = in_turn, .assist = in_turn, .bar = ">= 3e6"}}});
   const auto call_return = on_worker(node, ask(kMessages));
   suite.add({.name = "call_return_vs_cacheline",
              .size = 8,

@@ -60,6 +60,10 @@ class Core {
   bool progress(ThreadContext& context);
   /// Waits until at most this process' other threads stand between a post and the send queue.
   void make_room(ThreadContext& context, dtutils::Transmitter& transmitter);
+  /// Called for each message that is sent: a worker takes messages in every few of them. One that
+  /// only sends would let its shared receive queue run dry, and whoever sends to it, itself too,
+  /// would then wait for the device to try again.
+  void keep_up(ThreadContext& context);
   /// Whether nothing is left for a service thread, which has armed the completion queue and said
   /// that it sleeps: what comes from now on wakes it.
   bool nothing_to_serve(ThreadContext& context);

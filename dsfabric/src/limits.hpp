@@ -19,6 +19,9 @@ inline constexpr std::uint32_t kMaxQueuePairs = 4;
 
 /// Messages that one progress() runs at most, so that its caller gets to look at what it waits for.
 inline constexpr unsigned kProgressBatch = 16;
+/// Messages that a worker sends between two looks at what came meanwhile. Half of what one look may
+/// run, so that who is sent as much as it sends catches up.
+inline constexpr unsigned kSendsPerLook = kProgressBatch / 2;
 
 /// Bytes of each worker that one round of a gathering collective carries.
 inline constexpr std::size_t kGatherBytes = 64;

@@ -178,6 +178,14 @@ void Core::run(ThreadContext& context, ReceiveBuffer& buffer) {
   }
 }
 
+void Core::keep_up(ThreadContext& context) {
+  // Not in a handler: what it takes in could only be put aside, in more and more buffers.
+  if (!context.working || context.in_handler || ++context.sent_since_look < kSendsPerLook) return;
+  context.sent_since_look = 0;
+  run_inbox(context, context.inbox);
+  take_in(context);
+}
+
 void Core::make_room(ThreadContext& context, dtutils::Transmitter& transmitter) {
   // As many threads as share it may come through here at once; none of them may then find the
   // window closed, where it could only wait without taking messages in.

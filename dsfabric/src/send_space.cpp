@@ -47,6 +47,7 @@ SendSpace::SendSpace(Fabric& fabric, ProcessId to, std::uint32_t bytes)
   }
   ThreadContext& context = core.thread_registry().mine();
   dtutils::Transmitter& transmitter = core.transmitter(context, to);
+  core.keep_up(context);
   core.make_room(context, transmitter);
   const std::uint32_t total = bytes + static_cast<std::uint32_t>(sizeof(MessageHeader));
   if (total > kInlineMessage || total > transmitter.queue_pair().max_inline()) {

@@ -33,6 +33,8 @@ class ThreadContext {
   bool working = false;
   /// A message handler runs on the thread now, so that none may start.
   bool in_handler = false;
+  /// Messages that were sent since the thread took some in by Core::keep_up.
+  std::uint32_t sent_since_look = 0;
   /// The peer whose Transmitter the next idle progress() polls.
   std::uint32_t poll_next = 0;
   std::vector<ProgressHook> hooks;

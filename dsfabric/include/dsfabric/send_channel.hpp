@@ -20,9 +20,10 @@ namespace dsfabric {
 ///     const auto greet = [from = self.id()] { fmt::print("hello from {}\n", from); };
 ///     if (calls.call(next, greet) == dsfabric::CallStatus::kPeerGone) ...
 ///
-/// Its calls wait for room, so a call without a ReturnSlot never returns kFull. A call that is
-/// larger than a receive buffer of the peer is refused with an Error (setup-like: it is a mistake
-/// in the program). Owner thread only; any thread may have one of its own.
+/// Its calls wait for room, so a call without a ReturnSlot never returns kFull. Handlers of calls
+/// that came meanwhile run inside of them, as in Thread::progress. A call that is larger than a
+/// receive buffer of the peer is refused with an Error (setup-like: it is a mistake in the program).
+/// Owner thread only; any thread may have one of its own.
 class SendChannel : public Calls<SendChannel> {
  public:
   /// Allocates nothing. Any thread.

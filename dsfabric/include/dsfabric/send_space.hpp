@@ -26,11 +26,12 @@ inline constexpr std::uint32_t kInlineMessage = 256;
 /// Who owns the bytes: the sender until commit, the device afterwards. A space that is destroyed
 /// without commit sends nothing.
 ///
-/// Both steps wait for room (registered memory, send queue) while making progress; inside a
-/// message handler that takes messages in but runs none. Any thread, also one that the fabric has
-/// never seen: its first message allocates, and throws Error when more than Config::outside_threads
-/// such threads live. Otherwise they do not throw, except the constructor: Error when the message
-/// can never fit (Fabric::max_message()).
+/// The constructor runs messages for a worker now and then, so that one which only sends keeps up
+/// with what comes. Both steps wait for room (registered memory, send queue) while making progress;
+/// inside a message handler that takes messages in but runs none. Any thread, also one that the
+/// fabric has never seen: its first message allocates, and throws Error when more than
+/// Config::outside_threads such threads live. Otherwise they do not throw, except the constructor:
+/// Error when the message can never fit (Fabric::max_message()).
 class SendSpace {
  public:
   /// Room for a payload of `bytes` bytes; waits for it as the class says.

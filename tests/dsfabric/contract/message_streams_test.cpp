@@ -73,3 +73,19 @@ TEST_CASE("few_receive_buffers_hold_senders_back_but_lose_nothing") {
   config.receive_limit = 32 * 4096;
   all_to_all(2, config, 3000, 8);
 }
+
+TEST_CASE("worker_that_only_sends_runs_what_comes_for_it") {
+  Config config;
+  config.threads = 1;
+  // As many as are sent, so that nobody ever waits for a receiver, and runs messages meanwhile.
+  constexpr std::uint64_t kSent = 2000;
+  config.receive_depth = kSent;
+  in_counting_job(1, config, [](Member&, Fabric& fabric, Counter& counter) {
+    fabric.run([&](Thread& self) {
+      for (std::uint64_t i = 0; i < kSent; ++i) require(send(fabric, self.id(), i), "sent");
+      require(counter.received > kSent / 2, "it kept up");
+      serve_until(self, [&] { return counter.received == kSent; });
+      require_equal(counter.wrong.load(), 0u, "messages out of order or damaged");
+    });
+  });
+}
