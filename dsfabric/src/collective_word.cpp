@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: MIT
-// What collectives are called.
+// What collectives are called, and what two are told who are in different ones.
 #include "collective_word.hpp"
 
 #include <fmt/format.h>
 
-namespace dsfabric {
+#include "dtutils/error.hpp"
 
-std::string describe(const CollectiveCall& call) {
+namespace dsfabric {
+namespace {
+
+/// " from thread 1.0"; nothing when no worker of the job has that rank.
+std::string from(std::uint32_t root, const Fabric& fabric) {
+  return root < fabric.total_threads() ? fmt::format(" from thread {}", fabric.thread_of_rank(root))
+                                       : std::string();
+}
+
+}  // namespace
+
+std::string describe(const CollectiveCall& call, const Fabric& fabric) {
   switch (call.kind) {
     case Collective::kBarrier:
       return "Thread::barrier()";
@@ -15,7 +26,7 @@ std::string describe(const CollectiveCall& call) {
     case Collective::kAllReduce:
       return fmt::format("Thread::all_reduce() of {} bytes", call.bytes);
     case Collective::kBroadcast:
-      return fmt::format("Thread::broadcast() of {} bytes", call.bytes);
+      return fmt::format("Thread::broadcast() of {} bytes{}", call.bytes, from(call.root, fabric));
     case Collective::kTermination:
       return "wait_for_termination()";
     case Collective::kRunBegins:
@@ -24,6 +35,15 @@ std::string describe(const CollectiveCall& call) {
       return "the end of run()";
   }
   return "no collective that is known here";
+}
+
+void throw_mismatch(const Fabric& fabric, const std::string& one, const CollectiveCall& its,
+                    const std::string& other, const CollectiveCall& others) {
+  throw dtutils::Error("collective operation",
+                       fmt::format("{} is in {}, and {} in {}", one, describe(its, fabric), other,
+                                   describe(others, fabric)),
+                       "call the same collectives in the same order, with values of one type and "
+                       "one root, on every worker");
 }
 
 }  // namespace dsfabric

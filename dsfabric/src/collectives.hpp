@@ -1,39 +1,43 @@
 // SPDX-License-Identifier: MIT
-// The collectives of all workers: first among those of a process, then among the processes.
+// The collectives of all workers: they meet in their process, and one acts for it among the others.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "collective_wait.hpp"
 #include "collective_word.hpp"
-#include "dsfabric/ids.hpp"
 #include "dtutils/limits.hpp"
+#include "rounds.hpp"
 
 namespace dsfabric {
 
-class Core;
-class ThreadContext;
-
-/// Workers of a process count themselves in; the last one acts for all of them among the processes,
-/// by one-sided writes into the control blocks, and lets the others go on.
-///
-///  - Barrier: each worker waits until its own posts are done, since no flag follows them on the
-///    same way to everybody. Then dissemination: in round r process p raises flag r of process
-///    p + 2^r and waits for its own: ceil(log2 P) rounds, no central process. Barriers may be acted
-///    by different workers, whose writes come by different queue pairs: so they use two places
-///    alternately, or a late word would cover the next one (tests/dsfabric/model/barrier.pml).
-///  - Gathering: everyone writes its workers' bytes, then a flag, into its place in every other
-///    block. Two places are used alternately: whoever writes round n + 2 has seen the flags of
-///    round n + 1 of all, who had read round n by then.
+/// Workers of a process count themselves in; the last one acts for all of them among the processes
+/// (Rounds), by one-sided writes into the control blocks, and lets the others go on. Before a
+/// barrier each worker waits until its own posts are done, since no flag follows them on the same
+/// way to everybody.
 ///
 /// All throw PeerFailed when a process has failed, or left without taking part, or when a worker of
-/// this process threw. Workers only.
+/// this process threw; Error when workers are in different collectives. Workers only.
+///
+/// Which failures count. Collectives rest on failed(), the belief of this process, and agree on
+/// nothing: who believes that a peer has failed, rightly or not, takes part in no collective any
+/// more.
+///
+///  - Two processes may end one collective differently: where one returned, another may throw,
+///    which learned of a failure before the last word came. Nothing that was returned is taken
+///    back; it was complete. Who must know that all have it, asks in a further collective.
+///  - A process that does not share the belief returns from a collective only with the words of
+///    all, those of the one who believes included, and these come no more. It waits until that one
+///    ends its run(), or is told of the failure itself (CollectiveWait).
+///  - One that is given up wrongly, and wakes up, is told so by whoever gave it up, and takes that
+///    one for failed: its collectives throw too. What it had posted before does not arrive any more
+///    where its queue pairs have been broken; a word of it that was there before counts, for it was
+///    sent by a process that had come to that collective.
 class Collectives {
  public:
   explicit Collectives(Core& core);
@@ -41,9 +45,10 @@ class Collectives {
   Collectives& operator=(const Collectives&) = delete;
 
   void barrier(ThreadContext& context, Collective kind);
-  /// `all` has room for the bytes of every worker of the job, `mine.size()` each.
+  /// `all` has room for the bytes of every worker of the job, `mine.size()` each. `root` is the
+  /// rank of the worker whose bytes count, where there is one.
   void gather(ThreadContext& context, Collective kind, std::span<const std::byte> mine,
-              std::span<std::byte> all);
+              std::span<std::byte> all, std::uint32_t root = 0);
   /// The barrier around the work of run(): false instead of PeerFailed.
   bool quiet_barrier(ThreadContext& context, Collective kind);
 
@@ -54,55 +59,25 @@ class Collectives {
 
   /// A worker (or service handler) of this process threw: its other workers leave their
   /// collectives. Any thread.
-  void abort(std::string_view reason) noexcept;
-  bool aborted() const noexcept { return aborted_.load(std::memory_order_acquire); }
-  std::string abort_reason() const;
+  void abort(std::string_view reason) noexcept { wait_.abort(reason); }
+  bool aborted() const noexcept { return wait_.aborted(); }
+  std::string abort_reason() const { return wait_.abort_reason(); }
 
  private:
   template <class Act>
   void together(ThreadContext& context, const CollectiveCall& call, Act act);
   /// Throws Error when the workers of this process have come to different collectives.
   void require_one_collective() const;
-  /// Waits until all that this worker has posted is done.
-  void wait_for_posts(ThreadContext& context);
-  void cross_barrier(ThreadContext& context, const CollectiveCall& call);
-  void exchange_round(ThreadContext& context, const CollectiveCall& call);
-  template <class Done>
-  void wait(ThreadContext& context, ProcessId on, Done done) {
-    wait(context, on, done, [] {});
-  }
-  /// `look` runs now and then, and throws when `done` can never come true.
-  template <class Done, class Look>
-  void wait(ThreadContext& context, ProcessId on, Done done, Look look);
-  /// The word that is raised at `flag` must be of the same collective.
-  void require_same(ProcessId peer, const std::uint64_t& flag, const CollectiveCall& mine) const;
-  /// Whether the peer is in a barrier (gathering) that comes before the gathering (barrier) in
-  /// which this process waits.
-  void look_for_barrier(ProcessId peer, const CollectiveCall& mine) const;
-  void look_for_gathering(ProcessId peer, const CollectiveCall& mine) const;
-  void write(ThreadContext& context, ProcessId to, std::size_t offset, std::size_t length);
-  /// The one post after `before` is nothing that wait_for_posts() has to wait for.
-  void pass_over(ThreadContext& context, ProcessId to, std::uint64_t before) noexcept;
-  void break_for_all(std::exception_ptr cause) noexcept;
-  void throw_if_over() const;
 
   Core& core_;
   const std::uint32_t workers_;
-  const std::uint32_t processes_;
-  /// Of collectives among processes; touched by the one that acts for all.
-  std::uint64_t barriers_ = 0;
-  std::uint64_t gathers_ = 0;
+  CollectiveWait wait_;
+  /// Touched by the one that acts for all.
+  Rounds rounds_;
 
   /// Release whenever a worker comes: pairs with see_arrivals.
   alignas(dtutils::kCacheLine) std::atomic<std::uint32_t> arrived_{0};
   alignas(dtutils::kCacheLine) std::atomic<std::uint64_t> finished_{0};
-  std::atomic<bool> aborted_{false};
-  /// A collective threw in the worker that acted for all: it throws the same in the others, and
-  /// there are no more collectives.
-  std::atomic<bool> broken_{false};
-  mutable std::mutex mutex_;
-  std::exception_ptr broken_by_;
-  std::string abort_reason_;
 };
 
 }  // namespace dsfabric

@@ -2,10 +2,13 @@
 // Thread: a worker's face to the fabric.
 #include "dsfabric/thread.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "collectives.hpp"
 #include "core.hpp"
+#include "dtutils/error.hpp"
 #include "dtutils/wait_hook.hpp"
 
 namespace dsfabric {
@@ -57,9 +60,14 @@ void Thread::gather_bytes(Collective kind, std::span<const std::byte> mine,
 }
 
 void Thread::broadcast_bytes(std::span<std::byte> value, ThreadId root) {
+  if (!fabric_.exists(root)) {
+    throw dtutils::Error("Thread::broadcast()", fmt::format("its root {} does not exist", root),
+                         "ask Fabric::thread_of_rank for one");
+  }
   std::vector<std::byte> all(value.size() * fabric_.total_threads());
-  gather_bytes(Collective::kBroadcast, value, all);
-  const auto from = all.begin() + static_cast<std::ptrdiff_t>(value.size() * fabric_.rank_of(root));
+  const std::uint32_t rank = fabric_.rank_of(root);
+  fabric_.core().collectives().gather(context_, Collective::kBroadcast, value, all, rank);
+  const auto from = all.begin() + static_cast<std::ptrdiff_t>(value.size() * rank);
   std::copy(from, from + static_cast<std::ptrdiff_t>(value.size()), value.begin());
 }
 

@@ -22,8 +22,8 @@ namespace dsfabric {
 ///
 /// Its calls wait for room, so a call without a ReturnSlot never returns kFull. Handlers of calls
 /// that came meanwhile run inside of them, as in Thread::progress. A call that is larger than a
-/// receive buffer of the peer is refused with an Error (setup-like: it is a mistake in the program).
-/// Owner thread only; any thread may have one of its own.
+/// receive buffer of the peer is refused with an Error (setup-like: it is a mistake in the
+/// program). Owner thread only; any thread may have one of its own.
 class SendChannel : public Calls<SendChannel> {
  public:
   /// Allocates nothing. Any thread.

@@ -83,10 +83,11 @@ class Thread {
   // --- collectives --------------------------------------------------------------------------
   // Every worker of the job calls the same ones in the same order. They serve incoming messages
   // while they wait, and throw PeerFailed as soon as a process has failed or left. Workers that are
-  // in different collectives, or give values of different sizes, get an Error that names both (or,
-  // in another process than the one that finds out, PeerFailed with that reason). A handler, a
-  // fiber too, gets an Error. A thread that runs a message which was sent after a collective, also
-  // a service thread, sees what the workers of its own process did before that collective.
+  // in different collectives, or give values of different sizes or different roots, get an Error
+  // that names both (or, in another process than the one that finds out, PeerFailed with that
+  // reason). A handler, a fiber too, gets an Error. A thread that runs a message which was sent
+  // after a collective, also a service thread, sees what the workers of its own process did before
+  // that collective.
 
   /// Returns when all workers have called it; what each wrote before, on its own Transmitters, is
   /// visible to all: it waits for that first. A call may not have arrived then: its caller waits
@@ -113,7 +114,7 @@ class Thread {
     return result;
   }
 
-  /// The value that `root` gives; what the others give is ignored.
+  /// The value that `root` gives; what the others give is ignored. All name the same root.
   template <CollectiveValue T>
   T broadcast(const T& mine, ThreadId root) {
     T value = mine;

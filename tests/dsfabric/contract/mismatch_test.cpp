@@ -58,6 +58,26 @@ TEST_CASE("different_operations_on_values_of_one_size_are_named") {
   CHECK_THAT(said, contains(kGather) && contains("Thread::all_reduce() of 8 bytes"));
 }
 
+TEST_CASE("broadcasts_from_different_roots_are_named") {
+  const auto from = [](std::uint32_t rank) {
+    return [rank](Thread& self) {
+      (void)self.broadcast(std::uint64_t{3}, self.fabric().thread_of_rank(rank));
+    };
+  };
+  for (const std::string& said :
+       {run_both(2, 1, from(0), from(1)), run_both(3, 2, from(0), from(2))}) {
+    CHECK_THAT(said, contains("Thread::broadcast() of 8 bytes from thread 0.0"));
+    CHECK_THAT(said, contains("Thread::broadcast() of 8 bytes from thread 1.0"));
+  }
+  const std::string in_one = run_both(1, 2, from(0), from(1));
+  CHECK_THAT(in_one, contains("from thread 0.0") && contains("from thread 0.1"));
+}
+
+TEST_CASE("broadcast_from_a_thread_that_does_not_exist_is_refused") {
+  const auto broadcast = [](Thread& self) { (void)self.broadcast(3, ThreadId{{0}, 7}); };
+  CHECK_THAT(run_both(2, 1, broadcast, broadcast), contains("its root 0.7 does not exist"));
+}
+
 TEST_CASE("collective_that_the_others_do_not_come_to_is_named") {
   const std::string said = run_both(2, 1, barrier, [](Thread&) {});
   CHECK_THAT(said, contains("Thread::barrier()") && contains("the end of run()"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Model of the dissemination barrier of Collectives, whose words come by several queue pairs.
+// Model of the dissemination barrier of Rounds, whose words come by several queue pairs.
 
 /* spin-check: cc="-DSAFETY" run="-m100000" expect=pass */
 /* spin-check: spin="-DPROCESSES=3 -DROUNDS=2" cc="-DSAFETY" run="-m100000" expect=pass */
