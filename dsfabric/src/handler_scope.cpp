@@ -25,15 +25,21 @@ bool in_handler(Fabric& fabric) noexcept {
   return context != nullptr && context->in_handler;
 }
 
-}  // namespace
-
-void require_may_wait(Fabric& fabric, std::string_view what) {
-  if (!in_handler(fabric) || dtutils::wait_is_put_aside()) return;
+void refuse_to_wait(bool inside, std::string_view what) {
+  if (!inside || dtutils::wait_is_put_aside()) return;
   // While it runs, its thread runs no other and sends nothing that is held, so the wait could last
   // for ever. Short: a caller of call_return gets as much as a CallFailure holds.
   throw dtutils::Error(std::string(what), "an inline handler would wait here",
                        "use riutils::in_fiber(f), or go on in another call");
 }
+
+}  // namespace
+
+void require_may_wait(Fabric& fabric, std::string_view what) {
+  refuse_to_wait(in_handler(fabric), what);
+}
+
+void require_may_wait(std::string_view what) { refuse_to_wait(ThreadRegistry::in_handler(), what); }
 
 void require_program(Fabric& fabric, std::string_view what) {
   if (!in_handler(fabric)) return;

@@ -105,6 +105,13 @@ ThreadContext& ThreadRegistry::find_or_take() {
       "raise the setting outside_threads, or let such threads end");
 }
 
+bool ThreadRegistry::in_handler() noexcept {
+  return std::ranges::any_of(memory().entries, [](const Memory::Entry& entry) {
+    const auto table = entry.table.lock();
+    return table != nullptr && entry.context->in_handler;
+  });
+}
+
 void ThreadRegistry::bind(ThreadContext* context) {
   std::erase_if(memory().entries, [&](const Memory::Entry& entry) { return entry.fabric == id_; });
   current_context() = {};

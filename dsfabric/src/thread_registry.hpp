@@ -69,6 +69,8 @@ class ThreadRegistry {
     const Current& current = current_context();
     return current.fabric == id_ ? current.context : find();
   }
+  /// Whether a message handler of whichever fabric runs on the calling thread. Any thread.
+  static bool in_handler() noexcept;
   /// Makes `context` the calling thread's; nullptr undoes it. Owner thread only.
   void bind(ThreadContext* context);
 

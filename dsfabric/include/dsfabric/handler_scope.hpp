@@ -31,6 +31,8 @@ namespace detail {
 /// callables, where the calling thread runs one itself on its stack: its wait might never end. A
 /// fiber may wait. Any thread.
 void require_may_wait(Fabric& fabric, std::string_view what);
+/// The same for what belongs to no fabric: a callable of whichever fabric counts. Any thread.
+void require_may_wait(std::string_view what);
 /// The same for an operation that is for programs, and not for callables, in fibers or not.
 void require_program(Fabric& fabric, std::string_view what);
 

@@ -11,7 +11,7 @@ namespace riutils {
 /// std::scoped_lock and std::unique_lock.
 ///
 /// A fiber that waits for it is suspended; a program outside of handlers serves meanwhile. An
-/// inline handler must only try_lock(): while it waits, its thread runs no other handler, and the
+/// inline handler uses try_lock(): while it waited, its thread would run no other handler, and the
 /// holder may be one.
 class FiberMutex {
  public:
@@ -19,8 +19,8 @@ class FiberMutex {
   FiberMutex(const FiberMutex&) = delete;
   FiberMutex& operator=(const FiberMutex&) = delete;
 
-  /// Waits for the mutex. Throws what the handlers throw that run meanwhile; then the mutex is not
-  /// held. Any thread.
+  /// Waits for the mutex. Throws what the handlers throw that run meanwhile, and Error where an
+  /// inline handler would have to wait; then the mutex is not held. Any thread.
   void lock();
   /// Any thread.
   bool try_lock() noexcept;

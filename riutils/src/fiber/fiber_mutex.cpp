@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "dsfabric/handler_scope.hpp"
 #include "dtutils/synchronizer.hpp"
 #include "dtutils/wait.hpp"
 
@@ -31,6 +32,8 @@ class FiberMutex::Guard {
 };
 
 void FiberMutex::lock() {
+  if (try_lock()) return;
+  dsfabric::detail::require_may_wait("FiberMutex::lock()");
   Waiter waiter;
   {
     const Guard guard(guard_);

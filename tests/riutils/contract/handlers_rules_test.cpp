@@ -177,3 +177,34 @@ TEMPLATE_TEST_CASE("exceptions_of_handlers_go_to_the_upcall", "", SendChannel, R
           require_equal(ledger(1).load(), 20u, "calls after them");
         }) == "");
 }
+
+TEMPLATE_TEST_CASE("inline_handler_that_would_wait_for_a_lock_is_told_how_to", "", SendChannel,
+                   RDMAMessengerGlobal, RDMAAggregator) {
+  CHECK(run_handler_job<TestType>(2, 1, &kDefaultFibers, [](Thread& self) {
+          static riutils::FiberMutex mutex;
+          const ThreadId other = self.neighbour(1);
+          const auto count = [] {
+            const std::scoped_lock lock(mutex);
+            return ++ledger(0);
+          };
+          require_equal(ask<TestType>(self.fabric(), other, count), 1u, "a free lock");
+          riutils::wait_for_termination(self);
+          mutex.lock();
+          self.barrier();
+          const std::string text =
+              error_text([&] { (void)ask<TestType>(self.fabric(), other, count); });
+          require(text.find("FiberMutex::lock()") != std::string::npos, text);
+          require(text.find("in_fiber") != std::string::npos, text);
+          ReturnSlot<std::uint64_t> counted(self.fabric());
+          require(my_channel<TestType>()->call_return(other, in_fiber([] {
+                                                        const std::scoped_lock lock(mutex);
+                                                        return std::uint64_t{++ledger(0)};
+                                                      }),
+                                                      counted),
+                  "sent");
+          self.barrier();
+          mutex.unlock();
+          require_equal(counted.get(), 2u, "a fiber waits");
+          riutils::wait_for_termination(self);
+        }) == "");
+}
