@@ -164,6 +164,8 @@ ControlRecord ControlService::allocate_for(const ControlRecord& request, Process
   result.value_length = sizeof where;
   std::memcpy(result.value, &where, sizeof where);
   const std::scoped_lock lock(mutex_);
+  // Under the lock: what is given to a process before its failure is handled, is taken back then.
+  if (core_.peer(to).state.load(std::memory_order_acquire) == PeerState::kFailed) return {};
   result.number = ++tickets_;
   allocations_.try_emplace(result.number, Allocation{to, std::move(*memory)});
   return result;

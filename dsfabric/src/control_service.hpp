@@ -48,6 +48,22 @@ static_assert(sizeof(dtutils::RemoteMemoryLocator) <= Fabric::kMaxNamedValue);
 
 /// Both sides of the control messages. A name is kept by one process, found by its hash. Memory
 /// that a process was given here is taken back when that process fails.
+///
+/// All this rests on failed(), the belief of this process about one peer, and on nothing that
+/// others believe:
+///
+///  - A request ends by its answer, or by PeerFailed when this process believes that the peer has
+///    failed. It may have been done all the same: the answer was lost. A name may then be
+///    published; memory that was given is taken back when the peer learns that it was given up.
+///  - Memory of a process that is believed dead goes back to the allocator after the queue pairs to
+///    it are broken, so that one which wakes up does not write into what others were given since.
+///    This fence is for that process alone: a third one that it told the locator may still write,
+///    until it believes the same and stops. Who passes locators on, keeps the memory until all who
+///    know it are done, or have failed.
+///  - What such a process has asked before, and is run only afterwards, gives it no memory. A name
+///    that it published stays, with its last value.
+///  - Names do not move: while their keeper is believed dead by one process and alive for another,
+///    they are found by the other.
 class ControlService {
  public:
   explicit ControlService(Core& core) : core_(core) {}

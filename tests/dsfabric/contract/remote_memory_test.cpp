@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory obtained from another process, and values found by name.
+#include <atomic>
+#include <chrono>
 #include <cstring>
 
 #include "dsfabric/support/fork_job.hpp"
@@ -84,6 +86,42 @@ TEST_CASE("remote_allocation_that_cannot_be_is_refused") {
       text = support::error_text([&] { fabric.allocate_remote(other, 8, dtutils::NumaZone{77}); });
       require(text.find("zone 77") != std::string::npos, text);
       self.barrier();
+    });
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("nothing_is_allocated_for_a_process_that_has_failed_since_it_asked") {
+  ForkJob job(2, [](Member& member) {
+    // Nobody but the worker runs messages.
+    Config config = one_thread();
+    config.service_threads = 0;
+    Fabric fabric = member.join(config);
+    static std::atomic<bool> told{false};
+    fabric.on_failure([](ProcessId, const std::string&) { told = true; });
+    fabric.run([&](Thread& self) {
+      const std::size_t before = fabric.general_allocator().in_use();
+      const auto give_up = [](CallContext& call) {
+        const auto taken_in = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+        while (std::chrono::steady_clock::now() < taken_in) call.fabric.progress();
+        call.fabric.fail(call.source.process, "a test gives it up");
+        require(support::eventually([] { return told.load(); }), "the failure was handled");
+      };
+      if (member.rank == 1) {
+        SendChannel calls(fabric);
+        require(calls.call(self.neighbour(1), give_up), "sent");
+        const std::string text =
+            support::error_text([&] { fabric.allocate_remote(ProcessId{0}, 5000); });
+        require(text.find("a remote allocation") != std::string::npos, text);
+        return;
+      }
+      require(support::eventually([&] {
+                self.progress();
+                return told.load();
+              }),
+              "it gave up");
+      for (int i = 0; i < 100; ++i) self.progress();
+      require_equal(fabric.general_allocator().in_use(), before, "bytes in use");
     });
   });
   CHECK(job.wait() == "");
