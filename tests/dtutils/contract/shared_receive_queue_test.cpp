@@ -52,7 +52,7 @@ struct Star {
 };
 
 /// Posts until the queue refuses; how many it took.
-std::uint64_t fill(Star& star) {
+std::uint64_t post_until_full(Star& star) {
   std::uint64_t posted = 0;
   while (posted < 64 * kSharedDepth &&
          star.receiver.shared_receives->post_receive(star.receiver.local(0, 64), 0)) {
@@ -108,7 +108,7 @@ TEST_CASE("write_with_immediate_draws_from_the_shared_receive_queue") {
 
 TEST_CASE("shared_receive_queue_accepts_exactly_its_depth") {
   Star star;
-  const std::uint64_t depth = fill(star);
+  const std::uint64_t depth = post_until_full(star);
   CHECK(depth >= kSharedDepth);
   // Soft-RoCE grants more than was asked for, and does not say so.
   if (star.device->info().kind == DeviceKind::kShm) CHECK(depth == kSharedDepth);
@@ -119,13 +119,13 @@ TEST_CASE("shared_receive_queue_accepts_exactly_its_depth") {
       success(sender.sends, i);
       CHECK(next_completion(star.receiver.receives).status == IBV_WC_SUCCESS);
     }
-    CHECK(fill(star) == round);
+    CHECK(post_until_full(star) == round);
   }
 }
 
 TEST_CASE("chain_of_receives_that_does_not_fit_names_the_first_one_left_out") {
   Star star;
-  fill(star);
+  post_until_full(star);
   Side& sender = *star.senders[0];
   for (std::uint64_t i = 0; i < 2; ++i) {
     must(sender.qp.post_send(sender.local(0, 8), i, kSignaled));
@@ -140,12 +140,12 @@ TEST_CASE("chain_of_receives_that_does_not_fit_names_the_first_one_left_out") {
   ibv_recv_wr* bad = nullptr;
   CHECK(std::abs(ibv_post_srq_recv(star.receiver.shared_receives->raw(), chain, &bad)) == ENOMEM);
   CHECK(bad == &chain[2]);
-  CHECK(fill(star) == 0);
+  CHECK(post_until_full(star) == 0);
 }
 
 TEST_CASE("shared_receive_queue_takes_each_receive_that_completed_back_while_many_send") {
   Star star;
-  CHECK(fill(star) >= kSharedDepth);
+  CHECK(post_until_full(star) >= kSharedDepth);
   std::atomic<bool> stop{false};
   Threads threads;
   for (const auto& sender : star.senders) {
@@ -175,7 +175,7 @@ TEST_CASE("shared_receive_queue_takes_each_receive_that_completed_back_while_man
   // What the senders had posted last.
   std::uint64_t late = 0;
   while (!stays_empty(star.receiver.receives)) ++late;
-  CHECK(fill(star) == late);
+  CHECK(post_until_full(star) == late);
 }
 
 TEST_CASE("sends_to_an_empty_shared_receive_queue_wait") {

@@ -23,26 +23,26 @@ using support::require_equal;
 
 namespace {
 
-std::atomic<std::uint64_t>& ran() {
+std::atomic<std::uint64_t>& executed_calls() {
   static std::atomic<std::uint64_t> calls{0};
   return calls;
 }
 
 struct Count {
-  void operator()() const { ++ran(); }
+  void operator()() const { ++executed_calls(); }
 };
 /// Each makes the next one.
 struct Chain {
   int left;
   void operator()(CallContext& call) const {
-    ++ran();
+    ++executed_calls();
     if (left == 0) return;
     SendChannel calls(call.fabric);
     require(calls.call(call.source, Chain{left - 1}), "the next one is sent");
   }
 };
 
-constexpr std::uint64_t kCalls = 400;
+constexpr std::uint64_t kManyCalls = 400;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ TEST_CASE("calls_that_were_accepted_run_before_run_returns") {
         RDMAMessengerGlobal messenger(self);
         RDMAAggregator aggregator(self, {.flush_bytes = 1 << 14, .max_age = std::chrono::hours(1)});
         SendChannel sends(fabric);
-        for (std::uint64_t i = 0; i < kCalls; ++i) {
+        for (std::uint64_t i = 0; i < kManyCalls; ++i) {
           require(messenger.call(to, Count()), "accepted");
           require(aggregator.call(to, Count()), "accepted");
           require(sends.call(to, Count()), "accepted");
@@ -68,8 +68,8 @@ TEST_CASE("calls_that_were_accepted_run_before_run_returns") {
         require(sends.call(to, Chain{5}), "accepted");
       });
       // The chain goes to and fro, three calls on each side.
-      const std::uint64_t here = fabric.process().value == 0 ? 3 * kCalls + 3 : 3;
-      require_equal(ran().load(), here * round, "calls that ran here");
+      const std::uint64_t here = fabric.process().value == 0 ? 3 * kManyCalls + 3 : 3;
+      require_equal(executed_calls().load(), here * round, "calls that ran here");
     }
   });
   CHECK(job.wait() == "");
@@ -82,7 +82,7 @@ TEST_CASE("calls_by_messages_alone_run_before_run_returns") {
       SendChannel sends(fabric);
       for (int i = 0; i < 100; ++i) require(sends.call(self.neighbour(1), Count()), "accepted");
     });
-    require_equal(ran().load(), 100u, "calls that ran here");
+    require_equal(executed_calls().load(), 100u, "calls that ran here");
   });
   CHECK(job.wait() == "");
 }
