@@ -130,7 +130,7 @@ struct WithPlainArguments : WrapperName<F, 'v'> {
     Packer out(packed.data());
     (pack_argument(out, arguments), ...);
   }
-  F function;
+  [[no_unique_address]] F function;
   std::array<std::byte, (sizeof(A) + ...)> packed;
 
   decltype(auto) operator()(CallContext& call) {
@@ -151,7 +151,8 @@ struct Applied {
 template <class F, class... A>
 struct WithArguments : WrapperName<F, 'p'> {
   explicit WithArguments(const F& f) noexcept : function(f) {}
-  F function;
+  // A callable that captures nothing has no byte, so that none is sent that nobody wrote.
+  [[no_unique_address]] F function;
 
   void operator()(CallContext& call, std::byte* packed, std::uint32_t bytes) {
     auto values = unpack_arguments<A...>(call, {packed, bytes});
@@ -168,7 +169,7 @@ struct WithArguments : WrapperName<F, 'p'> {
 template <class F, class... A>
 struct ReturningWithArguments : WrapperName<F, 'q'> {
   ReturningWithArguments(const F& f, const ReturnAddress& to) noexcept : function(f), home(to) {}
-  F function;
+  [[no_unique_address]] F function;
   ReturnAddress home;
 
   void operator()(CallContext& call, std::byte* packed, std::uint32_t bytes) {
