@@ -109,6 +109,12 @@ Push publish(const CompletionQueueView& queue, CompletionSlot& slot,
   return fill_and_publish(queue, slot, with_state(word, SlotState::kFull), completion);
 }
 
+bool has_completion(ControlSegment& segment, const CompletionQueueView& queue) noexcept {
+  const std::uint64_t head = queue.head_hint.load(std::memory_order_relaxed);
+  const std::uint64_t word = segment.slot<CompletionSlot>(queue.ring, head)->word.load();
+  return laps_ahead(word, head >> queue.ring.shift) == 0 && slot_state(word) == SlotState::kFull;
+}
+
 int poll_completions(ControlSegment& segment, const CompletionQueueView& queue, int count,
                      ibv_wc* into) noexcept {
   std::uint64_t position = queue.head_hint.load(std::memory_order_relaxed);

@@ -46,6 +46,9 @@ Push push_completion(ControlSegment& segment, const CompletionQueueView& queue, 
 Push publish(const CompletionQueueView& queue, CompletionSlot& slot,
              const Completion& completion) noexcept;
 
+/// True when the next slot in the order of the ring holds a completion. Owner process, any thread.
+bool has_completion(ControlSegment& segment, const CompletionQueueView& queue) noexcept;
+
 /// Owner process, any thread; never waits. Negative after an overrun, once the queue is empty.
 int poll_completions(ControlSegment& segment, const CompletionQueueView& queue, int count,
                      ibv_wc* into) noexcept;

@@ -64,6 +64,8 @@ class ShmDevice final : public Device {
   void let_go(ibv_cq* cq) noexcept;
   void let_go(ibv_srq* srq) noexcept;
   void forget_completions(QueuePair& qp) noexcept;
+  /// A queue of the channel whose event was due and did not come, or nullptr.
+  CompletionQueue* overlooked(ibv_comp_channel* channel) noexcept;
 
   const pid_t pid_;
   ibv_device verbs_device_{};

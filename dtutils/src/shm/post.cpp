@@ -162,6 +162,8 @@ int req_notify_cq(ibv_cq* raw, int solicited_only) noexcept {
   if (queue.forked.load(std::memory_order_relaxed)) return EOWNERDEAD;
   std::atomic<std::uint32_t>& armed = queue.view.armed;
   if (queue.view.channel.fd < 0) return EINVAL;
+  // Relaxed: for a look that may come late, see ShmDevice::overlooked.
+  queue.event_expected.store(true, std::memory_order_relaxed);
   // seq_cst: before the caller's next poll; pairs with push_completion.
   if (solicited_only == 0) {
     armed.store(1, std::memory_order_seq_cst);

@@ -36,6 +36,8 @@ struct CompletionQueue {
   CompletionQueueEntry* const entry;
   const CompletionQueueView view;
   std::uint32_t users = 1;
+  /// Armed by the program, and no event was given out since.
+  std::atomic<bool> event_expected{false};
   /// Set in a forked child: the queue belongs to the parent.
   std::atomic<bool> forked{false};
 };

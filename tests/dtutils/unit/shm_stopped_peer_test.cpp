@@ -121,6 +121,38 @@ TEST_CASE("shm_death_of_one_peer_is_noticed_while_set_up_waits_for_another_that_
   setup.join();
 }
 
+TEST_CASE("shm_sleeper_wakes_although_a_peer_is_stopped_between_disarming_and_waking_it") {
+  // By a completion that is there, whether the peer has disarmed the queue or not yet.
+  const bool disarms = GENERATE(true, false);
+  CAPTURE(disarms);
+  RemotePeer peer([disarms](Wire& wire) {
+    const auto device = open_shm_device({});
+    Side side(*device);
+    connect(wire, side);
+    const shm::QueuePair& qp = shm::from_verbs(side.qp.raw());
+    wire.meet();
+    const shm::CompletionQueueView& queue = *qp.remote_completions;
+    const std::uint32_t armed = queue.armed.exchange(0);
+    must(side.qp.post_send(side.local(0, 8), 1, 0));
+    if (!disarms) queue.armed.store(armed);
+    wire.meet();
+    wire.hear<char>();
+  });
+  const auto device = open_shm_device({});
+  Side side(*device);
+  connect(peer.wire(), side);
+  must(side.qp.post_receive(side.local(0, 8), 7));
+  REQUIRE(side.receives.arm());
+  peer.wire().meet();
+  peer.wire().meet();
+  REQUIRE(::kill(peer.pid(), SIGSTOP) == 0);
+  CHECK(time_of([&] { CHECK(side.receive_channel.wait(kPatience) == side.receives.raw()); }) <
+        std::chrono::milliseconds(2000));
+  success(side.receives, 7);
+  // One event for one arming.
+  CHECK(side.receive_channel.wait(kAtOnce) == nullptr);
+}
+
 TEST_CASE("shm_connecting_to_a_stopped_peer_fails_in_bounded_time") {
   RemotePeer peer([](Wire& wire) {
     const auto device = open_shm_device({});
