@@ -97,6 +97,13 @@ RemotePeer::~RemotePeer() {
   ::munmap(report_, sizeof(Report));
 }
 
+void RemotePeer::stop() {
+  require(::kill(pid_, SIGSTOP) == 0, "the second process cannot be stopped");
+  int status = 0;
+  require(::waitpid(pid_, &status, WUNTRACED) == pid_ && WIFSTOPPED(status),
+          "the second process ended instead of stopping");
+}
+
 void RemotePeer::kill() {
   if (pid_ < 0) return;
   ::kill(pid_, SIGKILL);

@@ -63,6 +63,8 @@ class RemotePeer {
 
   Wire& wire() { return *wire_; }
   pid_t pid() const { return pid_; }
+  /// SIGSTOP; returns when all threads of the process have stopped.
+  void stop();
   /// SIGKILL; returns when the process is no more.
   void kill();
   /// Waits for the end of the function. Throws in the words of its exception, or says which signal

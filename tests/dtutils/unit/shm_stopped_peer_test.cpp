@@ -145,7 +145,7 @@ TEST_CASE("shm_sleeper_wakes_although_a_peer_is_stopped_between_disarming_and_wa
   REQUIRE(side.receives.arm());
   peer.wire().meet();
   peer.wire().meet();
-  REQUIRE(::kill(peer.pid(), SIGSTOP) == 0);
+  peer.stop();
   CHECK(time_of([&] { CHECK(side.receive_channel.wait(kPatience) == side.receives.raw()); }) <
         std::chrono::milliseconds(2000));
   success(side.receives, 7);
@@ -163,7 +163,7 @@ TEST_CASE("shm_connecting_to_a_stopped_peer_fails_in_bounded_time") {
   const auto device = open_shm_device({});
   Side side(*device);
   const auto endpoint = peer.wire().hear<Endpoint>();
-  REQUIRE(::kill(peer.pid(), SIGSTOP) == 0);
+  peer.stop();
   std::string text;
   const auto time = time_of([&] { text = error_text([&] { side.qp.connect(endpoint); }); });
   CHECK_THAT(text, Catch::Matchers::Contains("it does not answer"));
