@@ -46,7 +46,7 @@ struct Placed : dsfabric::detail::WrapperName<F, Where::kMark> {
   using Placement = Where;
 
   explicit Placed(const F& f) noexcept : function(f) {}
-  F function;
+  [[no_unique_address]] F function;
 
   decltype(auto) operator()() requires std::is_invocable_v<F&> {
     Where::check();
