@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <map>
 #include <sstream>
 
@@ -30,6 +31,14 @@ struct Move {
   double seconds;
 };
 
+/// A search that had no time for a rollout knows no best move; then it is any that is legal.
+mcts::Move best_or_any(const mcts::Report& report, const Position& position, std::uint64_t seed) {
+  if (report.best() != mcts::kNoMove) return report.best();
+  std::array<mcts::Move, Position::kMaxMoves> moves;
+  const auto count = static_cast<std::uint32_t>(position.moves(moves));
+  return moves[mcts::Random(seed).below(count)];
+}
+
 Move choose(Engine& engine, const Contender& who, const Position& position, std::uint64_t seed) {
   if (who.flat) {
     const mcts::Report report = mcts::flat_search(position, seed, who.limits);
@@ -41,8 +50,8 @@ Move choose(Engine& engine, const Contender& who, const Position& position, std:
   if (!report.failure.empty()) {
     throw dtutils::Error("match", report.failure, "start it again without that process");
   }
-  return {report.best(), static_cast<double>(report.total.simulations) * settings.playouts,
-          report.seconds};
+  return {best_or_any(report, position, seed),
+          static_cast<double>(report.total.simulations) * settings.playouts, report.seconds};
 }
 
 }  // namespace

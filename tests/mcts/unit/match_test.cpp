@@ -49,3 +49,17 @@ TEST_CASE("match_games_come_in_pairs_with_colours_changed") {
   CHECK(result.won() == 20);
   CHECK_THAT(hex::describe(result, options), contains("95 % interval"));
 }
+
+TEST_CASE("match_goes_on_when_a_search_had_no_time_for_a_rollout") {
+  class Idle final : public hex::Engine {
+   public:
+    mcts::Report think(const hex::Position&, const mcts::Settings&, const mcts::Limits&,
+                       const Progress&) override {
+      return {};
+    }
+  } engine;
+  hex::MatchOptions options;
+  options.size = 4;
+  options.games = 4;
+  CHECK(hex::play_match(engine, options, {}).games == 4);
+}
