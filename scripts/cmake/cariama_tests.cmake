@@ -6,7 +6,7 @@ include(Catch)
 set(CARIAMA_TIMEOUT_unit 60)
 set(CARIAMA_TIMEOUT_contract 120)
 set(CARIAMA_TIMEOUT_stress 300)
-set(CARIAMA_TIMEOUT_model 600)
+set(CARIAMA_TIMEOUT_model 1200)
 set(CARIAMA_TIMEOUT_bench-smoke 120)
 # Sanitizers slow tests down several times, and more on a machine that has other work.
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
