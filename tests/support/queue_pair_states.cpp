@@ -55,4 +55,16 @@ void to_reset(dtutils::Device& device, ibv_qp* qp) {
   device.modify_qp(qp, attributes, IBV_QP_STATE);
 }
 
+ibv_qp* make_connected(dtutils::Device& device, Side& own, Side& peer, ibv_qp_init_attr& wanted) {
+  wanted.qp_type = IBV_QPT_RC;
+  ibv_qp* qp = device.create_qp(own.pd.raw(), wanted);
+  dtutils::Endpoint endpoint = own.qp.endpoint();
+  endpoint.qp_num = qp->qp_num;
+  to_init(device, qp, dtutils::kAccessAll);
+  to_ready_to_receive(device, qp, peer.qp.endpoint());
+  peer.qp.connect(endpoint);
+  to_ready_to_send(device, qp, endpoint.psn);
+  return qp;
+}
+
 }  // namespace support

@@ -5,6 +5,7 @@
 #include "dtutils/device.hpp"
 #include "dtutils/endpoint.hpp"
 #include "dtutils/limits.hpp"
+#include "support/side.hpp"
 
 namespace support {
 
@@ -16,5 +17,8 @@ void to_ready_to_receive(dtutils::Device& device, ibv_qp* qp, const dtutils::End
 void to_ready_to_send(dtutils::Device& device, ibv_qp* qp, std::uint32_t psn);
 /// Any state to RESET.
 void to_reset(dtutils::Device& device, ibv_qp* qp);
+/// A reliable connected queue pair of its own in the protection domain of `own`, as `wanted` says,
+/// and that of `peer`, ready to send to each other. `wanted.cap` holds what was granted afterwards.
+ibv_qp* make_connected(dtutils::Device& device, Side& own, Side& peer, ibv_qp_init_attr& wanted);
 
 }  // namespace support

@@ -99,16 +99,9 @@ TEST_CASE("pair_that_signals_everything_completes_requests_without_the_flag") {
   ibv_qp_init_attr wanted{};
   wanted.send_cq = a.sends.raw();
   wanted.recv_cq = a.receives.raw();
-  wanted.qp_type = IBV_QPT_RC;
   wanted.sq_sig_all = 1;
   wanted.cap = {16, 16, 1, 1, 0};
-  ibv_qp* qp = device->create_qp(a.pd.raw(), wanted);
-  Endpoint own = a.qp.endpoint();
-  own.qp_num = qp->qp_num;
-  to_init(*device, qp, kAccessAll);
-  to_ready_to_receive(*device, qp, b.qp.endpoint());
-  b.qp.connect(own);
-  to_ready_to_send(*device, qp, own.psn);
+  ibv_qp* qp = make_connected(*device, a, b, wanted);
   ibv_send_wr* bad = nullptr;
   for (std::uint64_t i = 0; i < 3; ++i) {
     WorkRequest request(IBV_WR_RDMA_WRITE, a.local(0, 8), i, kUnsignaled);

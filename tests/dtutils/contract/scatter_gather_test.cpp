@@ -94,16 +94,9 @@ TEST_CASE("receive_scatters_to_several_places") {
   ibv_qp_init_attr wanted{};
   wanted.send_cq = b.sends.raw();
   wanted.recv_cq = b.receives.raw();
-  wanted.qp_type = IBV_QPT_RC;
   wanted.cap = {8, 8, 1, 4, 0};
-  ibv_qp* qp = device->create_qp(b.pd.raw(), wanted);
+  ibv_qp* qp = make_connected(*device, b, a, wanted);
   REQUIRE(wanted.cap.max_recv_sge >= 4);
-  Endpoint endpoint = b.qp.endpoint();
-  endpoint.qp_num = qp->qp_num;
-  to_init(*device, qp, kAccessAll);
-  to_ready_to_receive(*device, qp, a.qp.endpoint());
-  to_ready_to_send(*device, qp, endpoint.psn);
-  a.qp.connect(endpoint);
 
   auto elements = elements_of(b);
   ibv_recv_wr receive{5, nullptr, elements.data(), 4};

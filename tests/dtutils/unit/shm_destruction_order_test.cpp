@@ -19,15 +19,8 @@ TEST_CASE("shm_completions_of_a_pair_whose_queue_was_destroyed_reach_no_other_qu
   ibv_qp_init_attr wanted{};
   wanted.send_cq = destroyed;
   wanted.recv_cq = a.receives.raw();
-  wanted.qp_type = IBV_QPT_RC;
   wanted.cap = {16, 16, 1, 1, 0};
-  ibv_qp* qp = device->create_qp(a.pd.raw(), wanted);
-  Endpoint own = a.qp.endpoint();
-  own.qp_num = qp->qp_num;
-  to_init(*device, qp, kAccessAll);
-  to_ready_to_receive(*device, qp, b.qp.endpoint());
-  b.qp.connect(own);
-  to_ready_to_send(*device, qp, own.psn);
+  ibv_qp* qp = make_connected(*device, a, b, wanted);
 
   device->destroy_cq(destroyed);
   // Takes the place of the one before, if that is free.
@@ -48,15 +41,8 @@ TEST_CASE("shm_event_of_a_destroyed_channel_reaches_no_file_of_the_program") {
   ibv_qp_init_attr wanted{};
   wanted.send_cq = queue;
   wanted.recv_cq = queue;
-  wanted.qp_type = IBV_QPT_RC;
   wanted.cap = {16, 16, 1, 1, 0};
-  ibv_qp* qp = device->create_qp(a.pd.raw(), wanted);
-  Endpoint own = a.qp.endpoint();
-  own.qp_num = qp->qp_num;
-  to_init(*device, qp, kAccessAll);
-  to_ready_to_receive(*device, qp, b.qp.endpoint());
-  b.qp.connect(own);
-  to_ready_to_send(*device, qp, own.psn);
+  ibv_qp* qp = make_connected(*device, a, b, wanted);
   REQUIRE(ibv_req_notify_cq(queue, 0) == 0);
 
   const int number = channel->fd;
