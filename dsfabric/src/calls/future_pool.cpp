@@ -2,6 +2,7 @@
 // FuturePool: states that wait for their results without a future.
 #include "dsfabric/detail/future_pool.hpp"
 
+#include <bit>
 #include <exception>
 #include <utility>
 
@@ -30,7 +31,8 @@ FutureState& FuturePool::make(std::uint32_t size_class) {
     free_[size_class] = state->next;
     return *state;
   }
-  watched_.reserve(states_.size() + 1);
+  // By doubling; watch() has room for all states and does not throw.
+  watched_.reserve(std::bit_ceil(states_.size() + 1));
   return states_.emplace_back(*this, fabric_, size_class, std::uint32_t{8} << size_class);
 }
 
