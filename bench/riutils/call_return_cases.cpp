@@ -29,26 +29,20 @@ std::uint64_t rounded(std::uint64_t calls) {
   return (calls + kInFlight - 1) / kInFlight * kInFlight;
 }
 
-/// Groups of kInFlight call_returns: made, sent, awaited. The rate of one process.
-template <std::size_t kInFlight, class MakeChannel>
-double ask_many(Thread& self, bench::Batch& batch, MakeChannel make_channel) {
-  const dsfabric::ThreadId to = self.neighbour(1);
+/// Groups of kInFlight call_returns, of which `ask(place, i)` makes number i; its result is awaited
+/// at its place among `results`. The rate of one process.
+template <std::size_t kInFlight, class Channel, class Results, class Ask>
+double ask_in_groups(Thread& self, bench::Batch& batch, Channel& channel, Results& results,
+                     Ask ask) {
   const std::uint64_t calls = rounded<kInFlight>(batch.iterations());
-  auto channel = make_channel(self);
-  std::deque<dsfabric::ReturnSlot<std::uint64_t>> slots;
-  for (std::size_t i = 0; i < kInFlight; ++i) slots.emplace_back(self.fabric());
   bool sent = true;
   std::uint64_t sum = 0;
   self.barrier();
   const double ns = batch.time_ns([&] {
     for (std::uint64_t i = 0; i < calls; i += kInFlight) {
-      for (std::uint64_t j = 0; j < kInFlight; ++j) {
-        sent = channel.call_return(
-                   to, [at = i + j] { return at + kAdded; }, slots[j]) == kAccepted &&
-               sent;
-      }
+      for (std::uint64_t j = 0; j < kInFlight; ++j) sent = ask(results[j], i + j) && sent;
       if constexpr (requires { channel.flush(); }) (void)channel.flush();
-      for (auto& slot : slots) sum += slot.get();
+      for (auto& each : results) sum += each.get();
     }
     self.barrier();
   });
@@ -57,30 +51,29 @@ double ask_many(Thread& self, bench::Batch& batch, MakeChannel make_channel) {
   return static_cast<double>(calls) * 1e9 / ns;
 }
 
-/// The same, but each result comes in a future of its own.
+/// Results come into slots, which are used again and again.
+template <std::size_t kInFlight, class MakeChannel>
+double ask_many(Thread& self, bench::Batch& batch, MakeChannel make_channel) {
+  auto channel = make_channel(self);
+  std::deque<dsfabric::ReturnSlot<std::uint64_t>> slots;
+  for (std::size_t i = 0; i < kInFlight; ++i) slots.emplace_back(self.fabric());
+  return ask_in_groups<kInFlight>(self, batch, channel, slots,
+                                  [&, to = self.neighbour(1)](auto& slot, std::uint64_t i) {
+                                    return channel.call_return(
+                                               to, [i] { return i + kAdded; }, slot) == kAccepted;
+                                  });
+}
+
+/// Each result comes in a future of its own.
 template <std::size_t kInFlight>
 double ask_many_futures(Thread& self, bench::Batch& batch) {
-  const dsfabric::ThreadId to = self.neighbour(1);
-  const std::uint64_t calls = rounded<kInFlight>(batch.iterations());
   riutils::RDMAAggregator channel(self);
   std::array<dsfabric::RemoteFuture<std::uint64_t>, kInFlight> futures;
-  bool sent = true;
-  std::uint64_t sum = 0;
-  self.barrier();
-  const double ns = batch.time_ns([&] {
-    for (std::uint64_t i = 0; i < calls; i += kInFlight) {
-      for (std::uint64_t j = 0; j < kInFlight; ++j) {
-        futures[j] = channel.call_return(to, [at = i + j] { return at + kAdded; });
-        sent = futures[j].status() == kAccepted && sent;
-      }
-      (void)channel.flush();
-      for (auto& future : futures) sum += future.get();
-    }
-    self.barrier();
-  });
-  require(sent, "a call was refused");
-  require(sum == calls * (calls - 1) / 2 + calls * kAdded, "a wrong result");
-  return static_cast<double>(calls) * 1e9 / ns;
+  return ask_in_groups<kInFlight>(self, batch, channel, futures,
+                                  [&, to = self.neighbour(1)](auto& future, std::uint64_t i) {
+                                    future = channel.call_return(to, [i] { return i + kAdded; });
+                                    return future.status() == kAccepted;
+                                  });
 }
 
 struct Answers {
