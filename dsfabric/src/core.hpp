@@ -76,7 +76,7 @@ class Core {
   /// Tells all peers that this process will do no more.
   void tell_end(std::uint64_t state, std::string_view reason) noexcept;
   /// Breaks the connections to a peer that was declared failed; where it lives, it learns that. The
-  /// watch thread only.
+  /// failure detector's thread only.
   void part_from(ProcessId process, const std::string& reason) noexcept;
 
   dtutils::Transmitter& transmitter(const ThreadContext& context, ProcessId to) noexcept {

@@ -15,15 +15,7 @@
 #include "support/require.hpp"
 
 using namespace dsfabric;
-using support::error_text;
-using support::has;
-using support::in_every_mode;
-using support::ledger;
-using support::Member;
-using support::require;
-using support::require_equal;
-using support::run_and_kill;
-using support::serve_until;
+using namespace support;
 
 namespace {
 
