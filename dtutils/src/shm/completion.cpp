@@ -2,6 +2,8 @@
 // Lock-free push and poll over slot words; see slot_word.hpp for the protocol.
 #include "shm/completion.hpp"
 
+#include <optional>
+
 namespace dtutils::shm {
 namespace {
 
@@ -19,21 +21,91 @@ void fill(CompletionSlot& slot, const Completion& c) noexcept {
   slot.sq_position.store(c.sq_position, relaxed);
 }
 
-/// `full` is the word that publishes the slot.
-Push fill_and_publish(const CompletionQueueView& queue, CompletionSlot& slot, std::uint64_t full,
-                      const Completion& completion) noexcept {
+/// `claimed` is the word that the slot has while it is claimed. Nothing when it was detached.
+std::optional<Push> fill_and_publish(const CompletionQueueView& queue, CompletionSlot& slot,
+                                     std::uint64_t claimed, const Completion& completion) noexcept {
   fill(slot, completion);
-  if (queue.channel.fd < 0) {
-    // Release: pairs with the load in poll_completions.
-    slot.word.store(full, std::memory_order_release);
-    return Push::kDone;
-  }
   // seq_cst, both: either we see the queue armed, or its owner, who arms and then polls, sees this.
-  slot.word.store(full, std::memory_order_seq_cst);
+  // It includes release, which pairs with the load in poll_completions.
+  if (!slot.word.compare_exchange_strong(claimed, with_state(claimed, SlotState::kFull),
+                                         std::memory_order_seq_cst, std::memory_order_relaxed))
+      [[unlikely]] {
+    return std::nullopt;
+  }
+  if (queue.channel.fd < 0) return Push::kDone;
   std::uint32_t armed = queue.armed.load(std::memory_order_seq_cst);
   const bool wanted =
       armed == 1 || (armed == 2 && (completion.solicited || completion.status != IBV_WC_SUCCESS));
   return wanted && queue.armed.compare_exchange_strong(armed, 0) ? Push::kDoneWake : Push::kDone;
+}
+
+/// Gives a slot back whose claim was detached.
+void free_detached(CompletionSlot& slot, std::uint64_t claimed) noexcept {
+  // Release: what we wrote comes before the next use of the slot.
+  slot.word.fetch_add(freeing(with_state(claimed, SlotState::kDetached)),
+                      std::memory_order_release);
+}
+
+/// A claimed slot, and its word.
+struct Claim {
+  CompletionSlot* slot;
+  std::uint64_t word;
+};
+
+/// Nothing when the ring is full, which is then noted in the queue.
+std::optional<Claim> claim_slot(ControlSegment& segment, const CompletionQueueView& queue,
+                                SlotOwner owner, std::atomic<std::uint64_t>* record) noexcept {
+  std::uint64_t position = queue.tail_hint.load(std::memory_order_relaxed);
+  for (std::uint64_t looks = max_looks(queue.ring.shift); looks != 0; --looks) {
+    CompletionSlot* const slot = segment.slot<CompletionSlot>(queue.ring, position);
+    const std::uint64_t lap = position >> queue.ring.shift;
+    std::uint64_t word = slot->word.load(std::memory_order_relaxed);
+    if (word == slot_word(lap, SlotState::kEmpty)) {
+      const std::uint64_t claimed = slot_word(lap, SlotState::kClaimed, owner.bits());
+      // Acquire: pairs with the freeing exchange in poll_completions, whose reads come before ours.
+      if (slot->word.compare_exchange_strong(word, claimed, std::memory_order_acquire,
+                                             std::memory_order_relaxed)) {
+        queue.tail_hint.store(position + 1, std::memory_order_relaxed);
+        if (record != nullptr) record->store(position + 1, std::memory_order_relaxed);
+        return Claim{slot, claimed};
+      }
+    } else if (const std::int64_t ahead = laps_ahead(word, lap); ahead >= 0) {
+      position = step_past(position, ahead, queue.ring.shift);
+    } else if (slot_state(word) == SlotState::kVoid) {
+      // The oldest position of a full ring, and nobody waits for it.
+      slot->word.compare_exchange_strong(word, slot_word(lap, SlotState::kEmpty),
+                                         std::memory_order_acq_rel, std::memory_order_relaxed);
+    } else if (slot_state(word) == SlotState::kDetached) {
+      slot->word.compare_exchange_strong(word, in_lap(word, lap), std::memory_order_relaxed);
+    } else {
+      break;
+    }
+  }
+  queue.overrun.store(1, std::memory_order_relaxed);
+  return std::nullopt;
+}
+
+/// True when a poll may pass the slot, which is neither empty nor full: its claim is detached, or
+/// has lasted for longer than `patience` and is detached now.
+[[gnu::noinline]] bool pass_claimed(const CompletionQueueView& queue, CompletionSlot& slot,
+                                    std::uint64_t word,
+                                    std::chrono::nanoseconds patience) noexcept {
+  if (slot_state(word) == SlotState::kDetached) return true;
+  if (slot_state(word) != SlotState::kClaimed) return false;
+  const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                              std::chrono::nanoseconds(1));
+  // Relaxed: threads that poll at once may mix up what they note, and to detach early is no harm.
+  if (patience.count() != 0) {
+    if (queue.claim_seen.load(std::memory_order_relaxed) != word) {
+      queue.claim_seen.store(word, std::memory_order_relaxed);
+      queue.claim_seen_at.store(now, std::memory_order_relaxed);
+      return false;
+    }
+    const std::uint64_t since = queue.claim_seen_at.load(std::memory_order_relaxed);
+    if (now - since < static_cast<std::uint64_t>(patience.count())) return false;
+  }
+  return slot.word.compare_exchange_strong(word, with_state(word, SlotState::kDetached),
+                                           std::memory_order_relaxed);
 }
 
 std::uint64_t read_slot(const CompletionSlot& slot, ibv_wc& wc) noexcept {
@@ -72,53 +144,39 @@ void give_back(ControlSegment& segment, std::uint32_t qp_num, std::uint64_t posi
 Push push_completion(ControlSegment& segment, const CompletionQueueView& queue, SlotOwner owner,
                      const Completion& completion, std::atomic<std::uint64_t>* record) noexcept {
   if (queue.overrun.load(std::memory_order_relaxed) != 0) return Push::kOverrun;
-  std::uint64_t position = queue.tail_hint.load(std::memory_order_relaxed);
-  CompletionSlot* slot;
-  std::uint64_t lap;
   for (;;) {
-    slot = segment.slot<CompletionSlot>(queue.ring, position);
-    lap = position >> queue.ring.shift;
-    std::uint64_t word = slot->word.load(std::memory_order_relaxed);
-    if (word == slot_word(lap, SlotState::kEmpty)) {
-      // Acquire: pairs with the freeing exchange in poll_completions, whose reads come before ours.
-      if (slot->word.compare_exchange_strong(
-              word, slot_word(lap, SlotState::kClaimed, owner.bits()), std::memory_order_acquire,
-              std::memory_order_relaxed)) {
-        break;
-      }
-    } else if (const std::int64_t ahead = laps_ahead(word, lap); ahead >= 0) {
-      position = step_past(position, ahead, queue.ring.shift);
-    } else if (slot_state(word) == SlotState::kVoid) {
-      // The oldest position of a full ring, and nobody waits for it.
-      slot->word.compare_exchange_strong(word, slot_word(lap, SlotState::kEmpty),
-                                         std::memory_order_acq_rel, std::memory_order_relaxed);
-    } else {
-      queue.overrun.store(1, std::memory_order_relaxed);
-      return Push::kOverrun;
+    const std::optional<Claim> claim = claim_slot(segment, queue, owner, record);
+    if (!claim) return Push::kOverrun;
+    if (const auto pushed = fill_and_publish(queue, *claim->slot, claim->word, completion)) {
+      return *pushed;
     }
+    // Before the slot is free: who looks for it then must not take the completion for published.
+    if (record != nullptr) record->store(0, std::memory_order_relaxed);
+    free_detached(*claim->slot, claim->word);
   }
-  queue.tail_hint.store(position + 1, std::memory_order_relaxed);
-  if (record != nullptr) record->store(position + 1, std::memory_order_relaxed);
-  return fill_and_publish(queue, *slot, slot_word(lap, SlotState::kFull, owner.bits()), completion);
 }
 
-Push publish(const CompletionQueueView& queue, CompletionSlot& slot,
-             const Completion& completion) noexcept {
-  // Relaxed: nobody else changes the word of a claimed slot.
-  const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
-  return fill_and_publish(queue, slot, with_state(word, SlotState::kFull), completion);
+Push publish_for_the_dead(ControlSegment& segment, const CompletionQueueView& queue,
+                          CompletionSlot& slot, SlotOwner owner,
+                          const Completion& completion) noexcept {
+  const std::uint64_t claimed =
+      with_state(slot.word.load(std::memory_order_relaxed), SlotState::kClaimed);
+  if (const auto pushed = fill_and_publish(queue, slot, claimed, completion)) return *pushed;
+  free_detached(slot, claimed);
+  return push_completion(segment, queue, owner, completion, nullptr);
 }
 
 bool has_completion(ControlSegment& segment, const CompletionQueueView& queue) noexcept {
   const std::uint64_t head = queue.head_hint.load(std::memory_order_relaxed);
   const std::uint64_t word = segment.slot<CompletionSlot>(queue.ring, head)->word.load();
-  return laps_ahead(word, head >> queue.ring.shift) == 0 && slot_state(word) == SlotState::kFull;
+  return laps_ahead(word, head >> queue.ring.shift) == 0 && slot_state(word) != SlotState::kEmpty;
 }
 
 int poll_completions(ControlSegment& segment, const CompletionQueueView& queue, int count,
-                     ibv_wc* into) noexcept {
+                     ibv_wc* into, std::chrono::nanoseconds patience) noexcept {
   std::uint64_t position = queue.head_hint.load(std::memory_order_relaxed);
   const std::uint64_t start = position;
+  std::uint64_t looks = max_looks(queue.ring.shift);
   int taken = 0;
   while (taken < count) {
     CompletionSlot* slot = segment.slot<CompletionSlot>(queue.ring, position);
@@ -128,9 +186,16 @@ int poll_completions(ControlSegment& segment, const CompletionQueueView& queue, 
     if (const std::int64_t ahead = laps_ahead(word, lap); ahead != 0) {
       if (ahead < 0) break;
       position = step_past(position, ahead, queue.ring.shift);
+      if (--looks != 0) continue;
+      queue.overrun.store(1, std::memory_order_relaxed);
+      break;
+    }
+    if (slot_state(word) == SlotState::kEmpty) break;
+    if (slot_state(word) != SlotState::kFull && slot_state(word) != SlotState::kVoid) [[unlikely]] {
+      if (!pass_claimed(queue, *slot, word, patience)) break;
+      ++position;
       continue;
     }
-    if (slot_state(word) != SlotState::kFull && slot_state(word) != SlotState::kVoid) break;
     const std::uint64_t sq_position = read_slot(*slot, into[taken]);
     // acq_rel: the reads above come before the slot is free, and a failed exchange discards them.
     if (!slot->word.compare_exchange_strong(word, slot_word(lap + 1, SlotState::kEmpty),

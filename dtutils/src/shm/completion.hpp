@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <chrono>
 #include <cstdint>
 
 #include "shm/layout.hpp"
@@ -41,17 +42,23 @@ enum class Push : std::uint8_t {
 Push push_completion(ControlSegment& segment, const CompletionQueueView& queue, SlotOwner owner,
                      const Completion& completion, std::atomic<std::uint64_t>* record) noexcept;
 
-/// The second half of a push: fills a slot that was claimed, by the caller or by a sender that
-/// died, and publishes it. Never kOverrun.
-Push publish(const CompletionQueueView& queue, CompletionSlot& slot,
-             const Completion& completion) noexcept;
+/// The second half of a push that a sender began and did not live to end: publishes in the slot
+/// that it had claimed; when that was detached, frees it and pushes for `owner`. Owner process.
+Push publish_for_the_dead(ControlSegment& segment, const CompletionQueueView& queue,
+                          CompletionSlot& slot, SlotOwner owner,
+                          const Completion& completion) noexcept;
 
-/// True when the next slot in the order of the ring holds a completion. Owner process, any thread.
+/// True when the next slot in the order of the ring holds a completion, or one that a sender is
+/// making. Owner process, any thread.
 bool has_completion(ControlSegment& segment, const CompletionQueueView& queue) noexcept;
+
+/// For so long a poll returns without what lies behind a slot that is claimed and not published. A
+/// sender takes some 20 ns between the two, unless it is off its core.
+inline constexpr std::chrono::nanoseconds kClaimPatience = std::chrono::microseconds(20);
 
 /// Owner process, any thread; never waits. Negative after an overrun, once the queue is empty.
 int poll_completions(ControlSegment& segment, const CompletionQueueView& queue, int count,
-                     ibv_wc* into) noexcept;
+                     ibv_wc* into, std::chrono::nanoseconds patience = kClaimPatience) noexcept;
 
 /// Calls `visit(slot, word)` for every slot that `owner` has in this state. Owner process.
 template <class Visit>

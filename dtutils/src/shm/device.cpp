@@ -95,7 +95,7 @@ ShmDevice::ShmDevice(const DeviceOptions& options)
   info_.max_work_requests = kMaxDepth;
   info_.max_scatter_gather = kMaxScatterGather;
   info_.max_inline = kMaxInline;
-  info_.max_completions = kMaxDepth * 2;
+  info_.max_completions = kMaxCompletions;
   info_.atomics = true;
   info_.atomics_with_cpu = true;
   info_.host = host_id();

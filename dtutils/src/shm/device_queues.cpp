@@ -122,7 +122,7 @@ CompletionQueue* ShmDevice::overlooked(ibv_comp_channel* channel) noexcept {
 CompletionQueue::CompletionQueue(OwnSegment& own, std::uint32_t depth, ibv_comp_channel* channel)
     : segment(&own.shared()),
       index(own.take_completion_queue()),
-      ring(own, depth, sizeof(CompletionSlot)),
+      ring(own, kSlotsPerEntry * depth, sizeof(CompletionSlot)),
       entry(&segment->completion_queues[index.get()]),
       view(*entry, index.get(), ring.place(), pipe_of(channel)) {
   entry->ring = view.ring;
@@ -130,9 +130,11 @@ CompletionQueue::CompletionQueue(OwnSegment& own, std::uint32_t depth, ibv_comp_
   entry->overrun.store(0);
   entry->tail_hint.store(0);
   entry->head_hint.store(0);
+  entry->claim_seen.store(0);
+  entry->claim_seen_at.store(0);
   entry->armed.store(0);
   verbs.channel = channel;
-  verbs.cqe = static_cast<int>(ring.place().capacity());
+  verbs.cqe = static_cast<int>(ring.place().capacity() / kSlotsPerEntry);
   verbs.handle = index.get();
 }
 
@@ -143,6 +145,7 @@ ibv_cq* ShmDevice::create_cq(int depth, ibv_comp_channel* channel) {
   }
   auto queue = std::make_unique<CompletionQueue>(own_, static_cast<std::uint32_t>(depth), channel);
   queue->verbs.context = &context_;
+  if (agent_.adversary()) queue->claim_patience = {};
   const std::scoped_lock lock(mutex_);
   if (channel != nullptr) ++reinterpret_cast<Channel*>(channel)->users;
   completion_queues_.push_back(queue.get());
@@ -170,7 +173,7 @@ SharedReceiveQueue::SharedReceiveQueue(OwnSegment& own, std::uint32_t pd, std::u
                                        std::uint32_t max_sge)
     : segment(&own.shared()),
       index(own.take_shared_receive_queue()),
-      ring(own, kSharedSlots * depth, receive_slot_size(max_sge)),
+      ring(own, kSlotsPerEntry * depth, receive_slot_size(max_sge)),
       view(set_up(segment->receive_queues[kMaxQueuePairs + index.get()], ring, max_sge, pd, true)),
       outstanding(ring.place(), depth) {
   verbs.handle = kMaxQueuePairs + index.get();

@@ -34,8 +34,9 @@ inline constexpr std::size_t kArenaSize = std::size_t{1} << 30;
 
 inline constexpr std::uint32_t kMaxDepth = 1u << 15;
 /// A completion queue holds the completions of two full queues.
-inline constexpr std::uint32_t kMaxRingShift = 16;
-static_assert(2 * kMaxDepth == 1u << kMaxRingShift);
+inline constexpr std::uint32_t kMaxCompletions = 2 * kMaxDepth;
+inline constexpr std::uint32_t kMaxRingShift = 17;
+static_assert(kSlotsPerEntry * kMaxCompletions == 1u << kMaxRingShift);
 inline constexpr std::uint32_t kMaxScatterGather = 16;
 inline constexpr std::uint32_t kMaxInline = 1024;
 /// Bytes of one request (InfiniBand Architecture 9.3.3).
@@ -163,6 +164,10 @@ struct alignas(kCacheLine) CompletionQueueEntry {
   std::atomic<std::uint32_t> overrun;
   alignas(kCacheLine) std::atomic<std::uint64_t> tail_hint;
   alignas(kCacheLine) std::atomic<std::uint64_t> head_hint;
+  /// The word of a claimed slot at which a poll has ended, and when one saw it first, in
+  /// nanoseconds. For polls only, as head_hint.
+  std::atomic<std::uint64_t> claim_seen;
+  std::atomic<std::uint64_t> claim_seen_at;
   /// 0: no event wanted, 1: at the next completion, 2: at the next solicited or failed one.
   alignas(kCacheLine) std::atomic<std::uint32_t> armed;
 };

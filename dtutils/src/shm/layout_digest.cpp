@@ -89,6 +89,8 @@ constexpr std::uint64_t kDigest =
                                    CARIAMA_FIELD(CompletionQueueEntry, overrun),
                                    CARIAMA_FIELD(CompletionQueueEntry, tail_hint),
                                    CARIAMA_FIELD(CompletionQueueEntry, head_hint),
+                                   CARIAMA_FIELD(CompletionQueueEntry, claim_seen),
+                                   CARIAMA_FIELD(CompletionQueueEntry, claim_seen_at),
                                    CARIAMA_FIELD(CompletionQueueEntry, armed))
         .add<CompletionSlot>(
             CARIAMA_FIELD(CompletionSlot, word), CARIAMA_FIELD(CompletionSlot, wr_id),

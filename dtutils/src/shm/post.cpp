@@ -154,7 +154,7 @@ int post_srq_recv(ibv_srq* raw, ibv_recv_wr* request, ibv_recv_wr** bad) noexcep
 int poll_cq(ibv_cq* raw, int count, ibv_wc* into) noexcept {
   auto& queue = *reinterpret_cast<CompletionQueue*>(raw);
   if (queue.forked.load(std::memory_order_relaxed)) return -1;
-  return poll_completions(*queue.segment, queue.view, count, into);
+  return poll_completions(*queue.segment, queue.view, count, into, queue.claim_patience);
 }
 
 int req_notify_cq(ibv_cq* raw, int solicited_only) noexcept {

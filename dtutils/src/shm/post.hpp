@@ -5,7 +5,9 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <chrono>
 
+#include "shm/completion.hpp"
 #include "shm/descriptor.hpp"
 #include "shm/layout.hpp"
 #include "shm/outstanding_receives.hpp"
@@ -36,6 +38,8 @@ struct CompletionQueue {
   CompletionQueueEntry* const entry;
   const CompletionQueueView view;
   std::uint32_t users = 1;
+  /// Zero in the adversarial mode: claims are detached wherever a poll meets one.
+  std::chrono::nanoseconds claim_patience = kClaimPatience;
   /// Armed by the program, and no event was given out since.
   std::atomic<bool> event_expected{false};
   /// Set in a forked child: the queue belongs to the parent.
@@ -58,10 +62,6 @@ struct SharedReceiveQueue {
   /// Set in a forked child: the queue belongs to the parent.
   std::atomic<bool> forked{false};
 };
-
-/// Slots of a shared receive queue for each receive that may be outstanding (at least), see
-/// slot_word.hpp.
-inline constexpr std::uint32_t kSharedSlots = 2;
 
 /// Prepares an entry for receives of at most `max_sge` (at least 1) elements.
 ReceiveQueueView set_up(ReceiveQueueEntry& entry, const RingLease& ring, std::uint32_t max_sge,

@@ -81,7 +81,7 @@ Completion completion_of(const QueuePair& qp, const ibv_send_wr& request, std::u
   return completion;
 }
 
-/// Completes one receive as flushed, in the slot that was claimed for it, if one was.
+/// Completes one receive as flushed, in the slot that a dead sender claimed for it, if one did.
 void flush_receive(QueuePair& qp, std::uint64_t wr_id, CompletionSlot* claimed) noexcept {
   const CompletionQueueView& cq = *qp.receive_cq;
   Completion completion;
@@ -90,10 +90,10 @@ void flush_receive(QueuePair& qp, std::uint64_t wr_id, CompletionSlot* claimed) 
   completion.opcode = IBV_WC_RECV;
   completion.qp_num = qp.verbs.qp_num;
   completion.vendor_error = qp.peer != nullptr && qp.peer->dead() ? kPeerDied : kNoVendorError;
-  const Push pushed =
-      claimed != nullptr
-          ? publish(cq, *claimed, completion)
-          : push_completion(qp.own.shared(), cq, {qp.verbs.qp_num, false}, completion, nullptr);
+  const SlotOwner owner{qp.verbs.qp_num, false};
+  const Push pushed = claimed != nullptr
+                          ? publish_for_the_dead(qp.own.shared(), cq, *claimed, owner, completion)
+                          : push_completion(qp.own.shared(), cq, owner, completion, nullptr);
   if (pushed != Push::kDone) qp.agent.notify_self(cq.channel, cq.index);
 }
 

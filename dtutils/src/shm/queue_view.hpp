@@ -26,6 +26,8 @@ struct CompletionQueueView {
         overrun(entry.overrun),
         tail_hint(entry.tail_hint),
         head_hint(entry.head_hint),
+        claim_seen(entry.claim_seen),
+        claim_seen_at(entry.claim_seen_at),
         armed(entry.armed) {}
 
   const std::uint32_t index;
@@ -34,6 +36,8 @@ struct CompletionQueueView {
   std::atomic<std::uint32_t>& overrun;
   std::atomic<std::uint64_t>& tail_hint;
   std::atomic<std::uint64_t>& head_hint;
+  std::atomic<std::uint64_t>& claim_seen;
+  std::atomic<std::uint64_t>& claim_seen_at;
   std::atomic<std::uint32_t>& armed;
 };
 

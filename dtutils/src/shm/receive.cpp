@@ -15,7 +15,7 @@ SlotOwner sender_of(const QueuePairEntry& receiver) noexcept {
 ReceiveSlot* win_slot(ControlSegment& segment, const ReceiveQueueView& queue, SlotOwner owner,
                       std::uint64_t& word) noexcept {
   std::uint64_t position = queue.head_hint.load(std::memory_order_relaxed);
-  for (;;) {
+  for (std::uint64_t looks = max_looks(queue.ring.shift); looks != 0; --looks) {
     auto* slot = segment.slot<ReceiveSlot>(queue.ring, position);
     const std::uint64_t lap = position >> queue.ring.shift;
     // seq_cst: after the pair was broken or closed; pairs with the store at the end of
@@ -35,6 +35,7 @@ ReceiveSlot* win_slot(ControlSegment& segment, const ReceiveQueueView& queue, Sl
     if (ahead < 0 || (ahead == 0 && slot_state(word) != SlotState::kTaken)) return nullptr;
     position = step_past(position, ahead, queue.ring.shift);
   }
+  return nullptr;
 }
 
 void copy_out(const ReceiveQueueView& queue, ReceiveSlot& slot, Receive& into) noexcept {
@@ -58,7 +59,8 @@ std::optional<std::uint64_t> push_receive(ControlSegment& segment, const Receive
   ReceiveSlot* slot;
   std::uint64_t lap;
   std::uint64_t skipped = 0;
-  for (;;) {
+  for (std::uint64_t looks = max_looks(queue.ring.shift);; --looks) {
+    if (looks == 0) return std::nullopt;
     slot = segment.slot<ReceiveSlot>(queue.ring, position);
     lap = position >> queue.ring.shift;
     std::uint64_t word = slot->word.load(std::memory_order_relaxed);
@@ -125,8 +127,11 @@ bool recover_receive(ControlSegment& segment, const ReceiveQueueView& queue,
                      const CompletionQueueView& completions, QueuePairEntry& receiver,
                      LostReceive& lost) noexcept {
   const SlotOwner owner = sender_of(receiver);
-  for_each_slot(segment, completions, owner, SlotState::kClaimed,
-                [&](CompletionSlot& slot, std::uint64_t) { lost.claimed = &slot; });
+  // In this order: who polls may detach it between the two looks.
+  for (const SlotState state : {SlotState::kClaimed, SlotState::kDetached}) {
+    for_each_slot(segment, completions, owner, state,
+                  [&](CompletionSlot& slot, std::uint64_t) { lost.claimed = &slot; });
+  }
   const bool in_debt = receiver.in_flight.load(std::memory_order_acquire) != 0;
   bool is_lost = false;
   if (in_debt) {

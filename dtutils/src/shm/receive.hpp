@@ -55,7 +55,7 @@ inline void finish_receive(QueuePairEntry& receiver) noexcept {
 /// What a dead sender owed for a receive.
 struct LostReceive {
   std::uint64_t wr_id = 0;
-  /// The completion that it had claimed, for whoever completes the receive; or nullptr.
+  /// The completion that it had claimed, for publish_for_the_dead(); or nullptr.
   CompletionSlot* claimed = nullptr;
 };
 

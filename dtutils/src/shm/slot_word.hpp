@@ -21,22 +21,35 @@ namespace dtutils::shm {
 /// dies the owner publishes in its place: one slot a completion, whoever makes it, so that nobody
 /// who keeps within the depths meets a full ring (tests/dtutils/model/shm_rings.pml).
 ///
+/// A claimer may be off its core for long, or stopped, and completions of others lie behind its
+/// slot. So who polls detaches a completion slot that stays claimed (kClaimPatience):
+///
+///   kClaimed(lap, owner) --detach--> kDetached(lap, owner) --free--> kEmpty(lap+1)
+///
+/// The position of a detached slot is gone. Its claimer publishes by an exchange, which fails then;
+/// it frees the slot and pushes its completion anew, behind all that came meanwhile. A queue pair
+/// has at most one claimed slot in a queue, so its completions keep their order.
+///
 /// Positions are claimed strictly in order: a searcher passes only slots whose word says that
 /// their position is gone, so it stops at the first free one, whatever the hint was. A word that
 /// is several laps ahead says more: others have come past two laps before it, so the searcher leaps
 /// (`step_past`); it looks at most three times round the ring.
-/// A ring is full when the slot of the next position still is in the lap before. The exception is a
-/// slot that one of several senders has taken, since that one may be off its core for long, or
-/// stopped: the poster raises the slot's lap, so that this position counts as gone (skipped), and
-/// goes on to the next. The taker frees whatever lap it finds there, by one addition.
+/// A ring is full when the slot of the next position still is in the lap before. The exceptions are
+/// a receive that one of several senders has taken, since that one may be off its core for long, or
+/// stopped, and a detached completion: the producer raises the slot's lap, so that this position
+/// counts as gone (skipped), and goes on to the next. Who holds the slot frees whatever lap it
+/// finds there, by one addition.
 /// With twice as many slots as receives may be outstanding, such a ring is never full: let p be the
 /// next position, and f = p - capacity be posted and not taken. Nothing behind f was taken, since
 /// takers go in order, so each position from f to p is posted or was skipped. A skipped one has a
 /// slot that was taken from a position before f, so its receive was outstanding when f was posted.
-/// Both sorts together are then fewer than twice the depth.
+/// Both sorts together are then fewer than twice the depth. The same holds for completions.
 /// An exchange never meets a word again that it has seen before (the lap only grows), so one that
 /// succeeds proves that nothing happened to the slot since its word was read.
-enum class SlotState : std::uint64_t { kEmpty, kClaimed, kFull, kTaken, kVoid };
+enum class SlotState : std::uint64_t { kEmpty, kClaimed, kFull, kTaken, kVoid, kDetached };
+
+/// Slots of a ring whose slots may be skipped, for each entry that may be outstanding (at least).
+inline constexpr std::uint32_t kSlotsPerEntry = 2;
 
 inline constexpr unsigned kOwnerShift = 3;
 inline constexpr unsigned kOwnerBits = 25;
@@ -67,8 +80,8 @@ constexpr std::uint64_t with_state(std::uint64_t word, SlotState state) noexcept
 constexpr std::uint64_t in_lap(std::uint64_t word, std::uint64_t lap) noexcept {
   return (lap << kLapShift) | (word & ((std::uint64_t{1} << kLapShift) - 1));
 }
-/// What to add to a taken slot's word, in whatever lap it is by now, to make it the empty one of
-/// the next lap.
+/// What to add to a taken or detached slot's word, in whatever lap it is by now, to make it the
+/// empty one of the next lap.
 constexpr std::uint64_t freeing(std::uint64_t word) noexcept {
   constexpr std::uint64_t kOneLap = std::uint64_t{1} << kLapShift;
   return kOneLap - (word & (kOneLap - 1));
@@ -85,6 +98,11 @@ constexpr std::uint64_t step_past(std::uint64_t position, std::int64_t ahead,
                                   unsigned capacity_shift) noexcept {
   const auto laps = static_cast<std::uint64_t>(ahead > 2 ? ahead - 2 : 0);
   return position + 1 + (laps << capacity_shift);
+}
+/// More looks at slots than any search takes. One that takes more goes through words that no
+/// producer or consumer has written.
+constexpr std::uint64_t max_looks(unsigned capacity_shift) noexcept {
+  return 4096 + (std::uint64_t{8} << capacity_shift);
 }
 
 }  // namespace dtutils::shm

@@ -2,17 +2,26 @@
 // Model of the shm device's receive and completion rings: senders that may die anywhere, recovery.
 
 /* spin-check: cc="-DSAFETY -DCOLLAPSE -DMEMLIM=6000" run="-m100000" expect=pass */
+/* spin-check: spin="-DDETACH" cc="-DSAFETY -DMEMLIM=6000" run="-m9999" expect=pass */
 /* spin-check: spin="-DFREES_FIRST" cc="-DSAFETY" run="-m100000" expect=fail error="end state" */
 /* spin-check: spin="-DALWAYS_LOST" cc="-DSAFETY" run="-m100000" expect=fail error="assertion" */
 /* spin-check: spin="-DLEAVES_CLAIMED" cc="-DSAFETY" run="-m100000" expect=fail error="end state" */
 /* spin-check: spin="-DSECOND_SLOT" cc="-DSAFETY" run="-m100000" expect=fail error="assertion" */
+/* spin-check: spin="-DSTORES_PLAINLY" cc="-DSAFETY" run="-m9999" expect=fail error="end state" */
+/* spin-check: spin="-DKEEPS_NOTE" cc="-DSAFETY" run="-m9999" expect=fail error="end state" */
 
 #define SENDERS 2
-#define SLOTS 2     /* of the completion ring; so many receives may be outstanding */
-#define POSTS 4     /* slots of the receive ring, which both senders share */
-#ifndef RECEIVES
-#define RECEIVES 6  /* posted in all, so that both rings go round three times */
+#define DEPTH 2     /* receives that may be outstanding */
+#if defined(DETACH) || defined(STORES_PLAINLY) || defined(KEEPS_NOTE)
+#define DETACHES 1  /* claims that a poll detaches */
+#define SLOTS 4     /* of the completion ring: kSlotsPerEntry */
+#define RECEIVES 4  /* posted in all */
+#else
+#define DETACHES 0
+#define SLOTS 2
+#define RECEIVES 6  /* so that both rings go round three times */
 #endif
+#define POSTS 4     /* slots of the receive ring, which both senders share */
 
 /* slot_word.hpp: a word is (lap, owner, state), and changes as a whole. */
 #define EMPTY 0
@@ -20,6 +29,7 @@
 #define FULL 2
 #define TAKEN 3
 #define VOID 4
+#define DETACHED 5
 #define NOBODY 7
 
 typedef Slot { byte lap; byte owner; byte state; byte receive };
@@ -34,7 +44,7 @@ typedef Debt { bit open; byte receive; byte completion };
 Debt debt[SENDERS];
 bit dead[SENDERS], buried[SENDERS];
 
-byte posts, polled;
+byte posts, polled, detaches;
 bit seen[RECEIVES];       /* a completion of it was polled */
 
 #define LAP(position) ((position) / SLOTS)
@@ -72,18 +82,48 @@ inline claim(position, who) {
      }
   :: atomic {
        completed[position % SLOTS].lap < LAP(position) ->
-       /* A reset leaves void slots, which a claimer may use; anything else is an overrun. */
-       assert(completed[position % SLOTS].state == VOID);
+       /* A reset leaves void slots, which a claimer may use, and detached ones are skipped;
+          anything else is an overrun. */
+       assert(completed[position % SLOTS].state == VOID ||
+              completed[position % SLOTS].state == DETACHED);
        completed[position % SLOTS].lap = LAP(position);
-       completed[position % SLOTS].state = EMPTY;
-       completed[position % SLOTS].owner = NOBODY
+       if
+       :: completed[position % SLOTS].state == VOID ->
+          completed[position % SLOTS].state = EMPTY;
+          completed[position % SLOTS].owner = NOBODY
+       :: else
+       fi
      }
   od
+}
+
+/* The last exchange of fill_and_publish; `published` says whether the claim was still attached. */
+inline publish(position, published) {
+  atomic {
+#ifdef STORES_PLAINLY
+    published = 1;
+#else
+    published = (completed[position % SLOTS].state == CLAIMED);
+#endif
+    if
+    :: published -> completed[position % SLOTS].state = FULL
+    :: else
+    fi
+  }
+}
+inline free_detached(position) {
+  d_step {
+    assert(completed[position % SLOTS].state == DETACHED);
+    completed[position % SLOTS].lap++;
+    completed[position % SLOTS].state = EMPTY;
+    completed[position % SLOTS].owner = NOBODY
+  }
 }
 
 /* take_receive, then push_completion, then finish_receive; steps in the order of their stores. */
 active [SENDERS] proctype Sender() {
   byte position, receive;
+  bit published;
   do
   :: (posts == RECEIVES && WAITING == 0) -> break
   :: (WAITING > 0) ->
@@ -134,24 +174,37 @@ active [SENDERS] proctype Sender() {
      };
      may_die();
 #endif
-     position = completion_hint;
-     claim(position, _pid);
-     may_die();
-     completion_hint = position + 1;
-     may_die();
-     debt[_pid].completion = position + 1;
-     may_die();
-     completed[position % SLOTS].receive = receive;
-     may_die();
-     completed[position % SLOTS].state = FULL;
+     do
+     :: position = completion_hint;
+        claim(position, _pid);
+        may_die();
+        completion_hint = position + 1;
+        may_die();
+        debt[_pid].completion = position + 1;
+        may_die();
+        completed[position % SLOTS].receive = receive;
+        may_die();
+        publish(position, published);
+        if
+        :: published -> break
+        :: else
+        fi;
+        may_die();
+#ifndef KEEPS_NOTE
+        debt[_pid].completion = 0;
+        may_die();
+#endif
+        free_detached(position);
+        may_die()
+     od;
      may_die();
      debt[_pid].open = 0;
 none:
-     position = 0; receive = 0
+     position = 0; receive = 0; published = 0
   od;
   goto finished;
 dying:
-  atomic { position = 0; receive = 0; dead[_pid] = 1 };
+  atomic { position = 0; receive = 0; published = 0; dead[_pid] = 1 };
 finished:
   skip
 }
@@ -160,7 +213,7 @@ finished:
    claimed, or, when it had claimed none, into another. */
 active proctype Agent() {
   byte who, position, receive, claimed;
-  bit lost;
+  bit lost, published;
 end:
   do
   :: atomic {
@@ -172,7 +225,8 @@ end:
      :: position < SLOTS ->
         atomic {
           if
-          :: completed[position].state == CLAIMED && completed[position].owner == who ->
+          :: (completed[position].state == CLAIMED || completed[position].state == DETACHED) &&
+             completed[position].owner == who ->
 #ifdef SECOND_SLOT
              completed[position].state = VOID;
              lost = 1
@@ -231,13 +285,24 @@ end:
         fi
 #endif
         ;
-        completed[position % SLOTS].receive = receive;
-        completed[position % SLOTS].state = FULL
+        /* publish_for_the_dead: pushes anew when the claim is detached, be it its own one. */
+        do
+        :: completed[position % SLOTS].receive = receive;
+           publish(position, published);
+           if
+           :: published -> break
+           :: else
+           fi;
+           free_detached(position);
+           position = completion_hint;
+           claim(position, NOBODY - 1);
+           completion_hint = position + 1
+        od
      :: else
      fi;
      atomic {
        buried[who] = 1; debt[who].open = 0;
-       who = 0; position = 0; receive = 0; claimed = 0; lost = 0
+       who = 0; position = 0; receive = 0; claimed = 0; lost = 0; published = 0
      }
   od
 }
@@ -247,7 +312,7 @@ active proctype Owner() {
   byte head;
   do
   :: atomic {
-       posts < RECEIVES && posts - polled < SLOTS &&
+       posts < RECEIVES && posts - polled < DEPTH &&
        posted[tail_hint % POSTS].lap == POST_LAP(tail_hint) &&
        posted[tail_hint % POSTS].state == EMPTY ->
        posted[tail_hint % POSTS].state = CLAIMED
@@ -256,7 +321,7 @@ active proctype Owner() {
      d_step { posted[tail_hint % POSTS].state = FULL; tail_hint++; posts++ }
   /* The slot is in the hands of a sender, which may be slow or stopped: skip this position. */
   :: atomic {
-       posts < RECEIVES && posts - polled < SLOTS &&
+       posts < RECEIVES && posts - polled < DEPTH &&
        posted[tail_hint % POSTS].lap < POST_LAP(tail_hint) &&
        posted[tail_hint % POSTS].state == TAKEN ->
        posted[tail_hint % POSTS].lap = POST_LAP(tail_hint);
@@ -264,7 +329,7 @@ active proctype Owner() {
      }
   /* Room for one more, and yet the oldest slot is not free. */
   :: atomic {
-       posts < RECEIVES && posts - polled < SLOTS &&
+       posts < RECEIVES && posts - polled < DEPTH &&
        posted[tail_hint % POSTS].lap < POST_LAP(tail_hint) &&
        posted[tail_hint % POSTS].state != TAKEN -> assert(false)
      }
@@ -283,6 +348,18 @@ active proctype Owner() {
        completed[head % SLOTS].owner = NOBODY;
        head++
      }
+  /* pass_claimed: a claim lasts for too long. */
+  :: atomic {
+       detaches < DETACHES && completed[head % SLOTS].lap == LAP(head) &&
+       completed[head % SLOTS].state == CLAIMED ->
+       completed[head % SLOTS].state = DETACHED;
+       detaches++;
+       head++
+     }
+  :: d_step {
+       completed[head % SLOTS].lap == LAP(head) && completed[head % SLOTS].state == DETACHED ->
+       head++
+     }
   :: d_step {
        completed[head % SLOTS].lap > LAP(head) ->
        pass(head, completed[head % SLOTS].lap, SLOTS)
@@ -290,6 +367,6 @@ active proctype Owner() {
   :: (polled == posts && posts == RECEIVES) -> break
   /* With nobody left to send, what was not taken stays posted. */
   :: (dead[0] && dead[1] && polled + WAITING == posts &&
-      (posts == RECEIVES || posts - polled == SLOTS)) -> break
+      (posts == RECEIVES || posts - polled == DEPTH)) -> break
   od
 }

@@ -61,7 +61,9 @@ class SharedReceives {
   /// Every receive completes once; their number.
   int poll() {
     ibv_wc polled[kSlots];
-    const int count = poll_completions(segment_, completions_, kSlots, polled);
+    // Half of the polls detach the claims that they meet.
+    const auto patience = next_id_ % 2 == 0 ? kClaimPatience : std::chrono::nanoseconds(0);
+    const int count = poll_completions(segment_, completions_, kSlots, polled, patience);
     REQUIRE(count >= 0);
     for (int i = 0; i < count; ++i) REQUIRE(outstanding_.erase(polled[i].wr_id & ~kFlushed) == 1);
     return count;
@@ -72,7 +74,7 @@ class SharedReceives {
     Completion completion;
     completion.wr_id = lost.wr_id | kFlushed;
     if (lost.claimed != nullptr) {
-      publish(completions_, *lost.claimed, completion);
+      publish_for_the_dead(segment_, completions_, *lost.claimed, {1, false}, completion);
     } else {
       REQUIRE(push_completion(segment_, completions_, {1, false}, completion, nullptr) ==
               Push::kDone);
@@ -100,7 +102,7 @@ class SharedReceives {
   OwnSegment own_;
   ControlSegment& segment_ = own_.shared();
   RingLease receive_ring_{own_, kSlots, receive_slot_size(1)};
-  RingLease completion_ring_{own_, kSlots, sizeof(CompletionSlot)};
+  RingLease completion_ring_{own_, kSlotsPerEntry* kSlots, sizeof(CompletionSlot)};
   ReceiveQueueView receives_{segment_.receive_queues[0], receive_ring_.place(), 1, 0, false};
   CompletionQueueView completions_{
       segment_.completion_queues[0], 0, completion_ring_.place(), {-1, 0}};

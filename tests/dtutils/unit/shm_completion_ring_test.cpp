@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The shm device's completion ring against a reference model: random pushes, polls, deaths, voids.
+// The shm device's completion ring against a reference model: random pushes, polls, deaths, voids,
+// claims that are detached.
+#include <chrono>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "dtutils/unit/shm_ring.hpp"
@@ -8,6 +11,7 @@
 #include "shm/segment.hpp"
 #include "support/catch.hpp"
 #include "support/random.hpp"
+#include "support/require.hpp"
 
 using namespace dtutils;
 using namespace dtutils::shm;
@@ -17,6 +21,7 @@ using support::kLaps;
 namespace {
 
 constexpr std::uint64_t kOfTheDead = 999'999'999;
+constexpr std::chrono::hours kForever(1);
 
 /// A ring in a segment of its own, which begins at lap `first_lap`.
 struct Ring {
@@ -48,7 +53,7 @@ struct Live {
 
 /// What the ring should do, one call at a time.
 struct RingModel {
-  explicit RingModel(std::uint64_t first) : tail(first) {}
+  RingModel(std::uint64_t first, bool detaching) : tail(first), detaches(detaching) {}
 
   bool make_room(std::size_t capacity) {
     if (live.size() < capacity) return true;
@@ -61,12 +66,17 @@ struct RingModel {
   }
   std::vector<std::uint64_t> poll(std::size_t count) {
     std::vector<std::uint64_t> ids;
-    while (ids.size() < count && !live.empty() && live.front().state != SlotState::kClaimed) {
+    while (ids.size() < count && !live.empty()) {
+      if (live.front().state == SlotState::kClaimed) {
+        if (!detaches) break;
+        detached.push_back(live.front());
+      }
       if (live.front().state == SlotState::kFull) ids.push_back(live.front().id);
       live.pop_front();
     }
     return ids;
   }
+  std::size_t outstanding() const { return live.size() + detached.size(); }
   int make_void(SlotOwner owner) {
     int count = 0;
     for (Live& each : live) {
@@ -78,7 +88,10 @@ struct RingModel {
   }
 
   std::uint64_t tail;
+  /// Whether polls pass claimed slots.
+  const bool detaches;
   std::deque<Live> live;
+  std::vector<Live> detached;
 };
 
 SlotOwner random_owner(support::Random& random) {
@@ -89,16 +102,24 @@ void poll_and_compare(Ring& ring, RingModel& model, std::size_t count) {
   std::vector<ibv_wc> polled(count);
   const std::vector<std::uint64_t> expected = model.poll(count);
   const int taken =
-      poll_completions(ring.own.shared(), ring.queue, static_cast<int>(count), polled.data());
+      poll_completions(ring.own.shared(), ring.queue, static_cast<int>(count), polled.data(),
+                       model.detaches ? std::chrono::nanoseconds(0) : kForever);
   REQUIRE(taken == static_cast<int>(expected.size()));
   for (std::size_t i = 0; i < expected.size(); ++i) REQUIRE(polled[i].wr_id == expected[i]);
 }
 
-/// A producer that claims the next slot and goes no further.
+/// A producer that claims the next slot and goes no further. Slots that are skipped do not count in
+/// the model's positions, so the place is the one that a push would take.
 void claim_and_stop(Ring& ring, RingModel& model, SlotOwner owner) {
-  ring.slot(model.tail)
-      .word.store(slot_word(ring.lap(model.tail), SlotState::kClaimed, owner.bits()));
-  model.push(0, owner, SlotState::kClaimed);
+  Completion completion;
+  completion.wr_id = kOfTheDead;
+  std::atomic<std::uint64_t> record{0};
+  REQUIRE(push_completion(ring.own.shared(), ring.queue, owner, completion, &record) ==
+          Push::kDone);
+  const std::uint64_t position = record.load() - 1;
+  std::atomic<std::uint64_t>& word = ring.slot(position).word;
+  word.store(with_state(word.load(), SlotState::kClaimed));
+  model.push(position, owner, SlotState::kClaimed);
 }
 
 /// The owner completes what a dead producer had claimed.
@@ -108,7 +129,8 @@ void publish_for_the_dead(Ring& ring, RingModel& model, SlotOwner owner) {
                 [&](CompletionSlot& slot, std::uint64_t) {
                   Completion completion;
                   completion.wr_id = kOfTheDead;
-                  REQUIRE(publish(ring.queue, slot, completion) == Push::kDone);
+                  REQUIRE(publish_for_the_dead(ring.own.shared(), ring.queue, slot, owner,
+                                               completion) == Push::kDone);
                   ++published;
                 });
   for (Live& each : model.live) {
@@ -120,9 +142,20 @@ void publish_for_the_dead(Ring& ring, RingModel& model, SlotOwner owner) {
   REQUIRE(published == 0);
 }
 
-void run(Ring& ring, support::Random& random, int steps) {
-  RingModel model(ring.first);
-  const std::uint64_t capacity = ring.queue.ring.capacity();
+/// Producers whose claims were detached go on: each frees its slot and pushes its completion anew.
+void wake_detached(Ring& ring, RingModel& model) {
+  for (const Live& each : std::exchange(model.detached, {})) {
+    Completion completion;
+    completion.wr_id = kOfTheDead;
+    REQUIRE(publish_for_the_dead(ring.own.shared(), ring.queue, ring.slot(each.id), each.owner,
+                                 completion) == Push::kDone);
+    model.push(kOfTheDead, each.owner, SlotState::kFull);
+  }
+}
+
+void run(Ring& ring, support::Random& random, int steps, bool detaches) {
+  RingModel model(ring.first, detaches);
+  const std::uint64_t capacity = ring.queue.ring.capacity() / (detaches ? kSlotsPerEntry : 1);
   std::uint64_t next_id = 1;
   while (steps-- > 0) {
     if (random.one_in(8)) age(ring.queue.tail_hint, ring.first, random);
@@ -130,7 +163,7 @@ void run(Ring& ring, support::Random& random, int steps) {
     const SlotOwner owner = random_owner(random);
     switch (random.below(12)) {
       case 0:
-        if (model.live.size() < capacity) claim_and_stop(ring, model, owner);
+        if (model.outstanding() < capacity) claim_and_stop(ring, model, owner);
         break;
       case 1: {
         if (random.one_in(2)) {
@@ -147,6 +180,8 @@ void run(Ring& ring, support::Random& random, int steps) {
         poll_and_compare(ring, model, 1 + random.below(4));
         break;
       default: {
+        if (detaches && random.one_in(4)) wake_detached(ring, model);
+        if (detaches && model.outstanding() == capacity) break;
         Completion completion;
         completion.wr_id = next_id;
         const bool room = model.make_room(capacity);
@@ -168,9 +203,63 @@ TEST_CASE("shm_completion_ring_does_as_its_model") {
   support::Random random(seed);
   const std::uint32_t slots = GENERATE(1u, 2u, 8u, 64u);
   const std::uint64_t first_lap = GENERATE(std::uint64_t{0}, kLaps - 2, kLaps * 5 - 1);
-  CAPTURE(slots, first_lap);
-  Ring ring(slots, first_lap);
-  run(ring, random, 20'000);
+  const bool detaches = GENERATE(false, true);
+  CAPTURE(slots, first_lap, detaches);
+  Ring ring(slots * (detaches ? kSlotsPerEntry : 1), first_lap);
+  run(ring, random, 20'000, detaches);
+}
+
+TEST_CASE("shm_completions_behind_a_slot_that_stays_claimed_are_polled") {
+  Ring ring(8, 0);
+  const SlotOwner stopped{5 << 14, true};
+  ring.slot(0).word.store(slot_word(0, SlotState::kClaimed, stopped.bits()));
+  Completion behind;
+  behind.wr_id = 7;
+  REQUIRE(push_completion(ring.own.shared(), ring.queue, {1, false}, behind, nullptr) ==
+          Push::kDone);
+  ibv_wc polled[4];
+  // The sender may be about to publish, so not at once.
+  CHECK(poll_completions(ring.own.shared(), ring.queue, 4, polled, kForever) == 0);
+  CHECK(has_completion(ring.own.shared(), ring.queue));
+  CHECK(support::eventually(
+      [&] { return poll_completions(ring.own.shared(), ring.queue, 4, polled) == 1; }));
+  CHECK(polled[0].wr_id == 7);
+  CHECK(slot_state(ring.slot(0).word.load()) == SlotState::kDetached);
+
+  // Those that come later go round the ring past the slot, as often as they like.
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    behind.wr_id = 100 + i;
+    REQUIRE(push_completion(ring.own.shared(), ring.queue, {1, false}, behind, nullptr) ==
+            Push::kDone);
+    REQUIRE(poll_completions(ring.own.shared(), ring.queue, 4, polled) == 1);
+    REQUIRE(polled[0].wr_id == 100 + i);
+  }
+  // It goes on in the end.
+  Completion late;
+  late.wr_id = 8;
+  REQUIRE(publish_for_the_dead(ring.own.shared(), ring.queue, ring.slot(0), stopped, late) ==
+          Push::kDone);
+  REQUIRE(poll_completions(ring.own.shared(), ring.queue, 4, polled) == 1);
+  CHECK(polled[0].wr_id == 8);
+}
+
+TEST_CASE("shm_completion_ring_with_words_that_nobody_wrote_ends_its_searches") {
+  const std::uint64_t seed = support::test_seed();
+  CAPTURE(seed);
+  support::Random random(seed);
+  for (int round = 0; round < 200; ++round) {
+    Ring ring(8, 0);
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      // Each slot ahead of what a searcher comes with.
+      const std::uint64_t lap = random.one_in(2) ? random.below(kLaps) : kLaps / 2 - 1 + i;
+      ring.slot(i).word.store(slot_word(lap, static_cast<SlotState>(random.below(8))));
+    }
+    ring.queue.tail_hint.store(random.below(std::uint64_t{1} << 40));
+    ring.queue.head_hint.store(random.below(std::uint64_t{1} << 40));
+    ibv_wc polled[4];
+    (void)push_completion(ring.own.shared(), ring.queue, {1, false}, {}, nullptr);
+    (void)poll_completions(ring.own.shared(), ring.queue, 4, polled);
+  }
 }
 
 TEST_CASE("shm_completion_carries_every_field") {

@@ -69,7 +69,9 @@ struct Rings {
     }
     Completion completion;
     completion.wr_id = lost.wr_id;
-    if (lost.claimed != nullptr) publish(completions, *lost.claimed, completion);
+    if (lost.claimed != nullptr) {
+      publish_for_the_dead(segment, completions, *lost.claimed, {1, false}, completion);
+    }
     return lost.wr_id;
   }
 
@@ -216,14 +218,37 @@ TEST_CASE("shm_completion_that_a_dead_sender_claimed_is_made_by_the_owner_in_its
   behind.wr_id = 99;
   REQUIRE(push_completion(rings.segment, rings.completions, {5, false}, behind, nullptr) ==
           Push::kDone);
+  // Its claim may have been detached.
+  const bool detached = GENERATE(false, true);
   ibv_wc polled[3];
-  CHECK(poll_completions(rings.segment, rings.completions, 3, polled) == 0);
+  REQUIRE(poll_completions(rings.segment, rings.completions, 3, polled,
+                           detached ? std::chrono::hours(0) : std::chrono::hours(1)) ==
+          (detached ? 1 : 0));
+  if (detached) CHECK(polled[0].wr_id == 99);
 
   CHECK(rings.recover(0) == 10);
   CHECK(rings.recover(0) == std::nullopt);
-  REQUIRE(poll_completions(rings.segment, rings.completions, 3, polled) == 2);
+  REQUIRE(poll_completions(rings.segment, rings.completions, 3, polled) == (detached ? 1 : 2));
   CHECK(polled[0].wr_id == 10);
-  CHECK(polled[1].wr_id == 99);
+  if (!detached) CHECK(polled[1].wr_id == 99);
+}
+
+TEST_CASE("shm_completion_whose_sender_died_between_giving_its_detached_slot_back_and_the_next") {
+  Rings rings(4, 0);
+  REQUIRE(rings.post(10));
+  QueuePairEntry& entry = rings.segment.queue_pairs[0];
+  Receive receive;
+  REQUIRE(take_receive(rings.segment, rings.queue, entry, receive));
+  auto& word = rings.segment.slot<CompletionSlot>(rings.completions.ring, 0)->word;
+  word.store(slot_word(0, SlotState::kClaimed, SlotOwner{entry.qp_num.load(), true}.bits()));
+  entry.in_flight_completion.store(1);
+  ibv_wc polled{};
+  REQUIRE(poll_completions(rings.segment, rings.completions, 1, &polled, {}) == 0);
+  REQUIRE(slot_state(word.load()) == SlotState::kDetached);
+  // push_completion takes the note back first.
+  entry.in_flight_completion.store(0);
+  word.fetch_add(freeing(word.load()));
+  CHECK(rings.recover(0) == 10);
 }
 
 TEST_CASE("shm_receive_whose_completion_the_dead_sender_published_is_not_lost") {
