@@ -140,11 +140,13 @@ TEST_CASE("shm_pair_meets_another_peer_after_a_reset") {
 TEST_CASE("shm_sleeper_for_a_solicited_completion_hears_of_an_overrun") {
   Pair pair(SideOptions{}, with_completions(4));
   REQUIRE(pair.b.receives.arm(true));
-  for (std::uint64_t i = 0; i < 5; ++i) must(pair.b.qp.post_receive(pair.b.local(0, 8), i));
-  for (std::uint64_t i = 0; i < 5; ++i) {
+  // As many as its ring holds, and one more.
+  const auto count = 2 * static_cast<std::uint64_t>(pair.b.receives.raw()->cqe) + 1;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    must(pair.b.qp.post_receive(pair.b.local(0, 8), i));
     must(pair.a.qp.post_send(pair.a.local(0, 8), i, kSignaled));
   }
   CHECK(pair.b.receive_channel.wait(kPatience) == pair.b.receives.raw());
-  ibv_wc polled[8];
+  ibv_wc polled[16];
   CHECK(eventually([&] { return pair.b.receives.poll(polled) < 0; }));
 }
