@@ -2,6 +2,7 @@
 // Histories: what readers of a table saw while writers wrote, recorded and checked afterwards.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -43,6 +44,7 @@ void write_and_look(Member& member, const History& history, sst::Mode mode, std:
   TableNode node(member, {.threads = 3});
   typename History::Table table(node.group, {.mode = mode});
   std::atomic<bool> done{false};
+  std::atomic<std::size_t> looked{0};
   std::vector<typename History::Look> looks;
   looks.reserve(kKeptLooks);
   Threads threads;
@@ -53,6 +55,7 @@ void write_and_look(Member& member, const History& history, sst::Mode mode, std:
       for (std::uint16_t i = 0; i < member.size && looks.size() < kKeptLooks; ++i) {
         looks.push_back(history.look(table, {i}, seed + member.rank, random));
       }
+      looked = looks.size();
     }
   });
   Random random(seed * 31 + member.rank);
@@ -62,6 +65,9 @@ void write_and_look(Member& member, const History& history, sst::Mode mode, std:
   }
   require(eventually([&] { return table.min(&History::Row::last) == rounds; }), "all arrived");
   meet(member, 0);
+  // A reader that had no core meanwhile looks now; others look once more at what arrived last.
+  const std::size_t enough = std::min(looked + 101 + 2 * member.size, kKeptLooks);
+  require(eventually([&] { return looked >= enough; }), "the reader looks");
   done = true;
   threads.join();
   history.check(looks, member.size, mode == sst::Mode::kWrites);
