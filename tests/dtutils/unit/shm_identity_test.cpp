@@ -159,8 +159,9 @@ TEST_CASE("shm_memory_whose_descriptor_means_another_file_by_now_is_not_written"
 TEST_CASE("shm_process_is_not_reached_by_its_number_once_its_device_is_gone") {
   shm::OwnSegment own;
   auto others = std::make_unique<shm::OwnSegment>();
+  // A thread that lives on, in place of one of a later process that got the same number.
+  others->shared().header.thread = static_cast<std::uint32_t>(::gettid());
   shm::Peer peer(others->address(), own);
-  // In place of memory of a later process that got the same number.
   std::uint64_t there = 1;
   const auto address = reinterpret_cast<std::uint64_t>(&there);
   std::uint64_t here = 2;

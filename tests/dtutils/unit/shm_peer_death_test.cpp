@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 // A peer of the shm device that goes while it is in the middle of something.
+#include <poll.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <thread>
 #include <vector>
 
 #include "shm/queue_pair.hpp"
 #include "shm/receive.hpp"
+#include "shm/send_lock.hpp"
 #include "support/catch.hpp"
 #include "support/queue_pair_states.hpp"
 #include "support/require.hpp"
@@ -120,6 +123,25 @@ TEST_CASE("shm_region_is_released_although_its_user_is_killed_in_the_middle") {
   CHECK(ends_soon_after_a_kill(peer, [&] { region.reset(); }));
 }
 
+TEST_CASE("shm_region_is_released_only_after_a_post_that_may_have_seen_it") {
+  const auto device = open_shm_device({});
+  Side side(*device);
+  auto region = std::make_unique<MemoryRegion>(side.pd, side.bytes().data(), 64);
+  // As a thread of this process does that was stopped in the middle of a post.
+  auto& word = shm::from_verbs(side.qp.raw()).entry->send_lock;
+  const std::uint32_t held = shm::SendLock::try_take(word);
+  REQUIRE(held != 0);
+  std::atomic<bool> released = false;
+  std::thread releasing([&] {
+    region.reset();
+    released = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK_FALSE(released);
+  shm::SendLock::give_back(word, held);
+  releasing.join();
+}
+
 TEST_CASE("shm_queue_pair_is_reset_although_its_peer_is_killed_in_the_middle") {
   RemotePeer peer(stop_inside_a_send);
   Survivor survivor(peer);
@@ -217,6 +239,9 @@ TEST_CASE("shm_sleeper_wakes_when_the_peer_dies_between_disarming_its_queue_and_
   peer.wire().meet();
   peer.wire().meet();
   peer.kill();
+  // As users of epoll do: CompletionChannel::wait looks by itself now and then.
+  pollfd channel{side.receive_channel.fd(), POLLIN, 0};
+  CHECK(::poll(&channel, 1, static_cast<int>(kSoon.count())) == 1);
   CHECK(side.receive_channel.wait(kSoon) == side.receives.raw());
 }
 
