@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# cariama_layer(): one layer as library, installed header set and package component.
+# cariama_layer(): one layer or service as library, installed headers and package component.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -57,6 +57,7 @@ function(cariama_layer name)
   set(needs "set(_cariama_below_${name} ${arg_DEPENDS})\n")
   string(APPEND needs "set(_cariama_packages_${name} \"${arg_PACKAGES}\")\n")
   set_property(GLOBAL PROPERTY CARIAMA_NEEDS_${name} "${needs}")
+  set_property(GLOBAL PROPERTY CARIAMA_README_${name} "${CMAKE_CURRENT_SOURCE_DIR}/README.md")
   set_property(GLOBAL APPEND PROPERTY CARIAMA_LAYERS ${name})
 endfunction()
 
@@ -97,7 +98,7 @@ function(cariama_install_package)
   install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
     "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
   foreach(layer IN LISTS layers)
-    install(FILES "${PROJECT_SOURCE_DIR}/${layer}/README.md"
-      DESTINATION "${CMAKE_INSTALL_DOCDIR}/${layer}")
+    get_property(readme GLOBAL PROPERTY CARIAMA_README_${layer})
+    install(FILES "${readme}" DESTINATION "${CMAKE_INSTALL_DOCDIR}/${layer}")
   endforeach()
 endfunction()
