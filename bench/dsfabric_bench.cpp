@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Measures DSfabric between two processes on one device.
-#include "dsfabric/cases.hpp"
+#include "bench/dsfabric/cases.hpp"
 
 int main(int argc, char** argv) {
   std::string device = "shm";

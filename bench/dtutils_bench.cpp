@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Measures DTutils between two processes on one device.
-#include "dtutils/cases.hpp"
+#include "bench/dtutils/cases.hpp"
 
 int main(int argc, char** argv) {
   std::string device = "shm";

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "mcts/jobs.hpp"
+#include "bench/mcts/jobs.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Measures RIutils between two processes on one device.
-#include "riutils/cases.hpp"
+#include "bench/riutils/cases.hpp"
 
 int main(int argc, char** argv) {
   std::string device = "shm";

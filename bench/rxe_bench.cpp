@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "dtutils/hand_signaling.hpp"
-#include "dtutils/writes.hpp"
-#include "rxe/latency.hpp"
-#include "rxe/perftest.hpp"
+#include "bench/dtutils/hand_signaling.hpp"
+#include "bench/dtutils/writes.hpp"
+#include "bench/rxe/latency.hpp"
+#include "bench/rxe/perftest.hpp"
 
 namespace {
 

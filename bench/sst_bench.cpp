@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Measures SST among processes of one host.
-#include "sst/cases.hpp"
+#include "bench/sst/cases.hpp"
 
 int main(int argc, char** argv) {
   std::string device = "shm";

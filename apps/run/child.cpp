@@ -15,7 +15,7 @@
 #include <cstring>
 #include <utility>
 
-#include "bootstrap/environment.hpp"
+#include "dsfabric/rendezvous_server.hpp"
 #include "dtutils/error.hpp"
 
 namespace run {
@@ -45,7 +45,7 @@ std::string quoted(const std::string& text) {
 std::string remote_command(const Options& options, const std::vector<std::string>& environment) {
   std::array<char, 4096> folder{};
   std::string text =
-      fmt::format("IFS= read -r {0}; export {0}; ", dsfabric::rendezvous::kSecretVariable);
+      fmt::format("IFS= read -r {0}; export {0}; ", dsfabric::RendezvousServer::kSecretVariable);
   for (const std::string& each : environment) text += fmt::format("export {}; ", quoted(each));
   if (getcwd(folder.data(), folder.size()) != nullptr) {
     text += fmt::format("cd {} || exit 127; ", quoted(folder.data()));
@@ -93,10 +93,11 @@ Child::Child(std::uint32_t rank, const Place& place, const Options& options,
     dup2(out.write, STDOUT_FILENO);
     dup2(err.write, STDERR_FILENO);
     if (cores) sched_setaffinity(0, sizeof *cores, &*cores);
-    for (const char* const variable : dsfabric::kPmixVariables) unsetenv(variable);
+    for (const char* const variable : dsfabric::RendezvousServer::kPmixVariables)
+      unsetenv(variable);
     if (!remote_) {
       for (const std::string& each : environment) putenv(const_cast<char*>(each.c_str()));
-      setenv(dsfabric::rendezvous::kSecretVariable, secret.c_str(), 1);
+      setenv(dsfabric::RendezvousServer::kSecretVariable, secret.c_str(), 1);
     }
     become(command);
   }

@@ -5,28 +5,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
-#include "bootstrap/environment.hpp"
 #include "dtutils/error.hpp"
 
 namespace run {
 namespace {
-
-std::string make_secret() {
-  std::array<unsigned char, dsfabric::rendezvous::kSecretSize> bytes;
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw dtutils::Error("launcher", "no random bytes for the job secret", "try again", errno);
-  }
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 std::string address_of(const Options& options) {
   if (!options.address.empty()) return options.address;
@@ -41,12 +30,7 @@ std::chrono::steady_clock::duration seconds(double value) {
 }  // namespace
 
 Job::Job(const Options& options)
-    : options_(options),
-      secret_(make_secret()),
-      server_(options.processes, secret_, address_of(options), options.port) {
-  const std::string host = address_of(options);
-  const bool is_v6 = host.find(':') != std::string::npos;
-  address_ = (is_v6 ? "[" + host + "]:" : host + ":") + std::to_string(server_.port());
+    : options_(options), server_(options.processes, address_of(options), options.port) {
   sigset_t watched;
   sigemptyset(&watched);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&watched, signal);
@@ -66,16 +50,13 @@ int Job::run() {
 void Job::start() {
   const std::vector<Place> places = place(options_);
   for (std::uint32_t rank = 0; rank < options_.processes; ++rank) {
-    using namespace dsfabric::rendezvous;  // NOLINT: four names in a row
     std::vector<std::string> environment = options_.environment;
-    environment.push_back(fmt::format("{}={}", kAddressVariable, address_));
-    environment.push_back(fmt::format("{}={}", kRankVariable, rank));
-    environment.push_back(fmt::format("{}={}", kSizeVariable, options_.processes));
+    std::ranges::copy(server_.environment(rank), std::back_inserter(environment));
     if (options_.threads != 0) {
       environment.push_back(fmt::format("CARIAMA_THREADS={}", options_.threads));
     }
     children_.push_back(
-        std::make_unique<Child>(rank, places[rank], options_, environment, secret_));
+        std::make_unique<Child>(rank, places[rank], options_, environment, server_.secret()));
   }
   started_ = Clock::now();
   if (options_.timeout > 0) end_at_ = started_ + seconds(options_.timeout);

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap/server.hpp"
 #include "child.hpp"
+#include "dsfabric/rendezvous_server.hpp"
 #include "options.hpp"
 
 namespace run {
@@ -43,9 +43,7 @@ class Job {
   bool finished() const;
 
   const Options& options_;
-  std::string secret_;
-  dsfabric::rendezvous::Server server_;
-  std::string address_;
+  dsfabric::RendezvousServer server_;
   int signals_ = -1;
   bool read_input_ = true;
   std::vector<std::unique_ptr<Child>> children_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An empty barrier of two processes beside the round trip of a cache line.
-#include "dsfabric/cases.hpp"
+#include "bench/dsfabric/cases.hpp"
 
 namespace fabric_bench {
 

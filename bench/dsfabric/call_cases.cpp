@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "dsfabric/cases.hpp"
-#include "fabric/calls.hpp"
+#include "bench/dsfabric/cases.hpp"
+#include "bench/fabric/calls.hpp"
 
 namespace fabric_bench {
 namespace {

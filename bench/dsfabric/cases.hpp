@@ -2,7 +2,7 @@
 // The cases of dsfabric_bench.
 #pragma once
 
-#include "fabric/node.hpp"
+#include "bench/fabric/node.hpp"
 
 namespace fabric_bench {
 

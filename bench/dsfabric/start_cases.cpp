@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "dsfabric/cases.hpp"
+#include "bench/dsfabric/cases.hpp"
 
 namespace fabric_bench {
 namespace {

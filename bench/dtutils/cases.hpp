@@ -2,7 +2,7 @@
 // The cases of dtutils_bench; bench/README.md says what each of them measures.
 #pragma once
 
-#include "ends.hpp"
+#include "bench/dtutils/ends.hpp"
 
 namespace link_bench {
 

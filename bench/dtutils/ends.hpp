@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/dtutils/link.hpp"
 #include "dtutils/transmitter.hpp"
-#include "link.hpp"
 
 namespace link_bench {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "dtutils/detail/work_request.hpp"
 #include "dtutils/limits.hpp"
+#include "dtutils/post_flags.hpp"
 
 namespace link_bench {
 

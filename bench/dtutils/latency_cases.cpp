@@ -6,11 +6,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "cases.hpp"
+#include "bench/dtutils/cases.hpp"
+#include "bench/dtutils/hand_signaling.hpp"
+#include "bench/dtutils/ucx.hpp"
+#include "bench/dtutils/writes.hpp"
 #include "dtutils/device_memory.hpp"
-#include "hand_signaling.hpp"
-#include "ucx.hpp"
-#include "writes.hpp"
 
 namespace link_bench {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Connecting, and checking what arrived.
-#include "link.hpp"
+#include "bench/dtutils/link.hpp"
 
 #include <fmt/format.h>
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "bench/harness/bench.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/queue_pair.hpp"
 #include "dtutils/shared_segment.hpp"
-#include "harness/bench.hpp"
 
 namespace link_bench {
 

@@ -10,8 +10,8 @@
 #include <memory>
 #include <system_error>
 
-#include "cases.hpp"
-#include "writes.hpp"
+#include "bench/dtutils/cases.hpp"
+#include "bench/dtutils/writes.hpp"
 
 namespace link_bench {
 namespace {

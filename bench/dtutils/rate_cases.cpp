@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // How many writes a second: Transmitter, QueuePair, libibverbs alone and UCX.
-#include "cases.hpp"
-#include "ucx.hpp"
-#include "writes.hpp"
+#include "bench/dtutils/cases.hpp"
+#include "bench/dtutils/ucx.hpp"
+#include "bench/dtutils/writes.hpp"
 
 namespace link_bench {
 namespace {

@@ -5,8 +5,8 @@
 #include <thread>
 #include <vector>
 
-#include "cases.hpp"
-#include "writes.hpp"
+#include "bench/dtutils/cases.hpp"
+#include "bench/dtutils/writes.hpp"
 
 namespace link_bench {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // UCX's puts, where they can be compared with ours.
-#include "ucx.hpp"
+#include "bench/dtutils/ucx.hpp"
 
-#include "harness/ucx.hpp"
+#include "bench/harness/ucx.hpp"
 
 namespace link_bench {
 namespace {

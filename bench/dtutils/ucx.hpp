@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ends.hpp"
+#include "bench/dtutils/ends.hpp"
 
 namespace link_bench {
 

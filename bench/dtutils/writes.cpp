@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The measured loops of writes.
-#include "writes.hpp"
+#include "bench/dtutils/writes.hpp"
 
 #include <stdexcept>
 
-#include "hand_signaling.hpp"
+#include "bench/dtutils/hand_signaling.hpp"
 
 namespace link_bench {
 namespace {

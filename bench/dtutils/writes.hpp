@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "ends.hpp"
+#include "bench/dtutils/ends.hpp"
 
 namespace link_bench {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "fabric/node.hpp"
+#include "bench/fabric/node.hpp"
 
 namespace fabric_bench {
 

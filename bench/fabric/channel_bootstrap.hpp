@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/bench.hpp"
 #include "dsfabric/bootstrap.hpp"
-#include "harness/bench.hpp"
 
 namespace fabric_bench {
 

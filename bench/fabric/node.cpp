@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Node: joining over the bench's own channel, and handing work over.
-#include "fabric/node.hpp"
+#include "bench/fabric/node.hpp"
 
 #include <chrono>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "fabric/channel_bootstrap.hpp"
+#include "bench/fabric/channel_bootstrap.hpp"
 
 namespace fabric_bench {
 namespace {

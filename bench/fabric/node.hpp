@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "bench/harness/bench.hpp"
 #include "dsfabric/dsfabric.hpp"
-#include "harness/bench.hpp"
 
 namespace fabric_bench {
 

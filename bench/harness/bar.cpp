@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Bars.
-#include "harness/bar.hpp"
+#include "bench/harness/bar.hpp"
 
 #include <stdexcept>
 

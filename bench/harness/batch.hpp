@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "harness/channel.hpp"
-#include "harness/clock.hpp"
+#include "bench/harness/channel.hpp"
+#include "bench/harness/clock.hpp"
 
 namespace bench {
 

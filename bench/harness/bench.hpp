@@ -43,11 +43,11 @@
 // of their own: when it dies or a step takes longer than kStepLimit, the harness ends the bench.
 #pragma once
 
-#include "harness/batch.hpp"
-#include "harness/case.hpp"
-#include "harness/channel.hpp"
-#include "harness/clock.hpp"
-#include "harness/external.hpp"
-#include "harness/pin.hpp"
-#include "harness/shared_memory.hpp"
-#include "harness/suite.hpp"
+#include "bench/harness/batch.hpp"
+#include "bench/harness/case.hpp"
+#include "bench/harness/channel.hpp"
+#include "bench/harness/clock.hpp"
+#include "bench/harness/external.hpp"
+#include "bench/harness/pin.hpp"
+#include "bench/harness/shared_memory.hpp"
+#include "bench/harness/suite.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Ping-pong over two cache lines.
-#include "harness/canary.hpp"
+#include "bench/harness/canary.hpp"
 
 #include <atomic>
 #include <vector>
 
-#include "harness/stats.hpp"
-#include "harness/wait.hpp"
+#include "bench/harness/stats.hpp"
+#include "bench/harness/wait.hpp"
 
 namespace bench {
 namespace {

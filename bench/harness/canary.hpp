@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "harness/control_block.hpp"
+#include "bench/harness/control_block.hpp"
 
 namespace bench {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Names of units and cases, and the check of a case.
-#include "harness/case.hpp"
+#include "bench/harness/case.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "harness/bar.hpp"
+#include "bench/harness/bar.hpp"
 
 namespace bench {
 

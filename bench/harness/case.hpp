@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/batch.hpp"
+#include "bench/harness/batch.hpp"
 
 namespace bench {
 

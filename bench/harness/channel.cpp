@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Barrier and exchange over the control block.
-#include "harness/channel.hpp"
+#include "bench/harness/channel.hpp"
 
 #include <fmt/format.h>
 
 #include <stdexcept>
 #include <utility>
 
-#include "harness/wait.hpp"
+#include "bench/harness/wait.hpp"
 
 namespace bench {
 

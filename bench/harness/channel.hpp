@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "harness/control_block.hpp"
+#include "bench/harness/control_block.hpp"
 
 namespace bench {
 

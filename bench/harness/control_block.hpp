@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "harness/constants.hpp"
+#include "bench/harness/constants.hpp"
 
 namespace bench {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Loops of independent additions.
-#include "harness/core_speed.hpp"
+#include "bench/harness/core_speed.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "harness/clock.hpp"
-#include "harness/constants.hpp"
-#include "harness/stats.hpp"
+#include "bench/harness/clock.hpp"
+#include "bench/harness/constants.hpp"
+#include "bench/harness/stats.hpp"
 
 namespace bench {
 namespace {

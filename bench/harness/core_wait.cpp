@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads /proc/thread-self/schedstat.
-#include "harness/core_wait.hpp"
+#include "bench/harness/core_wait.hpp"
 
 #include <fstream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Posting commands, and process 0's share of them.
-#include "harness/director.hpp"
+#include "bench/harness/director.hpp"
 
 #include <fmt/format.h>
 #include <linux/futex.h>
@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <climits>
 
-#include "harness/core_wait.hpp"
-#include "harness/wait.hpp"
+#include "bench/harness/core_wait.hpp"
+#include "bench/harness/wait.hpp"
 
 namespace bench {
 

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "harness/canary.hpp"
-#include "harness/case.hpp"
-#include "harness/channel.hpp"
-#include "harness/control_block.hpp"
-#include "harness/core_speed.hpp"
-#include "harness/watchdog.hpp"
+#include "bench/harness/canary.hpp"
+#include "bench/harness/case.hpp"
+#include "bench/harness/channel.hpp"
+#include "bench/harness/control_block.hpp"
+#include "bench/harness/core_speed.hpp"
+#include "bench/harness/watchdog.hpp"
 
 namespace bench {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // fork, exec and a pipe.
-#include "harness/external.hpp"
+#include "bench/harness/external.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,10 +20,10 @@
 #include <system_error>
 #include <thread>
 
-#include "harness/batch.hpp"
-#include "harness/clock.hpp"
-#include "harness/pin.hpp"
-#include "harness/process_group.hpp"
+#include "bench/harness/batch.hpp"
+#include "bench/harness/clock.hpp"
+#include "bench/harness/pin.hpp"
+#include "bench/harness/process_group.hpp"
 
 namespace bench {
 namespace {

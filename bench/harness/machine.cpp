@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Reads /proc/cpuinfo and uname(2).
-#include "harness/machine.hpp"
+#include "bench/harness/machine.hpp"
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
 #include <fstream>
 
-#include "harness/pin.hpp"
+#include "bench/harness/pin.hpp"
 
 namespace bench {
 

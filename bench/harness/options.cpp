@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Command line by CLI11.
-#include "harness/options.hpp"
+#include "bench/harness/options.hpp"
 
 #include <fmt/format.h>
 

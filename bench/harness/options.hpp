@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/constants.hpp"
-#include "harness/round.hpp"
+#include "bench/harness/constants.hpp"
+#include "bench/harness/round.hpp"
 
 namespace bench {
 

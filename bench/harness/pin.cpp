@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Placement by sched_setaffinity(2).
-#include "harness/pin.hpp"
+#include "bench/harness/pin.hpp"
 
 #include <sched.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "harness/clock.hpp"
+#include "bench/harness/clock.hpp"
 
 namespace bench {
 namespace {

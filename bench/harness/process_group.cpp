@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // fork, prctl, waitpid.
-#include "harness/process_group.hpp"
+#include "bench/harness/process_group.hpp"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "harness/wait.hpp"
+#include "bench/harness/wait.hpp"
 
 namespace bench {
 

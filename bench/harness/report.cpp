@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Rows, table and JSON.
-#include "harness/report.hpp"
+#include "bench/harness/report.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "harness/bar.hpp"
+#include "bench/harness/bar.hpp"
 
 namespace bench {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/case.hpp"
-#include "harness/round.hpp"
-#include "harness/stats.hpp"
+#include "bench/harness/case.hpp"
+#include "bench/harness/round.hpp"
+#include "bench/harness/stats.hpp"
 
 namespace bench {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Choice of rounds, and the figures in them.
-#include "harness/round.hpp"
+#include "bench/harness/round.hpp"
 
 #include <algorithm>
 

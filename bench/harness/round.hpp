@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "harness/canary.hpp"
-#include "harness/constants.hpp"
+#include "bench/harness/canary.hpp"
+#include "bench/harness/constants.hpp"
 
 namespace bench {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calibration and rounds.
-#include "harness/runner.hpp"
+#include "bench/harness/runner.hpp"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "harness/clock.hpp"
-#include "harness/stats.hpp"
+#include "bench/harness/clock.hpp"
+#include "bench/harness/stats.hpp"
 
 namespace bench {
 

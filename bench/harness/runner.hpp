@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/case.hpp"
-#include "harness/director.hpp"
-#include "harness/options.hpp"
-#include "harness/round.hpp"
+#include "bench/harness/case.hpp"
+#include "bench/harness/director.hpp"
+#include "bench/harness/options.hpp"
+#include "bench/harness/round.hpp"
 
 namespace bench {
 

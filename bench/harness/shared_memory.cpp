@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Shared anonymous mappings.
-#include "harness/shared_memory.hpp"
+#include "bench/harness/shared_memory.hpp"
 
 #include <sys/mman.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Order statistics.
-#include "harness/stats.hpp"
+#include "bench/harness/stats.hpp"
 
 #include <algorithm>
 #include <cmath>

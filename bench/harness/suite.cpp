@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The course of a bench program.
-#include "harness/suite.hpp"
+#include "bench/harness/suite.hpp"
 
 #include <fmt/format.h>
 
@@ -12,14 +12,14 @@
 #include <stdexcept>
 #include <utility>
 
-#include "harness/director.hpp"
-#include "harness/machine.hpp"
-#include "harness/pin.hpp"
-#include "harness/process_group.hpp"
-#include "harness/runner.hpp"
-#include "harness/shared_memory.hpp"
-#include "harness/watchdog.hpp"
-#include "harness/worker.hpp"
+#include "bench/harness/director.hpp"
+#include "bench/harness/machine.hpp"
+#include "bench/harness/pin.hpp"
+#include "bench/harness/process_group.hpp"
+#include "bench/harness/runner.hpp"
+#include "bench/harness/shared_memory.hpp"
+#include "bench/harness/watchdog.hpp"
+#include "bench/harness/worker.hpp"
 
 namespace bench {
 namespace {

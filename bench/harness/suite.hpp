@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/case.hpp"
-#include "harness/control_block.hpp"
-#include "harness/options.hpp"
-#include "harness/report.hpp"
+#include "bench/harness/case.hpp"
+#include "bench/harness/control_block.hpp"
+#include "bench/harness/options.hpp"
+#include "bench/harness/report.hpp"
 
 namespace bench {
 

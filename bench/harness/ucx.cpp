@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Running ucx_perftest.
-#include "harness/ucx.hpp"
+#include "bench/harness/ucx.hpp"
 
 #include <unistd.h>
 
 #include <string>
 
-#include "harness/channel.hpp"
-#include "harness/external.hpp"
+#include "bench/harness/channel.hpp"
+#include "bench/harness/external.hpp"
 
 namespace bench {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "harness/batch.hpp"
+#include "bench/harness/batch.hpp"
 
 namespace bench {
 

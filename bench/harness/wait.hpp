@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "harness/clock.hpp"
-#include "harness/constants.hpp"
+#include "bench/harness/clock.hpp"
+#include "bench/harness/constants.hpp"
 
 namespace bench {
 

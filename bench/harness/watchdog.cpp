@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The watching thread.
-#include "harness/watchdog.hpp"
+#include "bench/harness/watchdog.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -14,8 +14,8 @@
 #include <system_error>
 #include <utility>
 
-#include "harness/clock.hpp"
-#include "harness/process_group.hpp"
+#include "bench/harness/clock.hpp"
+#include "bench/harness/process_group.hpp"
 
 namespace bench {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "harness/control_block.hpp"
+#include "bench/harness/control_block.hpp"
 
 namespace bench {
 

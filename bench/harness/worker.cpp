@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Waiting for commands and doing a child's share of them.
-#include "harness/worker.hpp"
+#include "bench/harness/worker.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "harness/canary.hpp"
-#include "harness/clock.hpp"
-#include "harness/core_wait.hpp"
+#include "bench/harness/canary.hpp"
+#include "bench/harness/clock.hpp"
+#include "bench/harness/core_wait.hpp"
 
 namespace bench {
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/case.hpp"
-#include "harness/channel.hpp"
-#include "harness/control_block.hpp"
-#include "harness/core_speed.hpp"
+#include "bench/harness/case.hpp"
+#include "bench/harness/channel.hpp"
+#include "bench/harness/control_block.hpp"
+#include "bench/harness/core_speed.hpp"
 
 namespace bench {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Joining over the bench's own channel, and one timed search.
-#include "mcts/jobs.hpp"
+#include "bench/mcts/jobs.hpp"
 
 #include <sched.h>
 
@@ -8,11 +8,11 @@
 #include <span>
 #include <stdexcept>
 
+#include "bench/fabric/channel_bootstrap.hpp"
+#include "bench/mcts/plain_uct.hpp"
 #include "dsfabric/bootstrap.hpp"
-#include "fabric/channel_bootstrap.hpp"
 #include "games/hex.hpp"
 #include "mcts/mcts.hpp"
-#include "mcts/plain_uct.hpp"
 #include "mcts/ring_links.hpp"
 
 namespace mcts_bench {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/harness/bench.hpp"
 #include "dsfabric/dsfabric.hpp"
-#include "harness/bench.hpp"
 #include "mcts/settings.hpp"
 
 namespace mcts_bench {

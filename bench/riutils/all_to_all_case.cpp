@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "riutils/cases.hpp"
-#include "riutils/stream.hpp"
+#include "bench/riutils/cases.hpp"
+#include "bench/riutils/stream.hpp"
 
 namespace ring_bench {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "fabric/calls.hpp"
-#include "riutils/cases.hpp"
+#include "bench/fabric/calls.hpp"
+#include "bench/riutils/cases.hpp"
 #include "riutils/riutils.hpp"
 
 namespace ring_bench {

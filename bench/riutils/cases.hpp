@@ -2,8 +2,8 @@
 // The cases of riutils_bench; bench/README.md says what each of them measures.
 #pragma once
 
-#include "fabric/node.hpp"
-#include "hand_ring.hpp"
+#include "bench/fabric/node.hpp"
+#include "bench/riutils/hand_ring.hpp"
 
 namespace ring_bench {
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <vector>
 
+#include "bench/riutils/cases.hpp"
 #include "dsfabric/detail/call_record.hpp"
 #include "dsfabric/handler_scope.hpp"
-#include "riutils/cases.hpp"
 #include "riutils/in_fiber.hpp"
 
 namespace ring_bench {
@@ -32,9 +32,9 @@ struct AddLater : Add {
 /// A block of calls as it arrives, all of one type.
 template <class F>
 std::vector<std::byte> records(const F& function) {
-  constexpr std::uint32_t kSize = dsfabric::record_size(sizeof(F));
+  constexpr std::uint32_t kSize = dsfabric::detail::record_size(sizeof(F));
   std::vector<std::byte> bytes(std::size_t{kSize} * kRecords);
-  const dsfabric::RecordHeader header{dsfabric::function_index<F>(), sizeof(F)};
+  const dsfabric::detail::RecordHeader header{dsfabric::function_index<F>(), sizeof(F)};
   for (std::size_t at = 0; at < bytes.size(); at += kSize) {
     std::memcpy(&bytes[at], &header, sizeof header);
     std::memcpy(&bytes[at + sizeof header], static_cast<const void*>(&function), sizeof function);

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "harness/bench.hpp"
+#include "bench/harness/bench.hpp"
 
 namespace ring_bench {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How long one call takes, and one with a result.
-#include "fabric/calls.hpp"
-#include "riutils/cases.hpp"
+#include "bench/fabric/calls.hpp"
+#include "bench/riutils/cases.hpp"
 #include "riutils/riutils.hpp"
 
 namespace ring_bench {

@@ -2,9 +2,9 @@
 // Calls a second: aggregated beside a ring made by hand, alone beside raw writes.
 #include <memory>
 
-#include "riutils/cases.hpp"
-#include "riutils/raw_writes.hpp"
-#include "riutils/stream.hpp"
+#include "bench/riutils/cases.hpp"
+#include "bench/riutils/raw_writes.hpp"
+#include "bench/riutils/stream.hpp"
 
 namespace ring_bench {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <string>
 
+#include "bench/fabric/node.hpp"
+#include "bench/riutils/stream.hpp"
 #include "dtutils/device_memory.hpp"
-#include "fabric/node.hpp"
-#include "riutils/stream.hpp"
 
 namespace ring_bench {
 
@@ -29,7 +29,7 @@ inline void rest() noexcept {
 template <std::size_t kBytes>
 class Pieces {
  public:
-  static constexpr std::uint32_t kSize = kBytes + 2 * riutils::kRingWord;
+  static constexpr std::uint32_t kSize = kBytes + 2 * riutils::detail::kRingWord;
 
   explicit Pieces(dsfabric::Thread& self) : area_(self, std::size_t{128} << 10) {
     std::memset(area_.data(), 0, area_.memory().size());
@@ -55,7 +55,7 @@ class Pieces {
       return reinterpret_cast<std::uint64_t*>(area_.data() + at + where);
     };
     if (dtutils::load_device_word(word(kSize - sizeof number)) < number) return false;
-    asm volatile("" ::"r"(*word(riutils::kRingWord)));
+    asm volatile("" ::"r"(*word(riutils::detail::kRingWord)));
     for (std::size_t where = 0; where < kSize - sizeof number; where += dtutils::kCacheLine) {
       dtutils::store_device_word(word(where), std::uint64_t{0});
     }

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "fabric/calls.hpp"
+#include "bench/fabric/calls.hpp"
 #include "riutils/riutils.hpp"
 
 namespace ring_bench {

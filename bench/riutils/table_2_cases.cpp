@@ -2,10 +2,10 @@
 // Table 2 of Seriema's paper: calls a second by each way; and UCX's active messages.
 #include <memory>
 
-#include "harness/ucx.hpp"
-#include "riutils/cases.hpp"
-#include "riutils/raw_writes.hpp"
-#include "riutils/stream.hpp"
+#include "bench/harness/ucx.hpp"
+#include "bench/riutils/cases.hpp"
+#include "bench/riutils/raw_writes.hpp"
+#include "bench/riutils/stream.hpp"
 
 namespace ring_bench {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The measured ping-pongs.
-#include "latency.hpp"
+#include "bench/rxe/latency.hpp"
 
 #include <algorithm>
 #include <stdexcept>

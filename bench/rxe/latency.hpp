@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "dtutils/link.hpp"
+#include "bench/dtutils/link.hpp"
 
 namespace link_bench {
 

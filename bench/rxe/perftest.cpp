@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Running perftest and reading its tables.
-#include "perftest.hpp"
+#include "bench/rxe/perftest.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <vector>
 
-#include "dtutils/hand_signaling.hpp"
-#include "latency.hpp"
+#include "bench/dtutils/hand_signaling.hpp"
+#include "bench/rxe/latency.hpp"
 
 namespace link_bench {
 namespace {

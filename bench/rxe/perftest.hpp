@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "dtutils/link.hpp"
+#include "bench/dtutils/link.hpp"
 
 namespace link_bench {
 

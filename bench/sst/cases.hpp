@@ -2,7 +2,7 @@
 // The cases of sst_bench; bench/sst/README.md says what each of them measures.
 #pragma once
 
-#include "sst/node.hpp"
+#include "bench/sst/node.hpp"
 
 namespace sst_bench {
 

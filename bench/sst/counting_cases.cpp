@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Counting together (the paper's 5.7 and figure 8): everybody goes on when everybody is there.
-#include "sst/cases.hpp"
+#include "bench/sst/cases.hpp"
 
 namespace sst_bench {
 namespace {

@@ -3,8 +3,8 @@
 // figures 5 and 6).
 #include <limits>
 
-#include "sst/cases.hpp"
-#include "sst/raw_pair.hpp"
+#include "bench/sst/cases.hpp"
+#include "bench/sst/raw_pair.hpp"
 
 namespace sst_bench {
 namespace {

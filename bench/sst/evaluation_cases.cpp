@@ -3,7 +3,7 @@
 // figure 7).
 #include <utility>
 
-#include "sst/cases.hpp"
+#include "bench/sst/cases.hpp"
 
 namespace sst_bench {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Joining over the bench's own channel.
-#include "sst/node.hpp"
+#include "bench/sst/node.hpp"
 
 #include <chrono>
 #include <span>
 #include <thread>
 
-#include "fabric/channel_bootstrap.hpp"
+#include "bench/fabric/channel_bootstrap.hpp"
 
 namespace sst_bench {
 namespace {

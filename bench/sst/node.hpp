@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/bench.hpp"
+#include "bench/harness/bench.hpp"
 #include "sst/sst.hpp"
 
 namespace sst_bench {

@@ -2,7 +2,7 @@
 // What a push costs for each member that it goes to.
 #include <array>
 
-#include "sst/cases.hpp"
+#include "bench/sst/cases.hpp"
 
 namespace sst_bench {
 

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
+#include "bench/dtutils/hand_signaling.hpp"
+#include "bench/sst/node.hpp"
 #include "dtutils/completion_queue.hpp"
 #include "dtutils/device_memory.hpp"
-#include "dtutils/hand_signaling.hpp"
 #include "dtutils/queue_pair.hpp"
-#include "sst/node.hpp"
 
 namespace sst_bench {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How long routers need to agree again after a link has changed (the paper's 5.8 and figure 9).
+#include "bench/sst/cases.hpp"
 #include "routing/drive.hpp"
-#include "sst/cases.hpp"
 
 namespace sst_bench {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <bit>
 
-namespace dtutils {
+namespace dtutils::detail {
 
 CompletionHooks::CompletionHooks(std::uint32_t outstanding)
     : mask_(std::bit_ceil(2 * outstanding) - 1),
@@ -57,4 +57,4 @@ void CompletionHooks::fail_all() noexcept {
   }
 }
 
-}  // namespace dtutils
+}  // namespace dtutils::detail

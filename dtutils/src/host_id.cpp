@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <string>
 
+#include "dtutils/detail/fnv1a.hpp"
 #include "dtutils/error.hpp"
 
 namespace dtutils {
@@ -43,6 +44,8 @@ std::string read_pid_namespace() {
 
 }  // namespace
 
-std::uint64_t host_id() { return fnv1a(read_pid_namespace(), fnv1a(read_boot_id())); }
+std::uint64_t host_id() {
+  return detail::Fnv1a().text(read_boot_id()).text(read_pid_namespace()).value();
+}
 
 }  // namespace dtutils

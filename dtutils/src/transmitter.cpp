@@ -16,7 +16,7 @@ namespace {
 std::uint32_t hooks_for(const SignalingParameters& signaling) {
   // Every outstanding request, and one claimed slot for each thread that waits to post.
   const std::uint32_t slots = signaling.needed_send_depth() + signaling.sharing_threads;
-  if (slots > CompletionHooks::kMaxSlots / 2) {
+  if (slots > detail::CompletionHooks::kMaxSlots / 2) {
     throw Error("transmitter", "the window and the number of threads are too large",
                 "keep window + 2 * sharing_threads under 16384");
   }
@@ -89,22 +89,22 @@ bool Transmitter::hand_over_admitted(ibv_send_wr& request, std::uint64_t ticket,
 }
 
 std::uint32_t Transmitter::claim(Synchronizer& synchronizer,
-                                 CompletionHooks::After after) noexcept {
+                                 detail::CompletionHooks::After after) noexcept {
   Backoff backoff;
   while (!broken()) {
     const std::uint32_t slot = hooks_.claim(synchronizer, signaling_.issued(), after);
-    if (slot != CompletionHooks::kNone) {
+    if (slot != detail::CompletionHooks::kNone) {
       return slot;
     }
     progress() ? backoff.reset() : backoff.pause();
   }
   synchronizer.fail();
-  return CompletionHooks::kNone;
+  return detail::CompletionHooks::kNone;
 }
 
 bool Transmitter::transmit_tracked(ibv_send_wr& request, PostOptions options) noexcept {
-  const std::uint32_t slot = claim(*options.sent, CompletionHooks::After::kRelease);
-  return slot != CompletionHooks::kNone && transmit_in_slot(request, options.flags, slot);
+  const std::uint32_t slot = claim(*options.sent, detail::CompletionHooks::After::kRelease);
+  return slot != detail::CompletionHooks::kNone && transmit_in_slot(request, options.flags, slot);
 }
 
 bool Transmitter::transmit_in_slot(ibv_send_wr& request, unsigned flags,
@@ -147,8 +147,8 @@ std::optional<std::uint64_t> Transmitter::blocking_atomic(ibv_wr_opcode opcode,
     const LocalBuffer result{results_.get(), sizeof(std::uint64_t), result_region_.lkey()};
     if ((!signaling_.below_signal_threshold(ticket) &&
          wait_for_admission(ticket) == Admission::kBroken) ||
-        !hand_over(WorkRequest(opcode, result).at(target, compare_or_add, swap).raw(), ticket,
-                   IBV_SEND_SIGNALED)) {
+        !hand_over(detail::WorkRequest(opcode, result).at(target, compare_or_add, swap).raw(),
+                   ticket, IBV_SEND_SIGNALED)) {
       return std::nullopt;
     }
     Backoff backoff;
@@ -159,13 +159,13 @@ std::optional<std::uint64_t> Transmitter::blocking_atomic(ibv_wr_opcode opcode,
     return load_device_word(results_.get());
   }
   Synchronizer arrived(1);
-  const std::uint32_t slot = claim(arrived, CompletionHooks::After::kHold);
-  if (slot == CompletionHooks::kNone) {
+  const std::uint32_t slot = claim(arrived, detail::CompletionHooks::After::kHold);
+  if (slot == detail::CompletionHooks::kNone) {
     return std::nullopt;
   }
   std::uint64_t* result = &results_[slot - 1];
   std::optional<std::uint64_t> old_value;
-  if (transmit_in_slot(WorkRequest(opcode, {result, sizeof(*result), result_region_.lkey()})
+  if (transmit_in_slot(detail::WorkRequest(opcode, {result, sizeof(*result), result_region_.lkey()})
                            .at(target, compare_or_add, swap)
                            .raw(),
                        kUnsignaled, slot) &&
@@ -205,7 +205,7 @@ bool Transmitter::progress() noexcept {
   } else {
     fail(completion);
   }
-  if (slot != CompletionHooks::kNone) {
+  if (slot != detail::CompletionHooks::kNone) {
     hooks_.deliver(slot, success);
   }
   return true;

@@ -73,7 +73,7 @@ void Transmitter::drain() noexcept {
   if (!drain_.compare_exchange_strong(idle, Drain::kPosting, std::memory_order_acq_rel)) {
     return;
   }
-  WorkRequest marker(IBV_WR_RDMA_WRITE, {}, kDrainSlot, IBV_SEND_SIGNALED);
+  detail::WorkRequest marker(IBV_WR_RDMA_WRITE, {}, kDrainSlot, IBV_SEND_SIGNALED);
   ibv_send_wr* bad = nullptr;
   const bool posted = ibv_post_send(qp_, &marker.at({}).raw(), &bad) == 0;
   drain_.store(posted ? Drain::kPosted : Drain::kIdle, std::memory_order_release);

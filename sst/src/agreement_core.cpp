@@ -9,7 +9,7 @@
 
 #include "dtutils/error.hpp"
 
-namespace sst {
+namespace sst::detail {
 namespace {
 
 constexpr std::uint32_t kProposerBits = 16;
@@ -264,7 +264,7 @@ void AgreementCore::remove(const RowSet& members, bool failed) {
 void AgreementCore::campaign() {
   const std::uint64_t round = (highest_ballot() >> kProposerBits) + 1;
   table_.set(&Row::ballot, ballot(round, table_.self()));
-  // Two that take each other for gone do not outbid one another for ever.
+  // Two that take each other for gone do not outbid one another forever.
   const auto pause = kCampaignPause * (1u << std::min(campaigns_++, kMaxCampaignDoublings));
   next_campaign_ = std::chrono::steady_clock::now() + pause +
                    pause * table_.self().value / static_cast<std::int64_t>(table_.size());
@@ -277,4 +277,4 @@ void AgreementCore::vote_for(const Entry& proposal) {
   table_.set(&Row::vote, proposal);
 }
 
-}  // namespace sst
+}  // namespace sst::detail

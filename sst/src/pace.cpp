@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <thread>
 
-#include "sst/limits.hpp"
+#include "sst/table_limits.hpp"
 
 namespace sst {
 Pace::Pace(const dsfabric::Fabric& fabric, std::span<const dsfabric::ProcessId> evaluating) {

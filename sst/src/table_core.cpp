@@ -11,7 +11,7 @@
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 
-namespace sst {
+namespace sst::detail {
 namespace {
 
 using dsfabric::ProcessId;
@@ -143,7 +143,7 @@ void TableCore::share(const void* initial) {
       peer.own_row_there = table.address + self_.value * shape_.stride;
       peer.rkey = table.rkey;
     }
-    push(0, static_cast<std::uint32_t>(shape_.row_bytes));
+    push(own_row_, 0, static_cast<std::uint32_t>(shape_.row_bytes));
     set_state(kReady);
     for (const Peer& peer : peers_) {
       const ProcessId process = options_.members[peer.member.value];
@@ -165,7 +165,7 @@ void TableCore::share(const void* initial) {
   }
 }
 
-void TableCore::push_copy(std::size_t offset, std::uint32_t bytes) noexcept {
+void TableCore::push_copy(std::byte* row, std::size_t offset, std::uint32_t bytes) noexcept {
   std::size_t i;
   do {
     i = next_buffer_.fetch_add(1, std::memory_order_relaxed) % kPushBuffers;
@@ -179,7 +179,7 @@ void TableCore::push_copy(std::size_t offset, std::uint32_t bytes) noexcept {
   const std::size_t begin = i * shape_.stride + offset;
   // Whole words: the row and its stride begin at a cache line.
   const std::size_t first = offset / sizeof(std::uint64_t) * sizeof(std::uint64_t);
-  copy_words(buffer_memory_.data() + i * shape_.stride + first, own_row_ + first,
+  copy_words(buffer_memory_.data() + i * shape_.stride + first, row + first,
              offset + bytes - first);
   for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
     const Peer& to = peers_[peer];
@@ -255,4 +255,4 @@ bool TableCore::frozen(MemberId member) const noexcept {
   return group_.cut_off(options_.members[member.value]);
 }
 
-}  // namespace sst
+}  // namespace sst::detail

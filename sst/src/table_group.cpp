@@ -12,7 +12,7 @@
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
-#include "sst/limits.hpp"
+#include "sst/table_limits.hpp"
 
 namespace sst {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the processes of a job find each other before RDMA connects them; bring your own if you like.
+// How the processes of a job find each other before RDMA connects them; bring
+// your own if you like.
 #pragma once
 
 #include <chrono>
@@ -15,11 +16,12 @@ namespace dsfabric {
 /// What one process gives to all others.
 using Bytes = std::vector<std::byte>;
 
-/// A slow, reliable channel among all processes of the job: enough to exchange endpoints and keys
-/// once, and to learn of processes that end. join() brings PMIx, the rendezvous of scripts/run, or
-/// none for a lone process. A program with a launcher of its own derives from this and joins with
-/// join(std::unique_ptr<Bootstrap>, Config). Setup only, one thread, unless a method says
-/// otherwise.
+/// A slow, reliable channel among all processes of the job: enough to exchange
+/// endpoints and keys once, and to learn of processes that end. join() brings
+/// PMIx, the rendezvous of scripts/run, or none for a lone process. A program
+/// with a launcher of its own derives from this and joins with
+/// join(std::unique_ptr<Bootstrap>, Config). Setup only, one thread, unless a
+/// method says otherwise.
 class Bootstrap {
  public:
   Bootstrap() = default;
@@ -34,17 +36,23 @@ class Bootstrap {
   /// "alone", "scripts/run at 127.0.0.1:4711", "PMIx".
   virtual std::string name() const = 0;
 
-  /// Everybody's bytes, by rank, when everybody has called it. Calls are matched by their order.
-  /// Throws Error that names the ranks that did not come within `limit`, or that have failed.
+  /// Everybody's bytes, by rank, when everybody has called it. Calls are
+  /// matched by their order. Throws Error that names the ranks that did not
+  /// come within `limit`, or that have failed.
   virtual std::vector<Bytes> all_gather(std::span<const std::byte> mine,
                                         std::chrono::milliseconds limit) = 0;
+  /// What everybody has for this process, by rank, when everybody has called
+  /// it: `mine` holds the bytes for each rank. Otherwise as all_gather, by one
+  /// of which it is done where nothing better is at hand.
+  virtual std::vector<Bytes> all_to_all(std::span<const Bytes> mine,
+                                        std::chrono::milliseconds limit);
   /// Returns when everybody has called it. Throws as all_gather.
   void barrier(std::chrono::milliseconds limit) { all_gather({}, limit); }
 
   /// Readable when `next_failed` may have news; -1: this bootstrap brings none.
   virtual int failure_fd() const noexcept { return -1; }
-  /// A process that ended without goodbye, each once, `size()` for the launcher itself; never
-  /// waits.
+  /// A process that ended without goodbye, each once, `size()` for the launcher
+  /// itself; never waits.
   virtual std::optional<std::uint32_t> next_failed() noexcept { return std::nullopt; }
 
   /// This process leaves in order: its end is not a failure.

@@ -11,9 +11,15 @@
 namespace dsfabric {
 
 class Fabric;
-class ResultBatcher;
 class Thread;
 struct CallContext;
+namespace detail {
+class ResultBatcher;
+}  // namespace detail
+
+/// How one type of callable is run from its bytes. `payload` holds the callable, and behind it what
+/// travels with the call, `bytes` in all.
+using Invoke = void (*)(std::byte* payload, std::uint32_t bytes, CallContext& context);
 
 /// The channel that a call came through, for the calls that it forwards to other workers: the steps
 /// of a broadcast. A layer that runs calls may offer one. The thread that runs the call only.
@@ -45,7 +51,7 @@ struct CallContext {
   /// nullptr: messages.
   Forwarder* forwarder = nullptr;
   /// Where the results of such calls are gathered; nullptr: each result is sent by itself.
-  ResultBatcher* results = nullptr;
+  detail::ResultBatcher* results = nullptr;
 };
 
 /// Runs the records in `bytes`, in their order. False: a record is invalid, and none after it was

@@ -12,6 +12,7 @@
 #include <typeinfo>
 
 #include "dsfabric/detail/function_table.hpp"
+#include "dtutils/detail/scope_exit.hpp"
 
 namespace dsfabric {
 
@@ -191,13 +192,10 @@ inline constexpr std::uint32_t kRunStride = (sizeof(F) + 7) / 8 * 8;
 template <class F>
 void invoke_run(std::byte* end, std::uint32_t count, CallContext& context, std::uint32_t& done) {
   // Told on the way out, so that the count stays in a register.
-  struct Tell {
-    std::uint32_t& done;
-    std::uint32_t run = 0;
-    ~Tell() { done = run; }
-  } tell{done};
-  while (tell.run < count) {
-    ++tell.run;
+  std::uint32_t run = 0;
+  const dtutils::detail::ScopeExit tell([&]() noexcept { done = run; });
+  while (run < count) {
+    ++run;
     end -= kRunStride<F>;
     invoke<F>(end, static_cast<std::uint32_t>(sizeof(F)), context);
   }
@@ -214,9 +212,9 @@ std::string_view name_of() {
 
 template <class F>
 struct Registration {
-  static inline FunctionSlot slot{
+  static inline detail::FunctionSlot slot{
       name_of<F>(), NamedCallable<F>,
-      Invokers{&invoke<F>, &invoke_run<F>, PlacedCallable<F>, needs_place<F>()}, sizeof(F)};
+      detail::Invokers{&invoke<F>, &invoke_run<F>, PlacedCallable<F>, needs_place<F>()}, sizeof(F)};
 };
 
 }  // namespace detail

@@ -18,6 +18,7 @@
 #include "dsfabric/remote_future.hpp"
 #include "dsfabric/return_slot.hpp"
 #include "dsfabric/travels.hpp"
+#include "dtutils/detail/scope_exit.hpp"
 
 namespace dsfabric {
 
@@ -306,13 +307,9 @@ class Calls {
     }
     CallStatus status = CallStatus::kPeerGone;
     // Also when it throws: nothing may stay tied then.
-    const struct Refusal {
-      detail::ResultCell& cell;
-      const CallStatus& status;
-      ~Refusal() {
-        if (status != CallStatus::kAccepted) cell.refuse();
-      }
-    } refusal{cell, status};
+    const dtutils::detail::ScopeExit refusal([&]() noexcept {
+      if (status != CallStatus::kAccepted) cell.refuse();
+    });
     status = send();
     return status;
   }

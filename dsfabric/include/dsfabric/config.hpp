@@ -47,7 +47,8 @@ struct Config {
   /// Bytes of a receive buffer: the largest message, with its header.
   std::size_t receive_size = 4096;
   /// Bytes that receive buffers may take when messages pile up at threads that make no progress.
-  /// Then senders wait.
+  /// Then senders wait. Messages of the process to itself may take as much again, each of its
+  /// threads an equal share of it.
   std::size_t receive_limit = std::size_t{64} << 20;
   /// Bytes of a superpage of registered memory (dtutils::RDMAAllocatorOptions).
   std::size_t superpage = std::size_t{64} << 20;

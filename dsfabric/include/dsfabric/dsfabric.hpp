@@ -15,6 +15,7 @@
 #include "dsfabric/ids.hpp"
 #include "dsfabric/message.hpp"
 #include "dsfabric/peer_failed.hpp"
+#include "dsfabric/process_info.hpp"
 #include "dsfabric/register_function.hpp"
 #include "dsfabric/remote_future.hpp"
 #include "dsfabric/remote_memory.hpp"

@@ -40,12 +40,15 @@ class ExecutionSlots {
   dtutils::RemoteMemoryLocator words() const noexcept { return memory_.remote(); }
 
  private:
+  /// Other memory instead of what there is.
   void renew();
+  /// Late news may still be written there: the memory serves nobody else any more.
+  void retire_memory() noexcept;
   dtutils::Synchronizer* word(std::uint32_t rank) const noexcept;
 
   Fabric& fabric_;
   dtutils::RDMAMemory memory_;
-  std::unique_ptr<std::optional<PendingReply>[]> tied_;
+  std::unique_ptr<std::optional<detail::PendingReply>[]> tied_;
   std::uint32_t failures_ = 0;
 };
 

@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "dsfabric/config.hpp"
+#include "dsfabric/detail/inside.hpp"
 #include "dsfabric/ids.hpp"
 #include "dsfabric/message.hpp"
+#include "dsfabric/process_info.hpp"
 #include "dsfabric/remote_memory.hpp"
 #include "dtutils/device.hpp"
 #include "dtutils/general_allocator.hpp"
@@ -26,38 +28,11 @@ namespace dsfabric {
 
 class Bootstrap;
 class CallLedger;
-class Core;
-class FunctionTable;
 class Thread;
 struct CallContext;
-
-/// What is known of a process of the job; the same at every process.
-struct ProcessInfo {
-  /// Its rank.
-  ProcessId id;
-  /// The machine that it runs on.
-  MachineId machine;
-  /// Number of its workers.
-  std::uint32_t threads;
-  /// Number of its service threads.
-  std::uint32_t service_threads;
-  /// The NUMA zones it takes memory from, first the default one.
-  std::vector<dtutils::NumaZone> zones;
-  /// Its number in its operating system.
-  std::uint32_t pid;
-  /// The name of its host.
-  std::string host;
-};
-
-/// Whether a process takes part. It never changes back.
-enum class PeerState : std::uint8_t {
-  /// It takes part.
-  kActive,
-  /// It ended in order: its Fabric was destroyed.
-  kLeft,
-  /// It crashed, cannot be reached, or broke a protocol; see Fabric::failure_reason.
-  kFailed,
-};
+namespace detail {
+class FunctionTable;
+}  // namespace detail
 
 /// One per process and job, made by join(). It connects every process with every other one, hands
 /// out registered memory, carries messages, and watches the peers.
@@ -87,6 +62,8 @@ class Fabric {
   const ProcessInfo& info(ProcessId process) const noexcept;
   /// Number of workers of the job. Their order is that of ThreadId.
   std::uint32_t total_threads() const noexcept;
+  /// The number of workers of the process that has most. Any thread, wait-free.
+  std::uint32_t max_threads() const noexcept;
   /// The position of a thread, which must exist, in that order.
   std::uint32_t rank_of(ThreadId thread) const noexcept;
   /// The thread at a position below total_threads(). Any thread, wait-free.
@@ -114,9 +91,9 @@ class Fabric {
   /// work ends with wait_for_termination. run() throws an Error that counts the calls which were
   /// not executed within Config::leave_timeout. When a process fails, run() does not wait for calls
   /// any more. An exception of a worker leaves run() of its process, once the other workers of that
-  /// process have returned. All other processes then see the process as failed, and their
-  /// collectives throw PeerFailed. When peers fail but the workers here return normally, run()
-  /// returns normally. Setup only; from the thread that joined.
+  /// process have returned. All processes then see the process as failed, itself included, and
+  /// their collectives throw PeerFailed. When peers fail but the workers here return normally,
+  /// run() returns normally. Setup only; from the thread that joined.
   void run(const std::function<void(Thread&)>& work);
   /// The worker that is calling, or nullptr. Any thread, wait-free.
   Thread* current_thread() noexcept;
@@ -183,7 +160,7 @@ class Fabric {
   PeerState state(ProcessId process) const noexcept;
   /// Whether the process has failed. Any thread, wait-free.
   bool failed(ProcessId process) const noexcept { return state(process) == PeerState::kFailed; }
-  /// The number of peers that have failed; grows only.
+  /// The number of processes that have failed, this one included; grows only.
   std::uint32_t failures() const noexcept;
   /// Why the process has failed, in words; empty when it has not failed. Any thread (takes a lock).
   std::string failure_reason(ProcessId process) const;
@@ -205,7 +182,7 @@ class Fabric {
 
   // --- for layers above ---------------------------------------------------------------------
   /// The functions of this program, as join() found them. Any thread, wait-free.
-  const FunctionTable& functions() const noexcept;
+  const detail::FunctionTable& functions() const noexcept;
   /// Calls that this process has sent as messages, and calls that came as messages and were run
   /// here, by any of its threads. A call is counted before it is sent, and after it was run; a
   /// thread that sees it counted as run also sees the calls counted that it sent. Any thread,
@@ -214,7 +191,8 @@ class Fabric {
   /// Calls that came as messages and were run here. Any thread, wait-free.
   std::uint64_t calls_run() const noexcept;
   /// Every process gives bytes of any number and gets those of all. A collective through the
-  /// launcher, and slow. Throws PeerFailed or Error. Setup only, outside of run().
+  /// launcher, and slow. Calls of processes that have come out of it see, in any thread here, what
+  /// this process did before it. Throws PeerFailed or Error. Setup only, outside of run().
   std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine);
 
   /// What a layer above keeps once in each process. The first call with a key (the address of
@@ -232,17 +210,23 @@ class Fabric {
   /// (takes a lock).
   void at_thread_start(std::function<void(Thread&)> start);
 
-  /// For the layer itself: what the fabric is made of.
-  Core& core() noexcept { return *core_; }
-
  private:
+  friend class detail::Inside;
   friend Fabric join(int& argc, char** argv, Config config);
   friend Fabric join(Config config);
   friend Fabric join(std::unique_ptr<Bootstrap> bootstrap, Config config);
   Fabric(const Config& config, std::unique_ptr<Bootstrap> bootstrap);
-  explicit Fabric(std::unique_ptr<Core> core);
-  std::unique_ptr<Core> core_;
+
+  class Impl;
+  detail::Inside inside_;
+  std::unique_ptr<Impl> impl_;
 };
+
+/// @cond
+inline const detail::Inside& detail::Inside::of(const Fabric& fabric) noexcept {
+  return fabric.inside_;
+}
+/// @endcond
 
 /// Joins the job that this process was started in: by PMIx (mpirun, prun, srun), by scripts/run, or
 /// alone when neither started it. Takes the settings from the arguments, which it removes, and the

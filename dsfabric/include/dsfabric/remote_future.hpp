@@ -14,6 +14,7 @@
 #include "dsfabric/call_status.hpp"
 #include "dsfabric/detail/future_pool.hpp"
 #include "dsfabric/travels.hpp"
+#include "dtutils/detail/scope_exit.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric {
@@ -89,7 +90,7 @@ class [[nodiscard]] RemoteFuture {
   bool ready() const noexcept { return state_->done(); }
 
   /// Waits at most for `timeout`, serving incoming calls. True: ready() is. Throws Error where a
-  /// handler that is no fiber would have to wait, and what handlers throw.
+  /// handler outside a fiber would have to wait, and what handlers throw.
   bool wait_for(std::chrono::nanoseconds timeout) {
     if (ready()) return true;
     if (timeout <= std::chrono::nanoseconds(0)) return false;
@@ -104,10 +105,8 @@ class [[nodiscard]] RemoteFuture {
   T get() {
     state_->wait("RemoteFuture::get()");
     // Also when the call has failed.
-    const struct Done {
-      RemoteFuture& future;
-      ~Done() { future.state_->pool.give_back(*std::exchange(future.state_, nullptr)); }
-    } done{*this};
+    const dtutils::detail::ScopeExit done(
+        [&]() noexcept { state_->pool.give_back(*std::exchange(state_, nullptr)); });
     state_->finish();
     if constexpr (!detail::SlotLayout<T>::kPlain) {
       return unpack();
@@ -119,7 +118,7 @@ class [[nodiscard]] RemoteFuture {
   /// When the result has come, a progress() of this thread calls `g(value)`, or `g()` for void; or
   /// `g(RemoteFuture<T>)`, whose get() does not wait and throws what the call failed of. A failure
   /// that g cannot be told, and what g throws, goes to Fabric::on_exception. g runs as a handler
-  /// that is no fiber: it may call, but waits for nothing. Continuations run in no fixed order. The
+  /// outside a fiber: it may call, but waits for nothing. Continuations run in no fixed order. The
   /// end of run() and wait_for_termination() wait for those of workers. A g of at most 64 bytes is
   /// kept without an allocation. The future is empty afterwards.
   template <class G>
@@ -162,7 +161,7 @@ class [[nodiscard]] RemoteFuture {
   explicit RemoteFuture(detail::FuturePool& pool)
       : state_(&pool.take(detail::FuturePool::class_of(kWordOffset))) {}
 
-  /// Throws PeerFailed when the bytes cannot be right: then the process that sent them is failed.
+  /// Throws PeerFailed when the bytes are invalid: then the process that sent them is failed.
   T unpack() {
     try {
       Unpacker in(detail::packed_result(state_->value(kWordOffset)));

@@ -53,9 +53,4 @@ class SendChannel : public Calls<SendChannel> {
   std::optional<SendSpace>* space_ = nullptr;
 };
 
-/// Makes the fabric run calls that arrive as messages, and agrees with all processes on what the
-/// functions are called. Throws Error when programs differ in a way that names cannot bridge. A
-/// collective; join() does it. Setup only.
-void install_calls(Fabric& fabric);
-
 }  // namespace dsfabric

@@ -12,11 +12,16 @@
 
 namespace dsfabric {
 
+class MessageEngine;
+class ThreadContext;
+struct ReceiveBuffer;
+
 /// Bytes of a message with its header that travel inline, where the device can.
 inline constexpr std::uint32_t kInlineMessage = 256;
 
 /// Space for one message, on the stack of its sender: small ones are copied by the post itself,
-/// others lie in registered memory of the calling thread.
+/// others lie in registered memory of the calling thread. A message to the own process lies where
+/// its handler finds it, and goes through no device.
 ///
 ///     SendSpace space(fabric, to.process, bytes);
 ///     if (!space) return false;                       // the peer is gone
@@ -28,16 +33,21 @@ inline constexpr std::uint32_t kInlineMessage = 256;
 ///
 /// The constructor runs messages for a worker now and then, so that one which only sends keeps up
 /// with what comes. Both steps wait for room (registered memory, send queue) while making progress;
-/// inside a message handler that takes messages in but runs none. Any thread, also one that the
-/// fabric has never seen: its first message allocates, and throws Error when more than
+/// inside a message handler that takes messages in but runs none. Messages to the own process wait
+/// when many of them have not been run; what a handler sends there never waits. Any thread, also
+/// one that the fabric has never seen: its first message allocates, and throws Error when more than
 /// Config::outside_threads such threads live. Otherwise they do not throw, except the constructor:
-/// Error when the message can never fit (Fabric::max_message()).
+/// Error when the message can never fit (Fabric::max_message()), std::bad_alloc when there is no
+/// memory for a message to the own process.
 class SendSpace {
  public:
   /// Room for a payload of `bytes` bytes; waits for it as the class says.
   SendSpace(Fabric& fabric, ProcessId to, std::uint32_t bytes);
   SendSpace(const SendSpace&) = delete;
   SendSpace& operator=(const SendSpace&) = delete;
+  ~SendSpace() {
+    if (local_ != nullptr) drop();
+  }
 
   /// False when the peer has failed or left.
   explicit operator bool() const noexcept { return transmitter_ != nullptr; }
@@ -53,8 +63,14 @@ class SendSpace {
                             std::uint8_t flags = 0) noexcept;
 
  private:
-  Fabric& fabric_;
+  bool commit_here(dtutils::Synchronizer* sent) noexcept;
+  void drop() noexcept;
+
+  MessageEngine& messages_;
+  ThreadContext* context_ = nullptr;
   dtutils::Transmitter* transmitter_ = nullptr;
+  /// Of a message to the own process, until it is sent.
+  ReceiveBuffer* local_ = nullptr;
   std::byte* start_ = inline_;
   std::uint32_t bytes_;
   dtutils::RDMAMemory memory_;

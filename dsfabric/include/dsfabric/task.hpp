@@ -87,7 +87,7 @@ class TaskPromise<void> : public TaskPromiseBase {
 ///
 /// The call ends when its coroutine has ended: then its value goes home. Until then its callable,
 /// its arguments and its CallContext are kept, and the thread serves on; after a co_await a
-/// coroutine goes on in progress(), as a handler that is no fiber, so it waits for nothing but by
+/// coroutine goes on in progress(), as a handler outside a fiber, so it waits for nothing but by
 /// co_await. The parameters and captures of any other coroutine are its maker's care: they must
 /// live until it has ended, so it takes its parameters by value.
 ///
@@ -190,8 +190,9 @@ Task<void> tell_end(Task<T>& task, TaskOutcome<T>& outcome, dtutils::Synchronize
 }  // namespace detail
 
 /// Runs a task to its end, serving incoming calls meanwhile, and gives its value, or throws what it
-/// threw: how a worker that is no coroutine uses one. Throws Error where a handler that is no fiber
-/// would have to wait, and what handlers throw: then the task ends where it is. Owner thread only.
+/// threw: how a worker that is not a coroutine uses one. Throws Error where a handler outside a
+/// fiber would have to wait, and what handlers throw: then the task ends where it is. Owner thread
+/// only.
 template <class T>
 T sync_wait(Fabric& fabric, Task<T> task) {
   detail::TaskOutcome<T> outcome;

@@ -17,7 +17,11 @@
 
 namespace dsfabric {
 
+class Collectives;
+class Connections;
+class MessageEngine;
 class ThreadContext;
+class ThreadRegistry;
 
 /// The kinds of collectives. The kind travels along, so that workers that are in different
 /// collectives find out.
@@ -49,7 +53,8 @@ struct ProgressHook {
 class Thread {
  public:
   /// For Fabric::run, on the thread of the worker.
-  Thread(Fabric& fabric, ThreadContext& context);
+  Thread(Fabric& fabric, ThreadContext& context, ThreadRegistry& threads, Connections& connections,
+         MessageEngine& messages, Collectives& collectives);
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
   ~Thread();
@@ -134,6 +139,10 @@ class Thread {
 
   Fabric& fabric_;
   ThreadContext& context_;
+  ThreadRegistry& threads_;
+  Connections& connections_;
+  MessageEngine& messages_;
+  Collectives& collectives_;
   ThreadId id_;
 };
 

@@ -84,7 +84,7 @@ class Unpacker {
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;
 
-  /// The next value. Throws CorruptBytes when it cannot be right.
+  /// The next value. Throws CorruptBytes when it is invalid.
   template <class T>
   T value() {
     return Travels<T>::unpack(*this);
@@ -144,6 +144,9 @@ concept Travelling = requires(Packer& out, Unpacker& in, const T& value) {
   { Travels<T>::unpack(in) } -> std::convertible_to<T>;
 };
 
+/// Bytes of a result that is no plain data, as its Travels packs it, at most.
+inline constexpr std::size_t kMaxPackedResult = 4088;
+
 }  // namespace dsfabric
 
-#include "dsfabric/detail/standard_travels.hpp"
+#include "dsfabric/standard_travels.hpp"

@@ -2,11 +2,13 @@
 // What the launcher tells a process through its environment.
 #pragma once
 
+#include "dsfabric/rendezvous_server.hpp"
+
 namespace dsfabric {
 
-/// What every PMIx launcher sets, and what PMIx_Init goes by. scripts/run takes them away from the
-/// processes that it starts: it is the nearer launcher.
-inline constexpr const char* kPmixVariables[] = {"PMIX_NAMESPACE", "PMIX_RANK"};
+/// What every PMIx launcher sets, and what PMIx_Init goes by. scripts/run removes them from the
+/// environment of the processes that it starts: it is the nearer launcher.
+inline constexpr auto& kPmixVariables = RendezvousServer::kPmixVariables;
 
 }  // namespace dsfabric
 
@@ -15,7 +17,7 @@ namespace dsfabric::rendezvous {
 /// "127.0.0.1:4711" or "[::1]:4711": where the launcher listens.
 inline constexpr const char* kAddressVariable = "CARIAMA_RENDEZVOUS";
 /// The job secret, in hexadecimal digits.
-inline constexpr const char* kSecretVariable = "CARIAMA_SECRET";
+inline constexpr const char* kSecretVariable = RendezvousServer::kSecretVariable;
 inline constexpr const char* kRankVariable = "CARIAMA_RANK";
 inline constexpr const char* kSizeVariable = "CARIAMA_SIZE";
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -67,33 +68,51 @@ Connection::Connection(int socket) : fd_(socket) {
   fcntl(fd_, F_SETFD, FD_CLOEXEC);
 }
 
-Connection::~Connection() { close(fd_); }
+Connection::~Connection() { close_now(); }
+
+void Connection::close_now() noexcept {
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
+}
+
+std::shared_ptr<const Bytes> make_frame(Type type, std::span<const std::byte> body) {
+  Bytes frame;
+  frame.reserve(kHead + body.size());
+  store_u32(frame, static_cast<std::uint32_t>(body.size()));
+  frame.push_back(static_cast<std::byte>(type));
+  frame.insert(frame.end(), body.begin(), body.end());
+  return std::make_shared<const Bytes>(std::move(frame));
+}
 
 bool Connection::send(Type type, std::span<const std::byte> body) {
-  store_u32(out_, static_cast<std::uint32_t>(body.size()));
-  out_.push_back(static_cast<std::byte>(type));
-  out_.insert(out_.end(), body.begin(), body.end());
+  return send(make_frame(type, body));
+}
+
+bool Connection::send(std::shared_ptr<const Bytes> frame) {
+  out_.push_back(std::move(frame));
   return flush();
 }
 
 bool Connection::flush() {
   while (has_queued()) {
-    const ssize_t done = ::send(fd_, out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
+    const Bytes& frame = *out_.front();
+    const ssize_t done = ::send(fd_, frame.data() + sent_, frame.size() - sent_, MSG_NOSIGNAL);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
     sent_ += static_cast<std::size_t>(done);
+    if (sent_ < frame.size()) continue;
+    out_.pop_front();
+    sent_ = 0;
   }
-  out_.clear();
-  sent_ = 0;
   return true;
 }
 
 bool Connection::receive(std::uint32_t limit) {
   std::array<std::byte, 65536> part;
   for (;;) {
-    if (in_.size() >= kHead && load_u32(in_.data()) > limit) return false;
-    if (in_.size() > std::size_t{limit} + kHead) return true;  // enough to work on
-    const ssize_t done = recv(fd_, part.data(), part.size(), 0);
+    if (waiting() >= kHead && load_u32(in_.data() + taken_) > limit) return false;
+    const std::size_t max = std::size_t{limit} + kHead;
+    if (waiting() >= max) return true;  // enough to work on
+    const ssize_t done = recv(fd_, part.data(), std::min(part.size(), max - waiting()), 0);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
     if (done == 0) return false;
@@ -102,23 +121,18 @@ bool Connection::receive(std::uint32_t limit) {
 }
 
 std::optional<Frame> Connection::next() {
-  if (in_.size() < kHead) return std::nullopt;
-  const std::size_t length = load_u32(in_.data());
-  if (in_.size() < kHead + length) return std::nullopt;
-  Frame frame{static_cast<Type>(in_[4]), {}};
-  const auto begin = in_.begin() + kHead;
-  const auto end = begin + static_cast<std::ptrdiff_t>(length);
-  frame.body.assign(begin, end);
-  in_.erase(in_.begin(), end);
-  return frame;
-}
-
-bool equal_secret(std::string_view a, std::string_view b) noexcept {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
+  const std::byte* const head = in_.data() + taken_;
+  if (waiting() < kHead || waiting() < kHead + load_u32(head)) {
+    // Here, and not for each frame, so that many small ones cost no more than
+    // one large one.
+    in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(std::exchange(taken_, 0)));
+    if (in_.empty()) in_ = Bytes();
+    return std::nullopt;
   }
-  return difference == 0;
+  const std::size_t length = load_u32(head);
+  Frame frame{static_cast<Type>(head[4]), {head + kHead, head + kHead + length}};
+  taken_ += kHead + length;
+  return frame;
 }
 
 }  // namespace dsfabric::rendezvous

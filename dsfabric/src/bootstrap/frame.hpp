@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Wire format of the rendezvous: frames on a TCP connection between a process and the launcher.
+// Wire format of the rendezvous: frames on a TCP connection between a process
+// and the launcher.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
@@ -14,25 +19,50 @@
 namespace dsfabric::rendezvous {
 
 /// Raise it with every change below.
-inline constexpr std::uint32_t kProtocol = 1;
-/// Larger frames are refused before anything is allocated for them.
+inline constexpr std::uint32_t kProtocol = 2;
+/// Larger frames are refused before anything is allocated for them. What a
+/// process gives to all others fits into one; what it gets from them comes in
+/// as many as it takes.
 inline constexpr std::uint32_t kMaxFrame = 64u << 20;
-/// An unauthenticated connection may send no more than this, and must be done within the time.
+/// The launcher begins another frame when one has so many bytes.
+inline constexpr std::size_t kFullFrame = 1u << 20;
+/// A stranger, who has not proved that it knows the secret, may send no more
+/// than this, and must be done within the time.
 inline constexpr std::uint32_t kMaxHello = 4096;
 inline constexpr std::chrono::milliseconds kHelloTime{5000};
+/// Strangers that the launcher has at once, beside the processes that have not
+/// joined; when there are more, or no descriptors are left, it drops the one
+/// that has been there longest, if that is longer than this. Else it tells the
+/// newcomer to come again.
+inline constexpr std::uint32_t kStrangers = 64;
+inline constexpr std::chrono::milliseconds kPatience{1000};
 /// Bytes of the job secret.
 inline constexpr std::size_t kSecretSize = 32;
 
-/// A frame is: length of the body, 4 bytes | type, 1 byte | body. Numbers are little-endian.
+/// A frame is: length of the body, 4 bytes | type, 1 byte | body. Numbers are
+/// little-endian.
+///
+///     process                              launcher
+///       |  <--------- kChallenge ------------ |    its nonce
+///       |  ----------- kHello ------------->  |    own nonce, and a proof over
+///       both |  <---------- kWelcome ------------- |    a proof over both
+///
+/// The first proof is made of one greeting, and no other one: who has heard it
+/// cannot replay it. The second one shows the process that this is its
+/// launcher. What follows is neither encrypted nor proved: the secret keeps
+/// strangers out, but not those who can change bytes on the way.
 enum class Type : std::uint8_t {
-  /// process -> launcher: protocol, secret, rank, size, build text.
+  /// process -> launcher: protocol, nonce, rank, size, build text, proof.
   kHello = 1,
-  /// launcher -> process: nothing; or a sentence, before it closes the connection.
+  /// launcher -> process: proof; or a sentence, before it closes the
+  /// connection.
   kWelcome = 2,
   kRefused = 3,
   /// process -> launcher: limit in milliseconds, bytes.
   kGather = 4,
-  /// launcher -> process: everybody's bytes, each with its length.
+  /// launcher -> process: the first rank of a run, and the bytes of each rank
+  /// of the run. The ranks
+  /// come in order; the exchange ends with the last one.
   kGathered = 5,
   /// launcher -> process: a sentence that names who did not come.
   kMissing = 6,
@@ -40,6 +70,15 @@ enum class Type : std::uint8_t {
   kFailed = 7,
   /// process -> launcher.
   kGoodbye = 8,
+  /// launcher -> process, first of all: protocol, nonce.
+  kChallenge = 9,
+  /// launcher -> process, before it closes the connection: a sentence. The
+  /// process may come again.
+  kBusy = 10,
+  /// process -> launcher: limit in milliseconds, and bytes for each rank.
+  /// Answered by kGathered, with
+  /// what each rank has for this one.
+  kScatter = 11,
 };
 
 struct Frame {
@@ -53,7 +92,8 @@ class Writer {
   Writer& u32(std::uint32_t value);
   Writer& bytes(std::span<const std::byte> value);
   Writer& text(std::string_view value);
-  Bytes take() { return std::move(body_); }
+  std::size_t size() const noexcept { return body_.size(); }
+  Bytes take() { return std::exchange(body_, {}); }
 
  private:
   Bytes body_;
@@ -71,8 +111,8 @@ class Reader {
   std::span<const std::byte> body_;
 };
 
-/// One end of a connection: cuts the byte stream into frames. Owns the socket, which it makes
-/// non-blocking.
+/// One end of a connection: cuts the byte stream into frames. Owns the socket,
+/// which it makes non-blocking.
 class Connection {
  public:
   explicit Connection(int socket);
@@ -81,24 +121,35 @@ class Connection {
   ~Connection();
 
   int fd() const noexcept { return fd_; }
-  /// Queues a frame and sends what the socket takes; false when the connection is broken.
+  /// Gives the descriptor back; nothing may be sent or received any more.
+  void close_now() noexcept;
+  /// Queues a frame and sends what the socket takes; false when the connection
+  /// is broken.
   bool send(Type type, std::span<const std::byte> body);
+  /// The same with a frame that several connections send, which share its
+  /// bytes.
+  bool send(std::shared_ptr<const Bytes> frame);
   /// Sends more of what is queued; false when the connection is broken.
   bool flush();
-  bool has_queued() const noexcept { return sent_ < out_.size(); }
-  /// Reads what has arrived; false at the end of the stream, on errors, and for a frame larger than
-  /// `limit`. Frames that came before can still be taken.
+  bool has_queued() const noexcept { return !out_.empty(); }
+  /// Reads what has arrived; false at the end of the stream, on errors, and for
+  /// a frame larger than `limit`. Frames that came before can still be taken.
   bool receive(std::uint32_t limit);
   std::optional<Frame> next();
 
  private:
+  std::size_t waiting() const noexcept { return in_.size() - taken_; }
+
   int fd_;
+  /// What came; its first `taken_` bytes have been given out.
   Bytes in_;
-  Bytes out_;
+  std::size_t taken_ = 0;
+  /// Frames that are not sent; `sent_` bytes of the first one are.
+  std::deque<std::shared_ptr<const Bytes>> out_;
   std::size_t sent_ = 0;
 };
 
-/// Compares in a time that does not depend on where they differ.
-bool equal_secret(std::string_view a, std::string_view b) noexcept;
+/// A frame as it travels.
+std::shared_ptr<const Bytes> make_frame(Type type, std::span<const std::byte> body);
 
 }  // namespace dsfabric::rendezvous

@@ -14,11 +14,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/frame.hpp"
+#include "bootstrap/proof.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric {
@@ -60,7 +64,7 @@ std::pair<std::string, std::string> split(const std::string& address) {
 }
 
 /// Tries until `by`: the launcher's machine may still be busy accepting others.
-int connect_to(const std::string& address, Clock::time_point by) {
+std::unique_ptr<Connection> connect_to(const std::string& address, Clock::time_point by) {
   const auto [host, port] = split(address);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -83,31 +87,35 @@ int connect_to(const std::string& address, Clock::time_point by) {
   freeaddrinfo(found);
   if (fd < 0) {
     throw Error(fmt::format("rendezvous at {}", address), "no server answers there",
-                "check that the launcher still runs, and that no firewall stops the port", code);
+                "check that the launcher still runs, and that no firewall "
+                "stops the port",
+                code);
   }
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return fd;
+  return std::make_unique<Connection>(fd);
 }
 
 class Client final : public Bootstrap {
  public:
   explicit Client(const BootstrapOptions& options)
       : address_(variable(kAddressVariable)),
+        secret_(variable(kSecretVariable)),
         rank_(number(kRankVariable)),
-        size_(number(kSizeVariable)),
-        connection_(connect_to(
-            address_,
-            Clock::now() + std::min(options.start_timeout, std::chrono::milliseconds(5000)))) {
-    Writer hello;
-    hello.u32(kProtocol).text(variable(kSecretVariable)).u32(rank_).u32(size_).text(options.build);
-    connection_.send(Type::kHello, hello.take());
-    const Frame answer = wait(Clock::now() + options.start_timeout, "the launcher's welcome");
-    if (answer.type == Type::kRefused) {
-      throw Error(name(), Reader(answer.body).text().value_or("refused"),
-                  "start all processes of a job with one command and one build");
+        size_(number(kSizeVariable)) {
+    const auto by = Clock::now() + options.start_timeout;
+    const auto connect_by = Clock::now() + std::min(options.start_timeout, kConnectTime);
+    // Again, where the launcher has no room for one more, or drops the oldest
+    // of too many.
+    for (;;) {
+      connection_ = connect_to(address_, connect_by);
+      const std::string reason = greet(by, options.build);
+      if (reason.empty()) return;
+      if (Clock::now() >= by) {
+        throw Error(name(), reason, "let strangers keep away from the port of the launcher");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
-    if (answer.type != Type::kWelcome) refuse_answer();
   }
 
   std::uint32_t rank() const noexcept override { return rank_; }
@@ -116,36 +124,27 @@ class Client final : public Bootstrap {
 
   std::vector<Bytes> all_gather(std::span<const std::byte> mine,
                                 std::chrono::milliseconds limit) override {
-    const auto milliseconds = std::clamp<std::int64_t>(limit.count(), 1, 1'000'000'000);
-    connection_.send(Type::kGather,
-                     Writer().u32(static_cast<std::uint32_t>(milliseconds)).bytes(mine).take());
-    // The launcher keeps the time, since it knows who is missing; the extra covers its silence.
-    const Frame answer =
-        wait(Clock::now() + limit + std::chrono::seconds(5), "the exchange with all processes");
-    if (answer.type == Type::kMissing) {
-      throw Error(
-          name(), Reader(answer.body).text().value_or("some processes did not come"),
-          "check what these processes printed; raise CARIAMA_START_TIMEOUT if they are slow");
-    }
-    Reader reader(answer.body);
-    std::vector<Bytes> all;
-    for (std::uint32_t i = 0; answer.type == Type::kGathered && i < size_; ++i) {
-      const auto bytes = reader.bytes();
-      if (!bytes) break;
-      all.emplace_back(bytes->begin(), bytes->end());
-    }
-    if (all.size() != size_) refuse_answer();
-    return all;
+    Writer body;
+    body.u32(milliseconds(limit)).bytes(mine);
+    return exchange(Type::kGather, body.take(), limit);
   }
 
-  int failure_fd() const noexcept override { return connection_.fd(); }
+  std::vector<Bytes> all_to_all(std::span<const Bytes> mine,
+                                std::chrono::milliseconds limit) override {
+    Writer body;
+    body.u32(milliseconds(limit));
+    for (const Bytes& part : mine) body.bytes(part);
+    return exchange(Type::kScatter, body.take(), limit);
+  }
+
+  int failure_fd() const noexcept override { return connection_->fd(); }
 
   std::optional<std::uint32_t> next_failed() noexcept override try {
-    if (!lost_ && !connection_.receive(kMaxFrame)) {
+    if (!lost_ && !connection_->receive(kMaxFrame)) {
       lost_ = true;
       failed_.push_back(size_);
     }
-    while (auto frame = connection_.next()) note(*frame);
+    while (auto frame = connection_->next()) note(*frame);
     if (failed_.empty()) return std::nullopt;
     const std::uint32_t rank = failed_.front();
     failed_.pop_front();
@@ -156,13 +155,91 @@ class Client final : public Bootstrap {
 
   void goodbye() noexcept override {
     try {
-      connection_.send(Type::kGoodbye, {});
+      connection_->send(Type::kGoodbye, {});
     } catch (const std::bad_alloc&) {
-      // The launcher then counts this process as failed, which is all that is left to say.
+      // The launcher then counts this process as failed, which is all that is
+      // left to say.
     }
   }
 
  private:
+  static constexpr std::chrono::milliseconds kConnectTime{5000};
+
+  /// Empty: it is in. Else why it should come again.
+  std::string greet(Clock::time_point by, const std::string& build) {
+    constexpr const char* kDropped = "the launcher closed the connection before the greeting";
+    const auto challenge = wait_open(by, "the launcher's challenge");
+    if (!challenge) return kDropped;
+    Reader reader(challenge->body);
+    if (challenge->type == Type::kBusy) return reader.text().value_or(kDropped);
+    const auto protocol = reader.u32();
+    const auto nonce = reader.bytes();
+    if (challenge->type != Type::kChallenge || !protocol) refuse_answer();
+    Greeting greeting;
+    // A launcher of another version says so itself, when it has our greeting.
+    if (nonce && nonce->size() == sizeof(Nonce)) {
+      std::ranges::copy(*nonce, greeting.launcher.begin());
+    }
+    greeting.process = make_nonce();
+    greeting.rank = rank_;
+    greeting.size = size_;
+    greeting.build = build;
+    connection_->send(Type::kHello, Writer()
+                                        .u32(kProtocol)
+                                        .bytes(greeting.process)
+                                        .u32(rank_)
+                                        .u32(size_)
+                                        .text(build)
+                                        .bytes(secret_.prove(Side::kProcess, greeting))
+                                        .take());
+    const auto answer = wait_open(by, "the launcher's welcome");
+    if (!answer) return kDropped;
+    if (answer->type == Type::kRefused) {
+      throw Error(name(), Reader(answer->body).text().value_or("refused"),
+                  "start all processes of a job with one command and one build");
+    }
+    const auto proof = Reader(answer->body).bytes();
+    if (answer->type != Type::kWelcome || !proof) refuse_answer();
+    if (!secret_.accepts(Side::kLauncher, greeting, *proof)) {
+      throw Error(name(), "whoever answers there does not know the job secret",
+                  "check that the address is that of the launcher");
+    }
+    return {};
+  }
+
+  std::vector<Bytes> exchange(Type type, const Bytes& body, std::chrono::milliseconds limit) {
+    if (body.size() > kMaxFrame) {
+      throw Error(name(),
+                  fmt::format("{} bytes are more than the {} that a process "
+                              "can give to the others",
+                              body.size(), kMaxFrame),
+                  "give less, or in several exchanges");
+    }
+    connection_->send(type, body);
+    // The launcher keeps the time, since it knows who is missing; the extra
+    // covers its silence.
+    const auto by = Clock::now() + limit + std::chrono::seconds(5);
+    std::vector<Bytes> all;
+    while (all.size() < size_) {
+      const Frame answer = wait(by, "the exchange with all processes");
+      Reader reader(answer.body);
+      if (answer.type == Type::kMissing) {
+        throw Error(name(), reader.text().value_or("some processes did not come"),
+                    "check what these processes printed; raise "
+                    "CARIAMA_START_TIMEOUT if they are slow");
+      }
+      const std::size_t before = all.size();
+      if (answer.type != Type::kGathered || reader.u32() != before) refuse_answer();
+      while (const auto bytes = reader.bytes()) all.emplace_back(bytes->begin(), bytes->end());
+      if (all.size() == before || all.size() > size_) refuse_answer();
+    }
+    return all;
+  }
+
+  static std::uint32_t milliseconds(std::chrono::milliseconds limit) noexcept {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(limit.count(), 1, 1'000'000'000));
+  }
+
   void note(const Frame& frame) {
     if (frame.type != Type::kFailed) return;
     if (const auto rank = Reader(frame.body).u32()) failed_.push_back(*rank);
@@ -170,28 +247,33 @@ class Client final : public Bootstrap {
 
   /// The next frame that is no obituary.
   Frame wait(Clock::time_point by, const char* what) {
-    for (;;) {
-      while (auto frame = connection_.next()) {
-        if (frame->type != Type::kFailed) return std::move(*frame);
+    if (auto frame = wait_open(by, what)) return std::move(*frame);
+    throw Error(name(),
+                fmt::format("the launcher closed the connection while this process "
+                            "waited for {}",
+                            what),
+                "check what the launcher printed");
+  }
+
+  /// The same; empty when the launcher closes the connection.
+  std::optional<Frame> wait_open(Clock::time_point by, const char* what) {
+    for (bool open = true;;) {
+      while (auto frame = connection_->next()) {
+        if (frame->type != Type::kFailed) return frame;
         note(*frame);
       }
+      // What arrived before the end, a refusal perhaps, still counted.
+      if (!open) return std::nullopt;
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(by - Clock::now());
       if (left.count() <= 0) {
         throw Error(name(), fmt::format("no answer while waiting for {}", what),
                     "check that the launcher still runs");
       }
-      pollfd waiting{connection_.fd(), POLLIN, 0};
-      if (connection_.has_queued()) waiting.events |= POLLOUT;
+      pollfd waiting{connection_->fd(), POLLIN, 0};
+      if (connection_->has_queued()) waiting.events |= POLLOUT;
       poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1'000'000)));
-      const bool open = connection_.flush() && connection_.receive(kMaxFrame);
-      if (open) continue;
-      // What arrived before the end, a refusal perhaps, still counts.
-      if (auto last = connection_.next()) return std::move(*last);
-      throw Error(name(),
-                  fmt::format("the launcher closed the connection while this process "
-                              "waited for {}",
-                              what),
-                  "check what the launcher printed");
+      open = connection_->flush();
+      open = connection_->receive(kMaxFrame) && open;
     }
   }
 
@@ -201,9 +283,10 @@ class Client final : public Bootstrap {
   }
 
   std::string address_;
+  Secret secret_;
   std::uint32_t rank_;
   std::uint32_t size_;
-  Connection connection_;
+  std::unique_ptr<Connection> connection_;
   std::deque<std::uint32_t> failed_;
   bool lost_ = false;
 };

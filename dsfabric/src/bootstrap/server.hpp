@@ -1,33 +1,40 @@
 // SPDX-License-Identifier: MIT
-// The launcher's side of the rendezvous: one thread, one poll loop, any number of processes.
+// The launcher's side of the rendezvous: one thread, any number of processes.
 #pragma once
 
 #include <poll.h>
 
 #include <chrono>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bootstrap/frame.hpp"
+#include "bootstrap/listener.hpp"
+#include "bootstrap/proof.hpp"
 
 namespace dsfabric::rendezvous {
 
-/// Listens, lets in processes that know the secret, and answers them. Strangers, garbage and slow
-/// connections are dropped; they cost nothing but a descriptor for a few seconds. One thread.
+/// Listens, lets in processes that prove that they know the secret, and answers
+/// them. Strangers, garbage and slow connections are dropped; they cost a
+/// descriptor and a few KiB for a few seconds, and there are never more than
+/// kStrangers of them beside the processes that have not joined. Its work for
+/// one event does not depend on how many processes there are, except for news
+/// that all of them get. One thread.
 class Server {
  public:
-  /// Listens on `address` (an IPv4 or IPv6 literal) and `port`, 0 for any free one. Throws Error
-  /// (a used port, a wrong address).
-  Server(std::uint32_t processes, std::string secret, const std::string& address,
+  /// Listens on `address` (an IPv4 or IPv6 literal) and `port`, 0 for any free
+  /// one. Throws Error (a used port, a wrong address).
+  Server(std::uint32_t processes, const std::string& secret, const std::string& address,
          std::uint16_t port);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  std::uint16_t port() const noexcept { return port_; }
+  std::uint16_t port() const noexcept { return listener_.port(); }
 
   /// Appends what to wait for; pass the same entries to `handle` after poll(2).
   void watch(std::vector<pollfd>& into) const;
@@ -35,48 +42,86 @@ class Server {
   std::optional<std::chrono::steady_clock::time_point> next_deadline() const;
   void handle(const std::vector<pollfd>& ready);
 
-  /// The launcher saw this process end; a process that said goodbye, or ended with status 0 before
-  /// it joined, has not failed.
+  /// The launcher saw this process end; a process that said goodbye, or ended
+  /// with status 0 before it joined, has not failed.
   void process_ended(std::uint32_t rank, bool in_order);
   /// Ranks that have not joined so far.
   std::vector<std::uint32_t> not_joined() const;
+  /// Connections that have not proved that they know the secret. For tests.
+  std::size_t strangers() const noexcept { return strangers_.size(); }
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct Guest;
+  using Guests = std::list<std::unique_ptr<Guest>>;
   struct Guest {
     explicit Guest(int socket) : connection(socket) {}
     Connection connection;
-    Clock::time_point hello_by = Clock::now() + kHelloTime;
+    Nonce nonce = make_nonce();
+    Clock::time_point came = Clock::now();
     std::optional<std::uint32_t> rank;
     bool closed = false;
+    /// Whether the poll for it asks for room to write.
+    bool wants_room = false;
+    /// In strangers_, known_ or closed_.
+    Guests::iterator place;
   };
   struct Member {
     Guest* guest = nullptr;
     bool joined = false;
     bool left = false;
     bool failed = false;
+    /// Its part of the exchange that is under way: one for all others, or one
+    /// for each of them.
     std::optional<Bytes> contribution;
+
+    bool gone() const noexcept { return left || failed; }
   };
 
-  void accept_guest();
+  void accept_guests();
+  void pause_listening();
+  bool make_place();
+  void send_away(int socket, const std::string& sentence);
   void serve(Guest& guest);
+  void watch_for_room(Guest& guest);
   void greet(Guest& guest, const Frame& frame);
   void refuse(Guest& guest, const std::string& sentence);
   void serve_member(Guest& guest, const Frame& frame);
-  void contribute(Member& member, std::span<const std::byte> body);
-  void finish_gather();
-  void fail_gather(const std::string& sentence);
+  void contribute(Member& member, const Frame& frame);
+  void finish_exchange();
+  void send_gathered();
+  void send_scattered();
+  void fail_exchange(const std::string& sentence);
+  void end_exchange();
+  void drop(Guest& guest);
   void lose(Guest& guest);
   void fail(std::uint32_t rank);
-  std::string refusal(const Bytes& hello, std::uint32_t& rank);
+  void drop_late(Clock::time_point now);
+  void free_closed();
+  void send(Member& member, const std::shared_ptr<const Bytes>& frame);
+  std::string refusal(const Guest& guest, const Bytes& hello, Greeting& greeting);
 
-  std::string secret_;
-  int listener_ = -1;
-  std::uint16_t port_ = 0;
+  Secret secret_;
+  Listener listener_;
+  int epoll_ = -1;
+  /// Until then nobody is taken in, because there are no descriptors, not even
+  /// the reserve.
+  std::optional<Clock::time_point> paused_until_;
   std::string build_;
   std::vector<Member> members_;
-  std::vector<std::unique_ptr<Guest>> guests_;
-  std::optional<Clock::time_point> gather_by_;
+  /// Of the members: those that joined, that are gone, and that have
+  /// contributed.
+  std::size_t joined_ = 0;
+  std::size_t gone_ = 0;
+  std::size_t contributed_ = 0;
+  /// kGather or kScatter, while some have contributed.
+  std::optional<Type> exchange_;
+  std::optional<Clock::time_point> exchange_by_;
+  /// In the order in which they came.
+  Guests strangers_;
+  Guests known_;
+  /// Closed, but perhaps among the events that are being handled.
+  Guests closed_;
 };
 
 }  // namespace dsfabric::rendezvous

@@ -6,18 +6,28 @@
 
 #include <algorithm>
 
+#include "dsfabric/call_context.hpp"
+#include "dsfabric/fabric.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric {
+namespace {
 
-CallTables::CallTables(const FunctionTable& mine, std::uint32_t self,
+bool run_message(void*, const Incoming& message) {
+  CallContext context{message.fabric, message.source, message.worker};
+  return run_records(message.payload, context);
+}
+
+}  // namespace
+
+CallTables::CallTables(const detail::FunctionTable& mine, std::uint32_t self,
                        const std::vector<std::span<const std::byte>>& described)
     : mine_(mine), translations_(described.size()) {
   for (std::uint32_t process = 0; process < described.size(); ++process) {
     if (process == self || described[process].empty()) continue;
     translations_[process] = mine.translate(described[process]);
     const bool shares = std::ranges::any_of(translations_[process], [](std::uint32_t index) {
-      return index != FunctionTable::kAbsent;
+      return index != detail::FunctionTable::kAbsent;
     });
     if (!shares) {
       throw dtutils::Error(
@@ -28,5 +38,28 @@ CallTables::CallTables(const FunctionTable& mine, std::uint32_t self,
     }
   }
 }
+
+CallTables agree_on_functions(SharedBootstrap& bootstrap, const Config& config) {
+  const detail::FunctionTable& table = detail::FunctionTable::instance();
+  if (!table.conflict().empty()) {
+    throw dtutils::Error("functions of this program", table.conflict(),
+                         "give each callable a kCallName of its own");
+  }
+  const std::uint64_t digest = table.digest();
+  const std::span mine = std::as_bytes(std::span(&digest, 1));
+  const auto digests = bootstrap.all_gather(mine, config.start_timeout);
+  const auto same = [&](const Bytes& theirs) { return std::ranges::equal(theirs, mine); };
+  std::vector<Bytes> described(digests.size());
+  if (!std::ranges::all_of(digests, same)) {
+    described = bootstrap.all_gather(table.describe(), config.start_timeout);
+  }
+  std::vector<std::span<const std::byte>> differing(digests.size());
+  for (std::size_t i = 0; i < digests.size(); ++i) {
+    if (!same(digests[i])) differing[i] = described[i];
+  }
+  return {table, bootstrap.rank(), differing};
+}
+
+MessageHandler call_handler() noexcept { return {&run_message, nullptr}; }
 
 }  // namespace dsfabric

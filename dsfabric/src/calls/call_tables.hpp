@@ -7,7 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "bootstrap/shared_bootstrap.hpp"
+#include "dsfabric/config.hpp"
 #include "dsfabric/detail/function_table.hpp"
+#include "dsfabric/message.hpp"
 
 namespace dsfabric {
 
@@ -17,12 +20,12 @@ class CallTables {
   /// `mine` lives as long as this; `described` holds FunctionTable::describe() of each process, or
   /// nothing where the digest is ours. Throws Error when a peer shares no named function although
   /// the tables differ.
-  CallTables(const FunctionTable& mine, std::uint32_t self,
+  CallTables(const detail::FunctionTable& mine, std::uint32_t self,
              const std::vector<std::span<const std::byte>>& described);
 
   /// That of this program, which everything that runs or sends calls goes by: a shared library may
   /// have a copy of this layer's code, with a FunctionTable::instance() of its own.
-  const FunctionTable& mine() const noexcept { return mine_; }
+  const detail::FunctionTable& mine() const noexcept { return mine_; }
   /// FunctionTable::kAbsent when the peer's program has no such function.
   std::uint32_t index_at(std::uint32_t process, std::uint32_t function) const noexcept {
     const std::vector<std::uint32_t>& translation = translations_[process];
@@ -30,9 +33,16 @@ class CallTables {
   }
 
  private:
-  const FunctionTable& mine_;
+  const detail::FunctionTable& mine_;
   /// Empty for a process of the same binary.
   std::vector<std::vector<std::uint32_t>> translations_;
 };
+
+/// Tells which functions this program has, and hears which the others have. Throws Error when they
+/// cannot call each other. A collective of all processes; setup only.
+CallTables agree_on_functions(SharedBootstrap& bootstrap, const Config& config);
+
+/// Runs the records of messages of kind kCall.
+MessageHandler call_handler() noexcept;
 
 }  // namespace dsfabric

@@ -9,6 +9,8 @@
 #include <optional>
 #include <span>
 
+#include "dtutils/detail/fnv1a.hpp"
+
 namespace dsfabric {
 namespace {
 
@@ -42,7 +44,8 @@ __attribute__((no_sanitize_address)) std::uint64_t hash_of(std::span<const std::
                                                            std::uint64_t seed) noexcept {
   std::uint64_t hash = seed ^ bytes.size();
   const auto mix = [&](std::uint64_t word) {
-    hash = (hash ^ word) * 0x100000001b3;
+    hash = dtutils::detail::Fnv1a(hash).number(word).value();
+    // A product carries upwards only: without this, the top bits of two words could cancel out.
     hash ^= hash >> 29;
   };
   std::uint64_t word = 0;
@@ -63,7 +66,7 @@ std::uint64_t contents_of(const dl_phdr_info& info) {
     const std::size_t align = segment.p_align == 8 ? 8 : 4;
     if (auto id = build_id({memory_of(info, segment), segment.p_memsz}, align)) return *id;
   }
-  std::uint64_t hash = 0xcbf29ce484222325;
+  std::uint64_t hash = dtutils::detail::Fnv1a::kBasis;
   for (const auto& segment : segments) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     if ((segment.p_flags & PF_R) == 0) continue;
@@ -97,7 +100,7 @@ const CodePlaces::Segment* CodePlaces::find(const void* code) const noexcept {
   return nullptr;
 }
 
-CodePlace CodePlaces::of(const void* code) const noexcept {
+detail::CodePlace CodePlaces::of(const void* code) const noexcept {
   const Segment* const segment = find(code);
   if (segment == nullptr) return {};
   const File& file = files_[segment->file];

@@ -20,7 +20,7 @@ class CodePlaces {
   /// The file that holds an address of code, by what is in it, and how far into it. A file is known
   /// by the first 8 bytes of its GNU build id; one that was linked without (--build-id=none), by a
   /// hash of what it maps read-only.
-  CodePlace of(const void* code) const noexcept;
+  detail::CodePlace of(const void* code) const noexcept;
   /// The path of that file, for messages.
   std::string file(const void* code) const;
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "dsfabric/handler_scope.hpp"
 
@@ -14,14 +15,29 @@ using dtutils::Synchronizer;
 
 ExecutionSlots::ExecutionSlots(Fabric& fabric)
     : fabric_(fabric),
-      tied_(std::make_unique<std::optional<PendingReply>[]>(fabric.total_threads())) {
+      tied_(std::make_unique<std::optional<detail::PendingReply>[]>(fabric.total_threads())) {
   renew();
 }
 
-ExecutionSlots::~ExecutionSlots() = default;
+ExecutionSlots::~ExecutionSlots() {
+  bool pending = false;
+  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+    tied_[rank].reset();
+    pending = pending || !word(rank)->done();
+  }
+  if (pending) retire_memory();
+}
+
+void ExecutionSlots::retire_memory() noexcept {
+  alignas(dtutils::RDMAMemory) std::byte kept[sizeof(dtutils::RDMAMemory)];
+  new (kept) dtutils::RDMAMemory(std::move(memory_));
+}
 
 void ExecutionSlots::renew() {
-  memory_ = fabric_.general_allocator().allocate(fabric_.total_threads() * sizeof(Synchronizer));
+  dtutils::RDMAMemory fresh =
+      fabric_.general_allocator().allocate(fabric_.total_threads() * sizeof(Synchronizer));
+  retire_memory();
+  memory_ = std::move(fresh);
   for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
     new (memory_.data() + rank * sizeof(Synchronizer)) Synchronizer(0);
   }
@@ -65,14 +81,13 @@ std::vector<ThreadId> ExecutionSlots::wait() {
     }
     tied_[rank].reset();
     if (outcome != Synchronizer::Outcome::kDone) missing.push_back(fabric_.thread_of_rank(rank));
-    lost = lost || outcome == Synchronizer::Outcome::kTimeout;
+    // Late news comes where nothing was heard; and from this process also after its failure, when
+    // other workers of it go on.
+    const bool here = fabric_.thread_of_rank(rank).process == fabric_.process();
+    lost = lost || outcome == Synchronizer::Outcome::kTimeout ||
+           (outcome == Synchronizer::Outcome::kFailed && here);
   }
-  if (lost) {
-    // Late news may still be written there: this memory serves nobody else any more.
-    alignas(dtutils::RDMAMemory) std::byte kept[sizeof(dtutils::RDMAMemory)];
-    new (kept) dtutils::RDMAMemory(memory_.part(0, memory_.size()));
-    renew();
-  }
+  if (lost) renew();
   return missing;
 }
 

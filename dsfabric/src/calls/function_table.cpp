@@ -10,8 +10,9 @@
 #include <tuple>
 
 #include "calls/code_places.hpp"
+#include "dtutils/detail/fnv1a.hpp"
 
-namespace dsfabric {
+namespace dsfabric::detail {
 namespace {
 
 /// Filled by static initialization, before main, by one thread.
@@ -101,10 +102,7 @@ FunctionTable::FunctionTable() {
     entries_.push_back({slot->invokers_.one, slot->invokers_.run, slot->bytes_,
                         slot->invokers_.placed, slot->invokers_.needs_place});
   }
-  digest_ = 0xcbf29ce484222325;
-  for (const std::byte each : describe()) {
-    digest_ = (digest_ ^ static_cast<unsigned char>(each)) * 0x100000001b3;
-  }
+  digest_ = dtutils::detail::Fnv1a().bytes(describe()).value();
 }
 
 std::vector<std::byte> FunctionTable::describe() const {
@@ -165,4 +163,4 @@ std::vector<std::uint32_t> FunctionTable::translate(std::span<const std::byte> d
   return indices;
 }
 
-}  // namespace dsfabric
+}  // namespace dsfabric::detail

@@ -6,14 +6,16 @@
 #include <exception>
 #include <utility>
 
-#include "core.hpp"
 #include "dsfabric/call_context.hpp"
-#include "thread_context.hpp"
+#include "dsfabric/detail/inside.hpp"
+#include "dsfabric/fabric.hpp"
+#include "dtutils/detail/scope_exit.hpp"
+#include "threads/thread_registry.hpp"
 
 namespace dsfabric::detail {
 
 FuturePool& FuturePool::of(Fabric& fabric) {
-  ThreadContext& context = fabric.core().thread_registry().mine();
+  ThreadContext& context = Inside::threads(fabric).mine();
   if (!context.futures)
     context.futures = std::make_unique<FuturePool>(fabric, context.continuations);
   return *context.futures;
@@ -92,14 +94,12 @@ bool FuturePool::progress() {
       continue;
     }
     // After the continuation, so that the calls which it makes are counted before it.
-    const struct Ended {
-      std::atomic<std::uint64_t>& ended;
-      ~Ended() { ThreadRegistry::count(ended); }
-    } ended{counters_.ended};
+    const dtutils::detail::ScopeExit ended(
+        [&]() noexcept { ThreadRegistry::count(counters_.ended); });
     try {
       run(state);
     } catch (...) {
-      const ThreadContext& context = fabric_.core().thread_registry().mine();
+      const ThreadContext& context = Inside::threads(fabric_).mine();
       CallContext here{fabric_, context.name, context.worker};
       fabric_.report_exception(here, std::current_exception());
     }

@@ -30,7 +30,7 @@ void ResultCell::throw_failure() const {
 }
 
 void ResultCell::throw_corrupt() const {
-  constexpr const char* kWhy = "a result that it sent cannot be right";
+  constexpr const char* kWhy = "a result that it sent is invalid";
   fabric_.fail(peer_, kWhy);
   throw PeerFailed(peer_, "a call with a result", kWhy);
 }

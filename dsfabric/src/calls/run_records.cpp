@@ -11,19 +11,19 @@
 namespace dsfabric {
 
 bool run_records(std::span<std::byte> bytes, CallContext& context) {
-  static const FunctionTable& table = FunctionTable::instance();
+  static const detail::FunctionTable& table = detail::FunctionTable::instance();
   std::byte* at = bytes.data();
   std::byte* const end = at + bytes.size();
   while (at != end) {
-    RecordHeader header;
+    detail::RecordHeader header;
     if (static_cast<std::size_t>(end - at) < sizeof header) return false;
     std::memcpy(&header, at, sizeof header);
     const auto left = static_cast<std::size_t>(end - at) - sizeof header;
     if (header.function >= table.size() || header.bytes > left) return false;
-    const FunctionTable::Entry& entry = table.entry(header.function);
+    const detail::FunctionTable::Entry& entry = table.entry(header.function);
     if (header.bytes < entry.bytes) return false;
     std::byte* payload = at + sizeof header;
-    const std::size_t step = record_size(header.bytes);
+    const std::size_t step = detail::record_size(header.bytes);
     at = step < left + sizeof header ? at + step : end;
     try {
       entry.invoke(payload, header.bytes, context);

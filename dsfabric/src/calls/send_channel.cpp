@@ -6,35 +6,23 @@
 
 #include <cstring>
 #include <limits>
-#include <memory>
-#include <vector>
 
 #include "calls/call_tables.hpp"
-#include "core.hpp"
 #include "dsfabric/detail/arguments.hpp"
 #include "dsfabric/detail/call_record.hpp"
+#include "dsfabric/detail/inside.hpp"
+#include "dtutils/detail/scope_exit.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric {
-namespace {
-
-bool run_message(void*, const Incoming& message) {
-  CallContext context{message.fabric, message.source, message.worker};
-  return run_records(message.payload, context);
-}
-
-}  // namespace
 
 std::byte* SendChannel::reserve(ThreadId to, std::uint32_t function, std::uint32_t bytes) {
-  const RecordHeader header{index_at(to, function), bytes};
+  const detail::RecordHeader header{index_at(to, function), bytes};
   std::optional<SendSpace>& space = spaces_.at(waiting_);
   {
-    const struct Waiting {
-      std::size_t& depth;
-      explicit Waiting(std::size_t& its_depth) noexcept : depth(its_depth) { ++depth; }
-      ~Waiting() { --depth; }
-    } waiting(waiting_);
-    space.emplace(fabric_, to.process, record_size(bytes));
+    ++waiting_;
+    const dtutils::detail::ScopeExit done([&]() noexcept { --waiting_; });
+    space.emplace(fabric_, to.process, detail::record_size(bytes));
   }
   // Not before: calls of handlers came in between.
   to_ = to;
@@ -68,9 +56,9 @@ namespace detail {
 bool send_record(Fabric& fabric, ThreadId to, std::uint32_t function, const void* callable,
                  std::uint32_t size, std::span<const std::byte> extra) {
   const auto bytes = static_cast<std::uint32_t>(size + extra.size());
-  SendSpace space(fabric, to.process, record_size(bytes));
+  SendSpace space(fabric, to.process, detail::record_size(bytes));
   if (!space) return false;
-  const RecordHeader header{index_at(fabric, to, function), bytes};
+  const detail::RecordHeader header{index_at(fabric, to, function), bytes};
   std::memcpy(space.payload(), &header, sizeof header);
   std::memcpy(space.payload() + sizeof header, callable, size);
   if (!extra.empty()) {
@@ -89,14 +77,14 @@ std::uint32_t record_bytes(std::size_t callable, std::size_t packed) {
 }
 
 std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function) {
-  if (function == kLateFunction) {
+  if (function == detail::kLateFunction) {
     throw dtutils::Error(fmt::format("call to thread {}", to),
                          "its function came with a library that was loaded after join(), so the "
                          "processes have not agreed on it",
                          "load the library (dlopen) before join(), in every process that shall run "
                          "its functions");
   }
-  const std::uint32_t index = fabric.core().call_tables().index_at(to.process.value, function);
+  const std::uint32_t index = Inside::calls(fabric).index_at(to.process.value, function);
   if (index == FunctionTable::kAbsent) {
     const FunctionSlot& slot = fabric.functions().slot(function);
     throw dtutils::Error(fmt::format("call to thread {}", to),
@@ -108,31 +96,5 @@ std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function) {
 }
 
 }  // namespace detail
-
-void install_calls(Fabric& fabric) {
-  const FunctionTable& table = FunctionTable::instance();
-  if (!table.conflict().empty()) {
-    throw dtutils::Error("functions of this program", table.conflict(),
-                         "give each callable a kCallName of its own");
-  }
-  const std::uint64_t digest = table.digest();
-  const auto digests = fabric.exchange(std::as_bytes(std::span(&digest, 1)));
-  const std::span mine = std::as_bytes(std::span(&digest, 1));
-  bool all_equal = true;
-  for (const auto& each : digests) {
-    all_equal = all_equal && std::equal(each.begin(), each.end(), mine.begin(), mine.end());
-  }
-  std::vector<std::vector<std::byte>> described(digests.size());
-  if (!all_equal) described = fabric.exchange(table.describe());
-  std::vector<std::span<const std::byte>> differing;
-  for (std::size_t i = 0; i < digests.size(); ++i) {
-    const bool equal = std::equal(digests[i].begin(), digests[i].end(), mine.begin(), mine.end());
-    differing.push_back(equal ? std::span<const std::byte>()
-                              : std::span<const std::byte>(described[i]));
-  }
-  fabric.core().set_call_tables(
-      std::make_shared<const CallTables>(table, fabric.process().value, differing));
-  fabric.set_message_handler(MessageKind::kCall, {&run_message, nullptr});
-}
 
 }  // namespace dsfabric

@@ -6,11 +6,11 @@
 #include <array>
 #include <cstring>
 
-#include "core.hpp"
 #include "dsfabric/detail/call_wrappers.hpp"
+#include "dsfabric/detail/inside.hpp"
 #include "dsfabric/send_space.hpp"
-#include "limits.hpp"
-#include "pending_table.hpp"
+#include "failure/pending_table.hpp"
+#include "job/job_limits.hpp"
 
 namespace dsfabric::detail {
 namespace {
@@ -35,6 +35,16 @@ bool write_word(Transmitter& peer, std::uint64_t value,
 dtutils::RemoteMemoryLocator place(ProcessId home, const ReturnAddress& to, std::uint64_t offset,
                                    std::uint64_t bytes) noexcept {
   return {to.address + offset, bytes, to.rkey, home.value, 0};
+}
+
+/// A result for this process itself goes through no device: `deliver(word)` writes it and ends the
+/// word, unless nobody waits any more because this process has failed.
+template <class Deliver>
+void deliver_here(Fabric& fabric, const ReturnAddress& to, Deliver&& deliver) noexcept {
+  // What this thread has written to its own process comes first, as it would on a queue pair.
+  Transmitter& out = fabric.transmitter(fabric.process());
+  if (!out.idle()) (void)out.flush();
+  Inside::pending(fabric).complete(to.pending, fabric.process(), deliver);
 }
 
 /// Value and word in one write, where the device keeps the order of its bytes. False: not done.
@@ -74,6 +84,12 @@ void send_word(Fabric& fabric, ProcessId home, const dtutils::RemoteMemoryLocato
 void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, std::uint32_t word_offset,
                  const void* value, std::uint32_t bytes) noexcept {
   try {
+    if (home == fabric.process()) {
+      return deliver_here(fabric, to, [&](Synchronizer& word) {
+        if (bytes != 0) std::memcpy(reinterpret_cast<void*>(to.address), value, bytes);
+        word.decrement();
+      });
+    }
     Transmitter& peer = fabric.transmitter(home);
     fabric.make_room(peer);
     // Two writes of one queue pair arrive in the order of their posts.
@@ -89,9 +105,15 @@ void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, std::u
 
 void send_exception(Fabric& fabric, ProcessId home, const ReturnAddress& to,
                     std::uint32_t word_offset, const char* text) noexcept {
-  CallFailure failure;
+  detail::CallFailure failure;
   failure.thrown = true;
   std::strncpy(failure.text.data(), text, failure.text.size() - 1);
+  if (home == fabric.process()) {
+    return deliver_here(fabric, to, [&](Synchronizer& word) {
+      std::memcpy(reinterpret_cast<std::byte*>(&word) + sizeof word, &failure, sizeof failure);
+      word.fail();
+    });
+  }
   Transmitter& peer = fabric.transmitter(home);
   const auto where = place(home, to, failure_offset(word_offset), sizeof failure);
   if (write_inline(peer, &failure, sizeof failure, where)) {
@@ -116,8 +138,9 @@ void take_result(const CallContext& call, std::uint32_t pending, std::uint32_t w
   }
   // What lies in rings of a process that has failed came too late.
   if (fabric.failed(from)) return;
-  fabric.core().pending().complete(pending, from, [&](Synchronizer& word) {
+  Inside::pending(fabric).complete(pending, from, [&](Synchronizer& word) {
     if (bytes != 0) std::memcpy(reinterpret_cast<std::byte*>(&word) - word_offset, value, bytes);
+    word.decrement();
   });
 }
 

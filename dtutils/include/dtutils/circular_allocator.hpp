@@ -82,7 +82,7 @@ class CircularAllocator {
   bool invariant() const noexcept;
 
  private:
-  struct Slot : MemorySlot {
+  struct Slot : detail::MemorySlot {
     std::byte* data = nullptr;
     Slot* next = nullptr;
     std::uint32_t lkey = 0;

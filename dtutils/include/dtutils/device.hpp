@@ -67,6 +67,11 @@ struct DeviceInfo {
   bool atomics;
   /// True when those are atomic also against the target's own CPU atomics (always so on shm).
   bool atomics_with_cpu;
+  /// True when the bytes of one READ from memory of an allocator are fetched in ascending order:
+  /// each cache line after those before it, where `from` and `into` lie alike in their lines, and
+  /// each element of the request after those before it. libibverbs cannot be asked, so only shm
+  /// promises it, except in the adversarial mode.
+  bool reads_in_order = false;
   /// Same value in every process of this host and PID namespace.
   std::uint64_t host;
   /// Why this device, port, GID and MTU, in words.

@@ -15,6 +15,7 @@
 #include "dtutils/log.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/numa.hpp"
+#include "dtutils/post_flags.hpp"
 #include "dtutils/protection_domain.hpp"
 #include "dtutils/queue_pair.hpp"
 #include "dtutils/rdma_allocator.hpp"

@@ -43,7 +43,7 @@ struct GeneralAllocatorOptions {
 /// A piece may be used and destroyed by another thread than the one that allocated it. The source
 /// outlives the allocator, which outlives its pieces; what is not done goes into quarantine at the
 /// source.
-class GeneralAllocator final : private MemoryOwner {
+class GeneralAllocator final : private detail::MemoryOwner {
  public:
   /// Takes no memory yet. Throws Error when the sizes do not fit each other. Setup only.
   explicit GeneralAllocator(RDMAAllocator& source, const GeneralAllocatorOptions& options = {});
@@ -89,7 +89,7 @@ class GeneralAllocator final : private MemoryOwner {
   using Areas = std::list<RDMAMemory>;
 
   /// A part of an area; neighbours in the map are neighbours in memory, within an area.
-  struct Block : MemorySlot {
+  struct Block : detail::MemorySlot {
     Areas::iterator area;
     std::byte* address = nullptr;
     std::size_t size = 0;
@@ -103,7 +103,7 @@ class GeneralAllocator final : private MemoryOwner {
   };
   using Blocks = std::map<std::byte*, Block>;
 
-  void take_back(MemorySlot& slot) noexcept override;
+  void take_back(detail::MemorySlot& slot) noexcept override;
   FreeSet::iterator find(std::size_t size, std::size_t alignment) noexcept;
   FreeSet::iterator add_area(std::size_t size, std::size_t alignment);
   Block& carve(FreeSet::iterator from, std::size_t size, std::size_t alignment);

@@ -11,6 +11,7 @@
 #include "dtutils/endpoint.hpp"
 #include "dtutils/limits.hpp"
 #include "dtutils/memory_region.hpp"
+#include "dtutils/post_flags.hpp"
 #include "dtutils/shared_receive_queue.hpp"
 
 namespace dtutils {
@@ -90,7 +91,7 @@ class QueuePair {
       request.send_flags = flags;
       return post_one(request);
     }
-    return post_one(WorkRequest(IBV_WR_RDMA_WRITE, from, id, flags).at(to).raw());
+    return post_one(detail::WorkRequest(IBV_WR_RDMA_WRITE, from, id, flags).at(to).raw());
   }
   /// Also consumes a receive of the peer, whose completion carries `immediate` (see
   /// immediate_of in completion_queue.hpp).
@@ -98,22 +99,25 @@ class QueuePair {
                                                      const RemoteMemoryLocator& to,
                                                      std::uint32_t immediate, std::uint64_t id,
                                                      unsigned flags) noexcept {
-    return post_one(
-        WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from, id, flags).at(to).immediate(immediate).raw());
+    return post_one(detail::WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from, id, flags)
+                        .at(to)
+                        .immediate(immediate)
+                        .raw());
   }
   /// Reads from the beginning of `from` as many bytes as `into` has.
   [[nodiscard]] PostResult post_read(LocalBuffer into, const RemoteMemoryLocator& from,
                                      std::uint64_t id, unsigned flags) noexcept {
-    return post_one(WorkRequest(IBV_WR_RDMA_READ, into, id, flags).at(from).raw());
+    return post_one(detail::WorkRequest(IBV_WR_RDMA_READ, into, id, flags).at(from).raw());
   }
   /// Sends a message, which consumes a receive of the peer.
   [[nodiscard]] PostResult post_send(LocalBuffer from, std::uint64_t id, unsigned flags) noexcept {
-    return post_one(WorkRequest(IBV_WR_SEND, from, id, flags).raw());
+    return post_one(detail::WorkRequest(IBV_WR_SEND, from, id, flags).raw());
   }
   /// The same; the completion at the peer carries `immediate`.
   [[nodiscard]] PostResult post_send_with_immediate(LocalBuffer from, std::uint32_t immediate,
                                                     std::uint64_t id, unsigned flags) noexcept {
-    return post_one(WorkRequest(IBV_WR_SEND_WITH_IMM, from, id, flags).immediate(immediate).raw());
+    return post_one(
+        detail::WorkRequest(IBV_WR_SEND_WITH_IMM, from, id, flags).immediate(immediate).raw());
   }
   /// The 8 bytes at `target` (8-byte aligned) become `desired` if they equal `expected`; their old
   /// value arrives in `old_value` (8 bytes) in either case.
@@ -121,7 +125,7 @@ class QueuePair {
                                                  const RemoteMemoryLocator& target,
                                                  std::uint64_t expected, std::uint64_t desired,
                                                  std::uint64_t id, unsigned flags) noexcept {
-    return post_one(WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value, id, flags)
+    return post_one(detail::WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value, id, flags)
                         .at(target, expected, desired)
                         .raw());
   }
@@ -130,8 +134,9 @@ class QueuePair {
                                               const RemoteMemoryLocator& target,
                                               std::uint64_t addend, std::uint64_t id,
                                               unsigned flags) noexcept {
-    return post_one(
-        WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value, id, flags).at(target, addend, 0).raw());
+    return post_one(detail::WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value, id, flags)
+                        .at(target, addend, 0)
+                        .raw());
   }
   /// Any work request or chain of them, as ibv_post_send(3). On anything but kOk, `*bad` is the
   /// first one that was not posted.
@@ -184,7 +189,7 @@ class QueuePair {
   alignas(kCacheLine) std::atomic<std::uint64_t> signaled_posted_{0};
   std::uint64_t waited_{0};
   /// Used by exclusive queue pairs only.
-  alignas(kCacheLine) PreparedWrite prepared_write_;
+  alignas(kCacheLine) detail::PreparedWrite prepared_write_;
 };
 
 }  // namespace dtutils

@@ -46,7 +46,7 @@ struct RDMAAllocatorOptions {
 ///
 /// Superpages stay until the allocator is destroyed. It outlives the memory that it handed out, and
 /// the protection domain outlives it.
-class RDMAAllocator final : private MemoryOwner {
+class RDMAAllocator final : private detail::MemoryOwner {
  public:
   /// Takes and registers the first superpage, so that missing huge pages, a small memlock limit or
   /// a too small limit show here. Throws Error. Setup only.
@@ -91,7 +91,7 @@ class RDMAAllocator final : private MemoryOwner {
   bool invariant() const;
 
  private:
-  void take_back(MemorySlot& slot) noexcept override;
+  void take_back(detail::MemorySlot& slot) noexcept override;
   void give_back(ChunkRecord& record) noexcept;
   void quarantine(ChunkRecord& record) noexcept;
   std::size_t sweep(bool segments_too) noexcept;

@@ -31,7 +31,7 @@ class RDMAMemory {
 
   /// For allocators: one more handle on the piece of `slot`.
   RDMAMemory(std::byte* data, std::size_t size, std::uint32_t lkey, std::uint32_t rkey,
-             NumaZone zone, MemorySlot& slot) noexcept
+             NumaZone zone, detail::MemorySlot& slot) noexcept
       : data_(data), size_(size), lkey_(lkey), rkey_(rkey), zone_(zone), slot_(&slot) {
     ++slot.handles;
   }
@@ -134,7 +134,7 @@ class RDMAMemory {
   std::uint32_t lkey_ = 0;
   std::uint32_t rkey_ = 0;
   NumaZone zone_;
-  MemorySlot* slot_ = nullptr;
+  detail::MemorySlot* slot_ = nullptr;
 };
 
 }  // namespace dtutils

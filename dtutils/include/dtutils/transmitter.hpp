@@ -99,42 +99,46 @@ class Transmitter {
       request.wr_id = ticket << kSlotBits;
       return hand_over(request);
     }
-    return transmit_checked(WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), options);
+    return transmit_checked(detail::WorkRequest(IBV_WR_RDMA_WRITE, from).at(to).raw(), options);
   }
   /// As QueuePair::post_write_with_immediate.
   [[nodiscard]] bool write_with_immediate(LocalBuffer from, const RemoteMemoryLocator& to,
                                           std::uint32_t immediate,
                                           PostOptions options = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from).at(to).immediate(immediate).raw(),
-                    options);
+    return transmit(
+        detail::WorkRequest(IBV_WR_RDMA_WRITE_WITH_IMM, from).at(to).immediate(immediate).raw(),
+        options);
   }
   /// As QueuePair::post_read.
   [[nodiscard]] bool read(LocalBuffer into, const RemoteMemoryLocator& from,
                           PostOptions options = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_RDMA_READ, into).at(from).raw(), options);
+    return transmit(detail::WorkRequest(IBV_WR_RDMA_READ, into).at(from).raw(), options);
   }
   /// As QueuePair::post_send.
   [[nodiscard]] bool send(LocalBuffer from, PostOptions options = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_SEND, from).raw(), options);
+    return transmit(detail::WorkRequest(IBV_WR_SEND, from).raw(), options);
   }
   /// As QueuePair::post_send_with_immediate.
   [[nodiscard]] bool send_with_immediate(LocalBuffer from, std::uint32_t immediate,
                                          PostOptions options = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_SEND_WITH_IMM, from).immediate(immediate).raw(), options);
+    return transmit(detail::WorkRequest(IBV_WR_SEND_WITH_IMM, from).immediate(immediate).raw(),
+                    options);
   }
   /// The old value of the 8 bytes at `target` arrives in `old_value`.
   [[nodiscard]] bool compare_and_swap(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                       std::uint64_t expected, std::uint64_t desired,
                                       PostOptions options = {}) noexcept {
-    return transmit(
-        WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value).at(target, expected, desired).raw(),
-        options);
+    return transmit(detail::WorkRequest(IBV_WR_ATOMIC_CMP_AND_SWP, old_value)
+                        .at(target, expected, desired)
+                        .raw(),
+                    options);
   }
   /// As QueuePair::post_fetch_and_add.
   [[nodiscard]] bool fetch_and_add(LocalBuffer old_value, const RemoteMemoryLocator& target,
                                    std::uint64_t addend, PostOptions options = {}) noexcept {
-    return transmit(WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value).at(target, addend, 0).raw(),
-                    options);
+    return transmit(
+        detail::WorkRequest(IBV_WR_ATOMIC_FETCH_AND_ADD, old_value).at(target, addend, 0).raw(),
+        options);
   }
 
   /// A request that the caller keeps ready and posts again and again, so that only what changes is
@@ -200,6 +204,9 @@ class Transmitter {
       std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max()) noexcept {
     return wait(tag(), timeout);
   }
+  /// Everything that was posted is known to be done: a flush would return at once. Any thread,
+  /// wait-free.
+  bool idle() const noexcept { return signaling_.retired() >= signaling_.issued(); }
   /// Waits for a Synchronizer by polling this Transmitter, for programs without upper layers.
   Synchronizer::Outcome wait(
       const Synchronizer& synchronizer,
@@ -222,7 +229,7 @@ class Transmitter {
   static constexpr unsigned kSlotBits = 16;
   static constexpr std::uint64_t kSlotMask = (1u << kSlotBits) - 1;
   static constexpr std::uint32_t kDrainSlot = kSlotMask;
-  static_assert(CompletionHooks::kMaxSlots < kDrainSlot);
+  static_assert(detail::CompletionHooks::kMaxSlots < kDrainSlot);
 
   using Admission = SelectiveSignaling::Admission;
 
@@ -268,7 +275,7 @@ class Transmitter {
   bool hand_over_admitted(ibv_send_wr& request, std::uint64_t ticket, unsigned flags) noexcept;
   bool transmit_tracked(ibv_send_wr& request, PostOptions options) noexcept;
   bool transmit_in_slot(ibv_send_wr& request, unsigned flags, std::uint32_t slot) noexcept;
-  std::uint32_t claim(Synchronizer& synchronizer, CompletionHooks::After after) noexcept;
+  std::uint32_t claim(Synchronizer& synchronizer, detail::CompletionHooks::After after) noexcept;
   std::optional<std::uint64_t> blocking_atomic(ibv_wr_opcode opcode,
                                                const RemoteMemoryLocator& target,
                                                std::uint64_t compare_or_add,
@@ -290,7 +297,7 @@ class Transmitter {
   // The queue pair goes first, so that the device is done with what the others own, and with memory
   // whose tags this ends.
   std::unique_ptr<SelectiveSignaling, RetireAll> tags_end_{&signaling_};
-  CompletionHooks hooks_;
+  detail::CompletionHooks hooks_;
   struct FreeDeleter {
     void operator()(std::uint64_t* memory) const noexcept { std::free(memory); }
   };
@@ -300,7 +307,7 @@ class Transmitter {
   CompletionQueue send_completions_;
   QueuePair queue_pair_;
   /// Used if there is one thread only.
-  alignas(kCacheLine) PreparedWrite prepared_write_;
+  alignas(kCacheLine) detail::PreparedWrite prepared_write_;
 };
 
 }  // namespace dtutils

@@ -156,7 +156,7 @@ GeneralAllocator::Blocks::iterator GeneralAllocator::split(Blocks::iterator at, 
   return cut;
 }
 
-void GeneralAllocator::take_back(MemorySlot& slot) noexcept {
+void GeneralAllocator::take_back(detail::MemorySlot& slot) noexcept {
   auto& block = static_cast<Block&>(slot);
   const std::lock_guard lock(mutex_);
   if (block.tags.done()) {

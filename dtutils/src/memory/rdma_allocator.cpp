@@ -143,7 +143,7 @@ std::unique_ptr<Superpage> RDMAAllocator::take_from_system(std::size_t bytes, st
                 "mend one of these, or allow another kind of page" + refused);
   }
   const PageKind kind = segment->page_kind();
-  MemoryOwner& owner = *this;
+  detail::MemoryOwner& owner = *this;
   auto superpage = std::make_unique<Superpage>(pd_, std::move(segment), chunk, options_.access,
                                                owner, options_.queue_pairs);
   report_ = fmt::format("{}: {} on {}{}", name(), format_bytes(bytes), to_string(kind), refused);
@@ -153,7 +153,7 @@ std::unique_ptr<Superpage> RDMAAllocator::take_from_system(std::size_t bytes, st
   return superpage;
 }
 
-void RDMAAllocator::take_back(MemorySlot& slot) noexcept {
+void RDMAAllocator::take_back(detail::MemorySlot& slot) noexcept {
   auto& record = static_cast<ChunkRecord&>(slot);
   if (record.tags.done()) {
     give_back(record);

@@ -25,7 +25,8 @@ struct WordPart {
 }  // namespace
 
 Superpage::Superpage(ProtectionDomain& pd, std::unique_ptr<SharedSegment> segment,
-                     std::size_t chunk, int access, MemoryOwner& owner, std::uint32_t queue_pairs)
+                     std::size_t chunk, int access, detail::MemoryOwner& owner,
+                     std::uint32_t queue_pairs)
     : segment_(std::move(segment)),
       region_(pd, segment_->data(), segment_->size(), access),
       chunk_(chunk),

@@ -18,7 +18,7 @@ namespace dtutils {
 class Superpage;
 
 /// The record of a chunk; that of a row of chunks is the record of its first one.
-struct ChunkRecord : MemorySlot {
+struct ChunkRecord : detail::MemorySlot {
   Superpage* home = nullptr;
   /// Length of the row that starts here; 0 while no claimed row does.
   std::size_t chunks = 0;
@@ -33,7 +33,7 @@ class Superpage {
  public:
   /// Registers the segment. `chunk` divides its size, or is all of it. Throws Error. Setup only.
   Superpage(ProtectionDomain& pd, std::unique_ptr<SharedSegment> segment, std::size_t chunk,
-            int access, MemoryOwner& owner, std::uint32_t queue_pairs);
+            int access, detail::MemoryOwner& owner, std::uint32_t queue_pairs);
 
   /// The record of `count` free chunks in a row, now claimed; nullptr when there are none. Any
   /// thread, lock-free.

@@ -52,7 +52,27 @@ struct Claim {
   std::uint64_t word;
 };
 
-/// Nothing when the ring is full, which is then noted in the queue.
+/// True when the queue holds fewer completions than its depth before `position`, the next free one.
+/// Looks at all of them, and notes where they begin.
+[[gnu::noinline]] bool has_room(ControlSegment& segment, const CompletionQueueView& queue,
+                                std::uint64_t position) noexcept {
+  // Bounded whatever the hint says, since other processes may write there.
+  std::uint64_t distance = position - queue.head_hint.load(std::memory_order_relaxed);
+  if (distance > queue.ring.capacity()) distance = queue.ring.capacity();
+  std::uint64_t oldest = position;
+  std::uint64_t held = 0;
+  for (std::uint64_t at = position - distance; at != position; ++at) {
+    const std::uint64_t word =
+        segment.slot<CompletionSlot>(queue.ring, at)->word.load(std::memory_order_relaxed);
+    if (laps_ahead(word, at >> queue.ring.shift) != 0) continue;
+    if (slot_state(word) != SlotState::kFull && slot_state(word) != SlotState::kClaimed) continue;
+    if (held++ == 0) oldest = at;
+  }
+  queue.head_seen.value.store(oldest, std::memory_order_relaxed);
+  return held < queue.depth;
+}
+
+/// Nothing when the queue is full, which is then noted in it.
 std::optional<Claim> claim_slot(ControlSegment& segment, const CompletionQueueView& queue,
                                 SlotOwner owner, std::atomic<std::uint64_t>* record) noexcept {
   std::uint64_t position = queue.tail_hint.load(std::memory_order_relaxed);
@@ -61,6 +81,11 @@ std::optional<Claim> claim_slot(ControlSegment& segment, const CompletionQueueVi
     const std::uint64_t lap = position >> queue.ring.shift;
     std::uint64_t word = slot->word.load(std::memory_order_relaxed);
     if (word == slot_word(lap, SlotState::kEmpty)) {
+      // Relaxed: an older value only leads to a closer look.
+      if (position - queue.head_seen.value.load(std::memory_order_relaxed) >= queue.depth &&
+          !has_room(segment, queue, position)) {
+        break;
+      }
       const std::uint64_t claimed = slot_word(lap, SlotState::kClaimed, owner.bits());
       // Acquire: pairs with the freeing exchange in poll_completions, whose reads come before ours.
       if (slot->word.compare_exchange_strong(word, claimed, std::memory_order_acquire,

@@ -26,6 +26,7 @@ __attribute__((no_sanitize("thread"), always_inline)) inline void move_one(std::
   Word word;
   __builtin_memcpy(&word, from, sizeof word);
   __atomic_store_n(reinterpret_cast<Word*>(to), word, __ATOMIC_RELEASE);
+  asm volatile("" ::: "memory");
   to += sizeof word;
   from += sizeof word;
   length -= sizeof word;
@@ -43,6 +44,8 @@ __attribute__((no_sanitize("thread"))) void move_words(std::byte* to, const std:
 __attribute__((target("avx2"), always_inline)) inline void move_block_avx2(std::byte* to,
                                                                            const std::byte* from) {
   const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  // The loads are ascending too: a READ that is in order copies in order.
+  asm volatile("" ::: "memory");
   const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 32));
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), low);
   asm volatile("" ::: "memory");

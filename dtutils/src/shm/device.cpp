@@ -98,6 +98,7 @@ ShmDevice::ShmDevice(const DeviceOptions& options)
   info_.max_completions = kMaxCompletions;
   info_.atomics = true;
   info_.atomics_with_cpu = true;
+  info_.reads_in_order = !agent_.adversary();
   info_.host = host_id();
   info_.reason = "shared memory of this host, no network adapter involved";
   if (agent_.adversary()) {

@@ -19,8 +19,8 @@ using std::chrono::milliseconds;
 
 Clock::time_point after(milliseconds timeout) {
   const auto now = Clock::now();
-  const auto most = std::chrono::floor<milliseconds>(Clock::time_point::max() - now);
-  return now + std::min(timeout, most);
+  const auto max = std::chrono::floor<milliseconds>(Clock::time_point::max() - now);
+  return now + std::min(timeout, max);
 }
 
 /// A sender that is stopped after it disarmed a queue, and before it wrote to the channel, would
@@ -124,7 +124,7 @@ CompletionQueue::CompletionQueue(OwnSegment& own, std::uint32_t depth, ibv_comp_
       index(own.take_completion_queue()),
       ring(own, kSlotsPerEntry * depth, sizeof(CompletionSlot)),
       entry(&segment->completion_queues[index.get()]),
-      view(*entry, index.get(), ring.place(), pipe_of(channel)) {
+      view(*entry, index.get(), ring.place(), granted_completions(ring.place()), pipe_of(channel)) {
   entry->ring = view.ring;
   entry->channel = view.channel;
   entry->overrun.store(0);
@@ -134,7 +134,7 @@ CompletionQueue::CompletionQueue(OwnSegment& own, std::uint32_t depth, ibv_comp_
   entry->claim_seen_at.store(0);
   entry->armed.store(0);
   verbs.channel = channel;
-  verbs.cqe = static_cast<int>(ring.place().capacity() / kSlotsPerEntry);
+  verbs.cqe = static_cast<int>(view.depth);
   verbs.handle = index.get();
 }
 

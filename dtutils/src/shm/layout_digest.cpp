@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 
+#include "dtutils/detail/fnv1a.hpp"
 #include "shm/layout.hpp"
 
 // offsetof is a macro, too.
@@ -38,7 +39,6 @@ consteval std::size_t count_fields(Values... values) {
   }
 }
 
-/// FNV-1a, a step a number.
 class Digest {
  public:
   template <class T, class... Fields>
@@ -50,13 +50,13 @@ class Digest {
     return *this;
   }
   constexpr Digest& step(std::uint64_t number) {
-    value_ = (value_ ^ number) * 0x100000001b3;
+    hash_.number(number);
     return *this;
   }
-  constexpr std::uint64_t value() const { return value_; }
+  constexpr std::uint64_t value() const { return hash_.value(); }
 
  private:
-  std::uint64_t value_ = 0xcbf29ce484222325;
+  dtutils::detail::Fnv1a hash_;
 };
 
 constexpr std::uint64_t kDigest =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waiting, but not for ever, for a peer's sender.
+// Waiting, but not without end, for a peer's sender.
 #include "shm/operation.hpp"
 
 #include "dtutils/wait.hpp"

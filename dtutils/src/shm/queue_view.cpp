@@ -36,7 +36,7 @@ CompletionQueueView view_completion_queue(SegmentMap& map, std::uint32_t index) 
   const RingPlace ring = copy(entry.ring);
   map_ring(map, ring, sizeof(CompletionSlot));
   const PipeName channel{read_once(entry.channel.fd), read_once(entry.channel.inode)};
-  return {entry, index, ring, channel};
+  return {entry, index, ring, granted_completions(ring), channel};
 }
 
 ReceiveQueueView view_receive_queue(SegmentMap& map, std::uint32_t index) {

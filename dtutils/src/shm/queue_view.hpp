@@ -11,17 +11,32 @@ namespace dtutils::shm {
 
 class SegmentMap;
 
+/// Completions that a queue with this ring grants; slots may be skipped, see slot_word.hpp.
+inline std::uint64_t granted_completions(const RingPlace& ring) noexcept {
+  return ring.capacity() / kSlotsPerEntry;
+}
+
 constexpr std::uint32_t receive_slot_size(std::uint32_t max_sge) noexcept {
   return static_cast<std::uint32_t>(sizeof(ReceiveSlot) + max_sge * sizeof(ReceiveSlot::Element));
 }
+
+/// A position that one process has seen a queue at. A copy has seen nothing.
+struct PositionSeen {
+  PositionSeen() noexcept = default;
+  PositionSeen(const PositionSeen&) noexcept {}
+  PositionSeen& operator=(const PositionSeen&) = delete;
+
+  std::atomic<std::uint64_t> value{0};
+};
 
 /// A completion queue. What the control segment says of it may change under our eyes, since every
 /// process that has the segment mapped may write there; these copies do not.
 struct CompletionQueueView {
   CompletionQueueView(CompletionQueueEntry& entry, std::uint32_t number, const RingPlace& place,
-                      const PipeName& pipe) noexcept
+                      std::uint64_t granted, const PipeName& pipe) noexcept
       : index(number),
         ring(place),
+        depth(granted),
         channel(pipe),
         overrun(entry.overrun),
         tail_hint(entry.tail_hint),
@@ -32,7 +47,11 @@ struct CompletionQueueView {
 
   const std::uint32_t index;
   const RingPlace ring;
+  /// Completions that it holds at most.
+  const std::uint64_t depth;
   const PipeName channel;
+  /// No completion before this position is left to poll: what this process saw last.
+  mutable PositionSeen head_seen;
   std::atomic<std::uint32_t>& overrun;
   std::atomic<std::uint64_t>& tail_hint;
   std::atomic<std::uint64_t>& head_hint;

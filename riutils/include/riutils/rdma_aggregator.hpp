@@ -16,7 +16,7 @@ namespace riutils {
 ///
 /// With a Synchronizer `sent`, a call and what was batched before it are sent at once. Owner
 /// thread only.
-class RDMAAggregator : public RingChannel<RDMAAggregator> {
+class RDMAAggregator : public detail::RingChannel<RDMAAggregator> {
  public:
   /// For the calling worker. The first call to a destination throws Error when the options of its
   /// ring make no sense. Setup only.
@@ -34,7 +34,8 @@ class RDMAAggregator : public RingChannel<RDMAAggregator> {
   template <class F>
   bool try_call(dsfabric::ThreadId to, const F& function) noexcept {
     assert_mine();
-    OutgoingRing* const ring = policy_.batch_bytes == 0 ? find_again(to) : ring_set_->find(to);
+    detail::OutgoingRing* const ring =
+        policy_.batch_bytes == 0 ? find_again(to) : ring_set_->find(to);
     if (ring == nullptr) return false;
     const std::uint32_t index = dsfabric::function_index<F>();
     return ring->try_append(index, function) || ring->try_batch(index, function) ||
@@ -42,7 +43,7 @@ class RDMAAggregator : public RingChannel<RDMAAggregator> {
   }
 
  private:
-  static SendPolicy policy_of(const AggregatorOptions& options) noexcept {
+  static detail::SendPolicy policy_of(const AggregatorOptions& options) noexcept {
     const bool traditional = options.mode == AggregatorOptions::Mode::kTraditional;
     return {options.when_full, !traditional || options.when_full == WhenFull::kRetryAsync,
             traditional ? options.flush_bytes : 0};

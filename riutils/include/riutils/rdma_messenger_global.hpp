@@ -15,7 +15,7 @@ namespace riutils {
 ///
 /// Service threads (ThreadId::service_of) have no rings: call them by a SendChannel. Owner thread
 /// only.
-class RDMAMessengerGlobal : public RingChannel<RDMAMessengerGlobal> {
+class RDMAMessengerGlobal : public detail::RingChannel<RDMAMessengerGlobal> {
  public:
   /// For the calling worker. The first call to a destination throws Error when the options of its
   /// ring make no sense. Setup only.
@@ -30,7 +30,7 @@ class RDMAMessengerGlobal : public RingChannel<RDMAMessengerGlobal> {
   /// For Calls: the usual call in the shortest way.
   template <class F>
   bool try_call(dsfabric::ThreadId to, const F& function) noexcept {
-    OutgoingRing* const ring = find_again(to);
+    detail::OutgoingRing* const ring = find_again(to);
     return ring != nullptr && ring->try_post(dsfabric::function_index<F>(), function);
   }
 };

@@ -16,7 +16,7 @@
 #include "dsfabric/thread.hpp"
 #include "riutils/counters.hpp"
 #include "riutils/detail/outgoing_ring.hpp"
-#include "riutils/detail/receiver.hpp"
+#include "riutils/detail/ring_receiver.hpp"
 #include "riutils/options.hpp"
 
 namespace riutils {
@@ -67,7 +67,7 @@ class RingSet final : private dsfabric::Forwarder {
   /// Whether the calling thread is that worker. Any thread.
   bool is_mine() const noexcept { return fabric_.current_thread() == thread_; }
   /// The rings that lead to this worker.
-  Receiver& receiver() noexcept { return receiver_; }
+  detail::RingReceiver& receiver() noexcept { return receiver_; }
   /// Who polls the receiver: a helper thread (true), or progress() of this worker. Setup only.
   void delegate(bool to_helper) noexcept { delegated_ = to_helper; }
   /// Whether calls that come through rings run as fibers of this worker's FiberPool (true), but for
@@ -78,16 +78,16 @@ class RingSet final : private dsfabric::Forwarder {
   void run_in_fibers(bool wanted);
 
   /// The ring to a thread, if there is one. The common part of a call.
-  OutgoingRing* find(dsfabric::ThreadId to) const noexcept {
+  detail::OutgoingRing* find(dsfabric::ThreadId to) const noexcept {
     if (to.process.value >= processes_ || to.index >> shift_ != 0) return nullptr;
     return table_[place_of(to)].get();
   }
   /// The ring to a thread; makes it when there is none. Throws Error when there is no such thread,
   /// or no memory.
-  OutgoingRing& ring(dsfabric::ThreadId to, const RingOptions& options);
+  detail::OutgoingRing& ring(dsfabric::ThreadId to, const RingOptions& options);
 
   /// For results: the ring that carries them to a thread; nullptr while there is none.
-  OutgoingRing* result_ring(dsfabric::ThreadId to) const noexcept;
+  detail::OutgoingRing* result_ring(dsfabric::ThreadId to) const noexcept;
   /// Makes that ring, if it can be had; it is there some time later. In a handler too.
   void ask_for_result_ring(dsfabric::ThreadId to) noexcept;
 
@@ -103,7 +103,7 @@ class RingSet final : private dsfabric::Forwarder {
   Counters counters() const;
 
   /// For rings: look at this one in each progress() until its attend() returns false.
-  void attend_to(OutgoingRing& ring);
+  void attend_to(detail::OutgoingRing& ring);
   /// Grows by one in half of the longest time that batched calls may wait.
   std::uint64_t epoch() const noexcept { return epoch_; }
   /// For channels: batched calls wait no longer than this.
@@ -122,7 +122,8 @@ class RingSet final : private dsfabric::Forwarder {
   std::size_t place_of(dsfabric::ThreadId to) const noexcept {
     return std::size_t{to.process.value} << shift_ | to.index;
   }
-  OutgoingRing& add(std::unique_ptr<OutgoingRing>& place, std::unique_ptr<OutgoingRing> made);
+  detail::OutgoingRing& add(std::unique_ptr<detail::OutgoingRing>& place,
+                            std::unique_ptr<detail::OutgoingRing> made);
   bool step();
   bool look_after() noexcept;
 
@@ -130,13 +131,13 @@ class RingSet final : private dsfabric::Forwarder {
   dsfabric::Thread* thread_ = nullptr;
   const std::uint32_t processes_;
   std::uint32_t shift_ = 0;
-  std::unique_ptr<std::unique_ptr<OutgoingRing>[]> table_;
+  std::unique_ptr<std::unique_ptr<detail::OutgoingRing>[]> table_;
   /// The same for rings of results; nullptr until the first of them is made.
-  std::unique_ptr<std::unique_ptr<OutgoingRing>[]> result_table_;
-  std::vector<OutgoingRing*> rings_;
+  std::unique_ptr<std::unique_ptr<detail::OutgoingRing>[]> result_table_;
+  std::vector<detail::OutgoingRing*> rings_;
   std::optional<RingOptions> preferred_;
   /// Those that wait for something.
-  std::vector<OutgoingRing*> attended_;
+  std::vector<detail::OutgoingRing*> attended_;
   std::uint32_t steps_ = 0;
   std::uint64_t epoch_ = 0;
   std::unique_ptr<BackPressure> back_pressure_;
@@ -146,7 +147,7 @@ class RingSet final : private dsfabric::Forwarder {
   std::atomic<bool> opened_{false};
   std::chrono::nanoseconds max_age_{std::chrono::microseconds{50}};
   std::chrono::steady_clock::time_point looked_;
-  Receiver receiver_;
+  detail::RingReceiver receiver_;
 };
 
 }  // namespace riutils

@@ -9,21 +9,21 @@
 #include <thread>
 #include <vector>
 
-#include "riutils/detail/receiver.hpp"
+#include "riutils/detail/ring_receiver.hpp"
 #include "riutils/helper_threads.hpp"
 
 namespace riutils {
 
 /// What a worker hands over: its receiver, and the way back for exceptions.
 struct Delegation::Work {
-  explicit Work(Receiver& its_receiver) noexcept : receiver(its_receiver) {}
+  explicit Work(detail::RingReceiver& its_receiver) noexcept : receiver(its_receiver) {}
 
   /// By the helper; the first one is kept.
   void keep(std::exception_ptr thrown) noexcept;
   /// A ProgressHook of the worker: throws what was kept, once.
   static bool rethrow(void* work);
 
-  Receiver& receiver;
+  detail::RingReceiver& receiver;
   std::atomic<bool> failed{false};
   std::exception_ptr thrown;
 };

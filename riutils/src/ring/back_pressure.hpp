@@ -10,7 +10,7 @@ namespace riutils {
 /// A handler that answers a call by a call must not lose it, and it cannot wait: while it runs, no
 /// other handler of its thread does, and the room that it needs may depend on one. So its calls are
 /// queued, and what bounds them is that the worker takes fewer new ones. It does not stop: two
-/// workers that answer each other would both wait for ever. Instead it rests after each poll for as
+/// workers that answer each other would both wait forever. Instead it rests after each poll for as
 /// long as what it holds in excess takes to be sent at 1 GB/s. If the destination takes nothing for
 /// t seconds, and each poll makes b bytes, the excess e grows as de/dt = b / (e * 1 ns), so it
 /// stays below sqrt(2 * b * 1e9 * t): 6 MB in the first second, and 57 MB after 100, for b = 16

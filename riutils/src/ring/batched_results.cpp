@@ -28,7 +28,7 @@ bool BatchedResults::start(dsfabric::ThreadId to, std::uint32_t function,
 
 void BatchedResults::send() noexcept {
   std::byte* const end = begin_ + buffer_.size();
-  const auto count = static_cast<std::uint32_t>(end - at_) / ring_stride(bytes_);
+  const auto count = static_cast<std::uint32_t>(end - at_) / detail::ring_stride(bytes_);
   // False: the process that waits for them is gone.
   (void)ring_->send_run(function_, bytes_, end, count);
   ring_ = nullptr;

@@ -10,8 +10,10 @@
 
 namespace riutils {
 
-class OutgoingRing;
 class RingSet;
+namespace detail {
+class OutgoingRing;
+}  // namespace detail
 
 /// Collects the results of the calls that one poll of a ring set runs, for one destination and of
 /// one type at a time, and writes them to the destination's ring of results as one record. That
@@ -20,7 +22,7 @@ class RingSet;
 /// had, results go home one by one.
 ///
 /// Owner thread only.
-class BatchedResults final : public dsfabric::ResultBatcher {
+class BatchedResults final : public dsfabric::detail::ResultBatcher {
  public:
   explicit BatchedResults(RingSet& ring_set) noexcept : ring_set_(ring_set) {}
 
@@ -48,7 +50,7 @@ class BatchedResults final : public dsfabric::ResultBatcher {
   void send() noexcept;
 
   RingSet& ring_set_;
-  OutgoingRing* ring_ = nullptr;
+  detail::OutgoingRing* ring_ = nullptr;
   std::uint32_t bytes_ = 0;
   bool batching_ = false;
   static constexpr dsfabric::ThreadId kNobody = dsfabric::ThreadId::service_of({});

@@ -28,15 +28,15 @@ void IncomingRing::start_chunk(std::size_t chunk) noexcept {
 
 [[gnu::always_inline]] inline const char* IncomingRing::validate_header(
     std::uint64_t word, const std::byte* at) const noexcept {
-  if (!RingHeader::present(word)) return "a word is no header";
-  const RingHeader header = RingHeader::decode(word);
+  if (!detail::RingHeader::present(word)) return "a word is no header";
+  const detail::RingHeader header = detail::RingHeader::decode(word);
   if (header.function >= functions_.size()) return "a record names a function that does not exist";
-  const std::uint32_t least = functions_[header.function].bytes;
-  if (header.count == 0 || header.bytes < least) return "a record is too short";
-  if (header.count > 1 && header.bytes != least) return "a run has calls of another size";
+  const std::uint32_t min_bytes = functions_[header.function].bytes;
+  if (header.count == 0 || header.bytes < min_bytes) return "a record is too short";
+  if (header.count > 1 && header.bytes != min_bytes) return "a run has calls of another size";
   // Its header, its calls, and the next header's place.
   const std::uint64_t needed =
-      2 * kRingWord + std::uint64_t{header.count} * ring_stride(header.bytes);
+      2 * detail::kRingWord + std::uint64_t{header.count} * detail::ring_stride(header.bytes);
   if (needed > static_cast<std::uint64_t>(at - begin_)) {
     return "a record leaves its chunk";
   }
@@ -55,7 +55,7 @@ bool IncomingRing::is_arriving() noexcept {
 
 inline void IncomingRing::change_lines(std::byte* at, std::byte* end) noexcept {
   constexpr std::uintptr_t kLine = dtutils::kCacheLine;
-  const auto next_header = reinterpret_cast<std::uintptr_t>(at) - kRingWord;
+  const auto next_header = reinterpret_cast<std::uintptr_t>(at) - detail::kRingWord;
   const auto header = reinterpret_cast<std::uintptr_t>(end);
   // Most small records have no line to themselves.
   if (header - next_header <= kLine) return;
@@ -80,19 +80,20 @@ inline IncomingRing::End IncomingRing::run_records(std::uint32_t budget, RunReco
   const std::byte* const backlog = at - kBacklog;
   while (at > enough) {
     const std::uint64_t word =
-        dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(at - kRingWord));
+        dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(at - detail::kRingWord));
     if (word == 0) return End::kEmpty;
-    const RingHeader header = RingHeader::decode(word);
-    if (header.function == RingHeader::kControl && RingHeader::present(word)) return End::kChunk;
+    const detail::RingHeader header = detail::RingHeader::decode(word);
+    if (header.function == detail::RingHeader::kControl && detail::RingHeader::present(word))
+      return End::kChunk;
     if (const char* const wrong = validate_header(word, at)) [[unlikely]] {
-      if (!RingHeader::present(word) && is_arriving()) return End::kEmpty;
+      if (!detail::RingHeader::present(word) && is_arriving()) return End::kEmpty;
       reason_ = wrong;
       return End::kCorrupt;
     }
-    std::byte* const end = at - kRingWord;
+    std::byte* const end = at - detail::kRingWord;
     // See change_lines. Without it, PollModeration gains next to nothing.
     dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end), std::uint64_t{0});
-    at = end - std::size_t{ring_stride(header.bytes)} * header.count;
+    at = end - std::size_t{detail::ring_stride(header.bytes)} * header.count;
     // Before the calls: whatever they do, the ring is past them.
     at_ = at;
     if (header.count > 1) {
@@ -107,7 +108,7 @@ inline IncomingRing::End IncomingRing::run_records(std::uint32_t budget, RunReco
   return End::kMore;
 }
 
-inline void IncomingRing::run_one(const RingHeader& header, std::byte* at,
+inline void IncomingRing::run_one(const detail::RingHeader& header, std::byte* at,
                                   dsfabric::CallContext& call) {
   ++counters_.calls;
   try {
@@ -118,14 +119,14 @@ inline void IncomingRing::run_one(const RingHeader& header, std::byte* at,
 }
 
 IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext& call) {
-  return run_records(budget, [&](const RingHeader& header, std::byte* at, std::byte* end) {
+  return run_records(budget, [&](const detail::RingHeader& header, std::byte* at, std::byte* end) {
     header.count == 1 ? run_one(header, at, call) : run_many(header, end, call);
     return true;
   });
 }
 
 IncomingRing::End IncomingRing::run_inline(std::uint32_t budget, dsfabric::CallContext& call) {
-  return run_records(budget, [&](const RingHeader& header, std::byte* at, std::byte* end) {
+  return run_records(budget, [&](const detail::RingHeader& header, std::byte* at, std::byte* end) {
     if (functions_[header.function].needs_place) {
       put_back(header, header.count, end);
       --counters_.records;
@@ -138,20 +139,21 @@ IncomingRing::End IncomingRing::run_inline(std::uint32_t budget, dsfabric::CallC
 
 IncomingRing::End IncomingRing::run(std::uint32_t budget, dsfabric::CallContext& call,
                                     FiberPool& fibers) {
-  return run_records(budget, [&](const RingHeader& header, std::byte*, std::byte* end) {
+  return run_records(budget, [&](const detail::RingHeader& header, std::byte*, std::byte* end) {
     return run_in_fibers(header, end, call, fibers);
   });
 }
 
-void IncomingRing::put_back(const RingHeader& header, std::uint32_t count,
+void IncomingRing::put_back(const detail::RingHeader& header, std::uint32_t count,
                             std::byte* end) noexcept {
-  at_ = end + kRingWord;
-  const RingHeader rest{header.function, count, header.bytes};
+  at_ = end + detail::kRingWord;
+  const detail::RingHeader rest{header.function, count, header.bytes};
   dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end), rest.encode());
 }
 
-void IncomingRing::run_many(const RingHeader& header, std::byte* end, dsfabric::CallContext& call) {
-  const dsfabric::InvokeRun invoke = functions_[header.function].invoke_run;
+void IncomingRing::run_many(const detail::RingHeader& header, std::byte* end,
+                            dsfabric::CallContext& call) {
+  const dsfabric::detail::InvokeRun invoke = functions_[header.function].invoke_run;
   std::byte* const below = at_;
   std::uint32_t left = header.count;
   while (left != 0) {
@@ -163,7 +165,7 @@ void IncomingRing::run_many(const RingHeader& header, std::byte* end, dsfabric::
     } catch (...) {
       counters_.calls += done;
       left -= done;
-      end -= std::size_t{ring_stride(header.bytes)} * done;
+      end -= std::size_t{detail::ring_stride(header.bytes)} * done;
       // In case that the exception goes on to whoever polls.
       if (left != 0) put_back(header, left, end);
       call.fabric.report_exception(call, std::current_exception());
@@ -172,12 +174,12 @@ void IncomingRing::run_many(const RingHeader& header, std::byte* end, dsfabric::
   }
 }
 
-bool IncomingRing::run_in_fibers(const RingHeader& header, std::byte* end,
+bool IncomingRing::run_in_fibers(const detail::RingHeader& header, std::byte* end,
                                  dsfabric::CallContext& call, FiberPool& fibers) {
-  const dsfabric::FunctionTable::Entry& function = functions_[header.function];
+  const dsfabric::detail::FunctionTable::Entry& function = functions_[header.function];
   std::byte* const below = at_;
   for (std::uint32_t left = header.count; left != 0; --left) {
-    std::byte* const payload = end - ring_stride(header.bytes);
+    std::byte* const payload = end - detail::ring_stride(header.bytes);
     ++counters_.calls;
     try {
       const auto outcome = function.placed
@@ -201,7 +203,7 @@ bool IncomingRing::run_in_fibers(const RingHeader& header, std::byte* end,
 }
 
 bool IncomingRing::leave_chunk() {
-  const RingHeader control = RingHeader::decode(*header_word());
+  const detail::RingHeader control = detail::RingHeader::decode(*header_word());
   if (control.count > waiting_.size()) {
     reason_ = "a control word counts chunks that were not granted";
     return false;
@@ -209,7 +211,7 @@ bool IncomingRing::leave_chunk() {
   // Before consumption is told: the sender comes round to a zero, and the receiver to no old
   // header.
   dtutils::store_device_word(
-      reinterpret_cast<std::uint64_t*>(begin_ + circle_[chunk_].size() - kRingWord),
+      reinterpret_cast<std::uint64_t*>(begin_ + circle_[chunk_].size() - detail::kRingWord),
       std::uint64_t{0});
   ++counters_.chunks_consumed;
   const auto grown = waiting_.begin() + control.count;
@@ -225,9 +227,9 @@ bool IncomingRing::tell_consumed(dtutils::Transmitter& transmitter) noexcept {
   // The chunk itself lends its lowest word: nobody writes there before this write is done, because
   // the sender learns of the chunk by it.
   const dtutils::RDMAMemory& chunk = circle_[left_];
-  std::memcpy(chunk.data(), &counters_.chunks_consumed, kRingWord);
-  const bool inlined = transmitter.queue_pair().max_inline() >= kRingWord;
-  return transmitter.write(chunk.local(0, kRingWord), consumed_word_,
+  std::memcpy(chunk.data(), &counters_.chunks_consumed, detail::kRingWord);
+  const bool inlined = transmitter.queue_pair().max_inline() >= detail::kRingWord;
+  return transmitter.write(chunk.local(0, detail::kRingWord), consumed_word_,
                            inlined ? dtutils::kInlined : dtutils::kUnsignaled);
 }
 

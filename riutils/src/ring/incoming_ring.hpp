@@ -26,25 +26,25 @@ namespace riutils {
 class IncomingRing {
  public:
   /// The functions that a record may name, by their index.
-  using Functions = std::span<const dsfabric::FunctionTable::Entry>;
+  using Functions = std::span<const dsfabric::detail::FunctionTable::Entry>;
 
-  IncomingRing(dsfabric::ThreadId sender, RingKind kind,
+  IncomingRing(dsfabric::ThreadId sender, detail::RingKind kind,
                const dtutils::RemoteMemoryLocator& consumed_word, Functions functions)
       : functions_(functions), kind_(kind), consumed_word_(consumed_word) {
     counters_.from = sender;
-    counters_.results = kind == RingKind::kResults;
+    counters_.results = kind == detail::RingKind::kResults;
   }
   IncomingRing(const IncomingRing&) = delete;
   IncomingRing& operator=(const IncomingRing&) = delete;
 
   dsfabric::ThreadId sender() const noexcept { return counters_.from; }
-  RingKind kind() const noexcept { return kind_; }
+  detail::RingKind kind() const noexcept { return kind_; }
   /// The first chunks begin the circle; later ones wait until a control word says where they go.
   void add(std::vector<dtutils::RDMAMemory> chunks);
   bool has_chunks() const noexcept { return at_ != nullptr; }
   /// The word that announces the next record: 0 while there is none.
   const std::uint64_t* header_word() const noexcept {
-    return reinterpret_cast<const std::uint64_t*>(at_ - kRingWord);
+    return reinterpret_cast<const std::uint64_t*>(at_ - detail::kRingWord);
   }
 
   enum class End : std::uint8_t {
@@ -54,7 +54,7 @@ class IncomingRing {
     kMore,
     /// A chunk is used up: call leave_chunk, which is not done here because it posts.
     kChunk,
-    /// A record cannot be right: reason() says why. Nothing of it was run.
+    /// A record is invalid: reason() says why. Nothing of it was run.
     kCorrupt,
     /// All stacks are taken, or there are none yet: the next call is left here until one is free.
     kNoStack,
@@ -104,13 +104,13 @@ class IncomingRing {
   bool is_arriving() noexcept;
   template <class RunRecord>
   End run_records(std::uint32_t budget, RunRecord&& run_record);
-  void run_one(const RingHeader& header, std::byte* at, dsfabric::CallContext& call);
-  void run_many(const RingHeader& header, std::byte* end, dsfabric::CallContext& call);
-  bool run_in_fibers(const RingHeader& header, std::byte* end, dsfabric::CallContext& call,
+  void run_one(const detail::RingHeader& header, std::byte* at, dsfabric::CallContext& call);
+  void run_many(const detail::RingHeader& header, std::byte* end, dsfabric::CallContext& call);
+  bool run_in_fibers(const detail::RingHeader& header, std::byte* end, dsfabric::CallContext& call,
                      FiberPool& fibers);
   /// Makes the last `count` calls of a record, those below `end`, a record of their own: so this
   /// ring needs to remember nothing of them.
-  void put_back(const RingHeader& header, std::uint32_t count, std::byte* end) noexcept;
+  void put_back(const detail::RingHeader& header, std::uint32_t count, std::byte* end) noexcept;
   /// Changes each cache line of the calls from `at` to `end`, which have run. Not for the protocol:
   /// where another core writes the ring, a line that was changed here goes back to it at less cost
   /// than one that was only read, for which it waits as for nothing else. The lines of headers
@@ -124,7 +124,7 @@ class IncomingRing {
   void start_chunk(std::size_t chunk) noexcept;
 
   Functions functions_;
-  const RingKind kind_;
+  const detail::RingKind kind_;
   /// The lowest byte that was run; the header word is below it.
   std::byte* at_ = nullptr;
   std::byte* begin_ = nullptr;

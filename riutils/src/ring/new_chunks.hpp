@@ -14,7 +14,7 @@ namespace riutils {
 struct NewChunks {
   /// Who will write into them.
   dsfabric::ThreadId sender;
-  RingKind kind;
+  detail::RingKind kind;
   /// Where the sender wants to be told of consumption.
   dtutils::RemoteMemoryLocator consumed_word;
   /// Each with a zero in its highest word.

@@ -8,7 +8,7 @@
 #include "riutils/detail/outgoing_ring.hpp"
 #include "riutils/ring_set.hpp"
 
-namespace riutils {
+namespace riutils::detail {
 namespace {
 
 /// A waiting fiber has touched about so many bytes of its stack.
@@ -86,14 +86,14 @@ bool OutgoingRing::queue(QueueLimit limit) noexcept {
 void OutgoingRing::send_queued() noexcept {
   while (state_ == State::kQueueing && circle_.next_is_free() && !sender_.is_backlogged()) {
     if (circle_.entered()) {
-      detail::put_word(tail_ - kRingWord, circle_.control_word());
+      put_word(tail_ - kRingWord, circle_.control_word());
       if (sender_.write(tail_ - kRingWord, tail_, nullptr) == nullptr) {
         give_up();
         return;
       }
       ++counters_.chunks_filled;
     }
-    detail::CallQueue::Chunk chunk = queue_.pop();
+    CallQueue::Chunk chunk = queue_.pop();
     if (queue_.empty()) {
       writer_.close_record();
       chunk.low = writer_.at();
@@ -101,7 +101,7 @@ void OutgoingRing::send_queued() noexcept {
     std::byte* const end = chunk.memory.data() + options_.chunk_bytes;
     use_next_chunk(std::move(chunk.memory));
     std::byte* const zero = chunk.low - kRingWord;
-    detail::put_word(zero, 0);
+    put_word(zero, 0);
     tail_ = chunk.low == end ? end : sender_.write(zero, end, nullptr);
     const bool written = tail_ != nullptr;
     if (written && queue_.empty()) {
@@ -132,7 +132,7 @@ bool OutgoingRing::next_chunk(const SendPolicy& policy, std::uint32_t needed) {
     const bool in_handler = ring_set_.thread().in_handler();
     const bool setting_up = circle_.empty() && !in_handler;
     if (policy.when_full != WhenFull::kRetry && !setting_up) return false;
-    // In a handler that is no fiber: whoever is to make room may wait for this very thread. What
+    // In a handler outside a fiber: whoever is to make room may wait for this very thread. What
     // bounds these is that the RingSet takes fewer calls in (excess).
     if (!wait_for_room(in_handler)) return queue(QueueLimit::kMemory);
   }
@@ -145,7 +145,7 @@ std::uint64_t OutgoingRing::excess() const noexcept {
 }
 
 bool OutgoingRing::wait_for_room(bool in_handler) {
-  detail::RoomWaiters::Waiter waiter(waiters_);
+  RoomWaiters::Waiter waiter(waiters_);
   ring_set_.attend_to(*this);
   dtutils::Backoff backoff;
   do {
@@ -167,4 +167,4 @@ bool OutgoingRing::attend() noexcept {
   return !gone() && (circle_.asked() || unsent() || !waiters_.empty());
 }
 
-}  // namespace riutils
+}  // namespace riutils::detail

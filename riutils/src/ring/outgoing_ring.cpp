@@ -9,10 +9,10 @@
 
 #include "dsfabric/detail/call_wrappers.hpp"
 #include "dtutils/error.hpp"
-#include "ring/limits.hpp"
+#include "ring/ring_limits.hpp"
 #include "riutils/ring_set.hpp"
 
-namespace riutils {
+namespace riutils::detail {
 namespace {
 
 const RingOptions& checked(const RingOptions& options) {
@@ -105,7 +105,7 @@ std::byte* OutgoingRing::reserve(std::uint32_t function, std::uint32_t bytes,
     if (gone() || !next_chunk(policy, needed)) return nullptr;
   }
   const bool plain = bytes == functions_.entry(function).bytes;
-  reserved_ = {{there, 0, bytes}, plain ? function : detail::ChunkWriter::kNoRun};
+  reserved_ = {{there, 0, bytes}, plain ? function : ChunkWriter::kNoRun};
   return writer_.at() - kRingWord - stride;
 }
 
@@ -139,7 +139,7 @@ bool OutgoingRing::send_run(std::uint32_t function, std::uint32_t bytes, const s
     }
     const std::size_t room = writer_.room() - kRingOverhead;
     const auto fits = std::min(count, static_cast<std::uint32_t>(room / stride));
-    writer_.open_record({function, 0, bytes}, detail::ChunkWriter::kNoRun);
+    writer_.open_record({function, 0, bytes}, ChunkWriter::kNoRun);
     writer_.extend_record(fits - 1);
     end -= std::size_t{stride} * fits;
     std::memcpy(writer_.at(), end, std::size_t{stride} * fits);
@@ -153,7 +153,7 @@ bool OutgoingRing::send_run(std::uint32_t function, std::uint32_t bytes, const s
 bool OutgoingRing::post(std::uint64_t last_word, dtutils::Synchronizer* sent) noexcept {
   writer_.close_record();
   std::byte* const low = writer_.at() - kRingWord;
-  detail::put_word(low, last_word);
+  put_word(low, last_word);
   std::byte* const free = sender_.write(low, writer_.sent(), sent);
   if (free == nullptr) return give_up();
   writer_.go_on_at(free);
@@ -194,4 +194,4 @@ OutgoingCounters OutgoingRing::counters() const noexcept {
   return all;
 }
 
-}  // namespace riutils
+}  // namespace riutils::detail

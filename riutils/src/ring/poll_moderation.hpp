@@ -48,9 +48,9 @@ class PollModeration {
     }
     const Clock::time_point now = Clock::now();
     if (streak_ == kStreak) began_ = emptied_ = now;
-    const Clock::duration most = std::min((now - began_) / kShare, half_of(room, now, found.bytes));
+    const Clock::duration max = std::min((now - began_) / kShare, half_of(room, now, found.bytes));
     emptied_ = now;
-    until_ = now + std::clamp(most, kMinPause, kMaxPause);
+    until_ = now + std::clamp(max, kMinPause, kMaxPause);
     worth_it_ = std::max<std::uint64_t>(kWorthIt, pause() / kPausePerCall);
     return true;
   }

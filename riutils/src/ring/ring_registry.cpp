@@ -8,8 +8,8 @@
 #include "dsfabric/send_channel.hpp"
 #include "dtutils/device_memory.hpp"
 #include "fiber/fiber_pools.hpp"
-#include "ring/limits.hpp"
 #include "ring/new_chunks.hpp"
+#include "ring/ring_limits.hpp"
 
 namespace riutils {
 
@@ -37,7 +37,7 @@ dsfabric::CallCount RingRegistry::count(dsfabric::Thread& worker) {
 }
 
 void RingRegistry::work_ended(dsfabric::Thread& worker) noexcept {
-  Receiver& receiver = at(worker.id().index).receiver();
+  detail::RingReceiver& receiver = at(worker.id().index).receiver();
   // It will have no FiberPool any more, so calls that need one end with an Error.
   if (receiver.defers_fibers()) receiver.defer_fibers(false);
 }
@@ -48,8 +48,8 @@ std::shared_ptr<RingRegistry> RingRegistry::of(dsfabric::Fabric& fabric) {
       &kKey, [](dsfabric::Fabric& owner) { return std::make_shared<RingRegistry>(owner); }));
 }
 
-Grant RingRegistry::grant(dsfabric::CallContext& call, const GrantRequest& request) {
-  if (request.receiver >= all_.size() || request.chunks > Grant::kMaxChunks ||
+detail::Grant RingRegistry::grant(dsfabric::CallContext& call, const GrantRequest& request) {
+  if (request.receiver >= all_.size() || request.chunks > detail::Grant::kMaxChunks ||
       request.chunk_bytes < kMinChunk || request.chunk_bytes > kMaxChunk ||
       request.chunk_bytes % dtutils::kCacheLine != 0 || call.source.is_service()) {
     return {};
@@ -57,12 +57,13 @@ Grant RingRegistry::grant(dsfabric::CallContext& call, const GrantRequest& reque
   const dsfabric::ThreadId receiver{fabric_.process(), request.receiver};
   auto& allocator = fabric_.general_allocator(fabric_.zone_of(receiver));
   NewChunks given{call.source, request.kind, request.consumed_word, {}};
-  Grant grant;
+  detail::Grant grant;
   while (grant.count < request.chunks) {
     auto chunk = allocator.try_allocate(request.chunk_bytes);
     if (!chunk) break;
     std::byte* const end = chunk->data() + request.chunk_bytes;
-    dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end - kRingWord), std::uint64_t{0});
+    dtutils::store_device_word(reinterpret_cast<std::uint64_t*>(end - detail::kRingWord),
+                               std::uint64_t{0});
     grant.chunks[grant.count] = chunk->remote();
     grant.chunks[grant.count++].process = receiver.process.value;
     given.chunks.push_back(std::move(*chunk));

@@ -15,7 +15,7 @@ namespace riutils {
 /// What a sender asks for; runs on a service thread of the receiver's process.
 struct GrantRequest {
   std::uint16_t receiver;
-  RingKind kind;
+  detail::RingKind kind;
   std::uint32_t chunk_bytes;
   std::uint32_t chunks;
   dtutils::RemoteMemoryLocator consumed_word;
@@ -32,7 +32,7 @@ class RingRegistry final : public dsfabric::CallLedger {
   RingSet& at(std::uint32_t worker) noexcept { return *all_[worker]; }
   /// Allocates chunks where the receiver lives and tells it. A Grant of 0 chunks: no memory, or the
   /// request makes no sense.
-  Grant grant(dsfabric::CallContext& call, const GrantRequest& request);
+  detail::Grant grant(dsfabric::CallContext& call, const GrantRequest& request);
 
   void flush(dsfabric::Thread& worker) noexcept override;
   dsfabric::CallCount count(dsfabric::Thread& worker) override;

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -12,26 +11,15 @@
 #include "dtutils/error.hpp"
 #include "ring/back_pressure.hpp"
 #include "ring/batched_results.hpp"
-#include "ring/limits.hpp"
+#include "ring/ring_limits.hpp"
 #include "ring/ring_registry.hpp"
 #include "riutils/fiber_pool.hpp"
 
 namespace riutils {
-namespace {
-
-std::uint32_t max_threads(const dsfabric::Fabric& fabric) noexcept {
-  std::uint32_t most = 1;
-  for (std::uint16_t i = 0; i < fabric.processes(); ++i) {
-    most = std::max(most, fabric.info(dsfabric::ProcessId{i}).threads);
-  }
-  return most;
-}
-
-}  // namespace
 
 RingSet& RingSet::of(dsfabric::Thread& self) {
   RingSet& ring_set = open(self);
-  // Only if need be: a helper thread may be polling.
+  // Only where needed: a helper thread may be polling.
   if (ring_set.receiver_.defers_fibers()) ring_set.receiver_.defer_fibers(false);
   return ring_set;
 }
@@ -54,8 +42,8 @@ RingSet& RingSet::open(dsfabric::Thread& self) {
 RingSet::RingSet(dsfabric::Fabric& fabric, std::uint32_t worker)
     : fabric_(fabric),
       processes_(fabric.processes()),
-      shift_(static_cast<std::uint32_t>(std::bit_width(max_threads(fabric) - 1))),
-      table_(new std::unique_ptr<OutgoingRing>[std::size_t{processes_} << shift_]),
+      shift_(static_cast<std::uint32_t>(std::bit_width(fabric.max_threads() - 1))),
+      table_(new std::unique_ptr<detail::OutgoingRing>[std::size_t{processes_} << shift_]),
       back_pressure_(std::make_unique<BackPressure>()),
       results_(std::make_unique<BatchedResults>(*this)),
       looked_(std::chrono::steady_clock::now()),
@@ -74,19 +62,19 @@ void RingSet::run_in_fibers(bool wanted) {
   receiver_.run_in_fibers(wanted);
 }
 
-OutgoingRing& RingSet::ring(dsfabric::ThreadId to, const RingOptions& options) {
-  if (OutgoingRing* const known = find(to)) return *known;
+detail::OutgoingRing& RingSet::ring(dsfabric::ThreadId to, const RingOptions& options) {
+  if (detail::OutgoingRing* const known = find(to)) return *known;
   if (to.is_service() || !fabric_.exists(to)) {
     throw dtutils::Error(
         fmt::format("call to thread {}", to),
         to.is_service() ? "service threads have no rings" : "this job has no such thread",
         "call a worker (Thread::neighbour), or use a SendChannel");
   }
-  return add(table_[place_of(to)], std::make_unique<OutgoingRing>(*this, to, options));
+  return add(table_[place_of(to)], std::make_unique<detail::OutgoingRing>(*this, to, options));
 }
 
-OutgoingRing& RingSet::add(std::unique_ptr<OutgoingRing>& place,
-                           std::unique_ptr<OutgoingRing> made) {
+detail::OutgoingRing& RingSet::add(std::unique_ptr<detail::OutgoingRing>& place,
+                                   std::unique_ptr<detail::OutgoingRing> made) {
   rings_.push_back(made.get());
   // Before anything else runs: the ring has a call for it soon.
   attended_.reserve(rings_.size());
@@ -94,9 +82,9 @@ OutgoingRing& RingSet::add(std::unique_ptr<OutgoingRing>& place,
   return *place;
 }
 
-OutgoingRing* RingSet::result_ring(dsfabric::ThreadId to) const noexcept {
+detail::OutgoingRing* RingSet::result_ring(dsfabric::ThreadId to) const noexcept {
   // Whoever called has a ring to this worker, so that it exists.
-  OutgoingRing* const ring = result_table_ ? result_table_[place_of(to)].get() : nullptr;
+  detail::OutgoingRing* const ring = result_table_ ? result_table_[place_of(to)].get() : nullptr;
   return ring != nullptr && ring->ready() ? ring : nullptr;
 }
 
@@ -104,11 +92,13 @@ void RingSet::ask_for_result_ring(dsfabric::ThreadId to) noexcept {
   if (no_result_rings_ || !fabric_.exists(to)) return;
   try {
     if (!result_table_) {
-      result_table_.reset(new std::unique_ptr<OutgoingRing>[std::size_t{processes_} << shift_]);
+      result_table_.reset(
+          new std::unique_ptr<detail::OutgoingRing>[std::size_t{processes_} << shift_]);
     }
-    std::unique_ptr<OutgoingRing>& place = result_table_[place_of(to)];
+    std::unique_ptr<detail::OutgoingRing>& place = result_table_[place_of(to)];
     if (place) return;
-    add(place, std::make_unique<OutgoingRing>(*this, to, kResultRing, RingKind::kResults))
+    add(place,
+        std::make_unique<detail::OutgoingRing>(*this, to, kResultRing, detail::RingKind::kResults))
         .prepare();
   } catch (const std::exception&) {
     // There is no memory for it, or that process is gone: results go home one by one.
@@ -116,7 +106,7 @@ void RingSet::ask_for_result_ring(dsfabric::ThreadId to) noexcept {
   }
 }
 
-void RingSet::attend_to(OutgoingRing& ring) {
+void RingSet::attend_to(detail::OutgoingRing& ring) {
   if (ring.attended_) return;
   ring.attended_ = true;
   attended_.push_back(&ring);
@@ -135,9 +125,9 @@ bool RingSet::try_forward(dsfabric::ThreadId to, std::uint32_t function,
                           std::span<const std::byte> callable, std::span<const std::byte> extra) {
   // A helper thread has no rings.
   if (fabric_.current_thread() != thread_) return false;
-  constexpr SendPolicy kNeverWait{WhenFull::kRetryAsync, true, 0};
+  constexpr detail::SendPolicy kNeverWait{WhenFull::kRetryAsync, true, 0};
   try {
-    OutgoingRing& out = ring(to, preferred_.value_or(RingOptions()));
+    detail::OutgoingRing& out = ring(to, preferred_.value_or(RingOptions()));
     const auto bytes = static_cast<std::uint32_t>(callable.size() + extra.size());
     std::byte* const space = out.reserve(function, bytes, kNeverWait);
     if (space == nullptr) return false;
@@ -155,8 +145,9 @@ bool RingSet::step() {
   // A helper's handlers have no rings.
   if (delegated_) return busy;
   const BatchedResults::Scope scope(*results_);
-  const RingKind least = back_pressure_->limits_intake() ? RingKind::kResults : RingKind::kCalls;
-  return receiver_.poll(results_.get(), least) || busy;
+  const detail::RingKind min_kind =
+      back_pressure_->limits_intake() ? detail::RingKind::kResults : detail::RingKind::kCalls;
+  return receiver_.poll(results_.get(), min_kind) || busy;
 }
 
 bool RingSet::look_after() noexcept {
@@ -171,7 +162,7 @@ bool RingSet::look_after() noexcept {
   bool busy = false;
   std::uint64_t excess = 0;
   for (std::size_t i = 0; i < attended_.size();) {
-    OutgoingRing& ring = *attended_[i];
+    detail::OutgoingRing& ring = *attended_[i];
     const std::uint64_t before = ring.sender_.writes();
     if (ring.attend()) {
       excess += ring.excess();
@@ -189,20 +180,20 @@ bool RingSet::look_after() noexcept {
 
 bool RingSet::flush() noexcept {
   bool all = true;
-  for (OutgoingRing* const ring : rings_) all = ring->flush() && all;
+  for (detail::OutgoingRing* const ring : rings_) all = ring->flush() && all;
   return all;
 }
 
 std::uint64_t RingSet::issued() const noexcept {
   std::uint64_t calls = 0;
-  for (const OutgoingRing* const ring : rings_) calls += ring->issued();
+  for (const detail::OutgoingRing* const ring : rings_) calls += ring->issued();
   return calls;
 }
 
 Counters RingSet::counters() const {
   Counters all;
   if (thread_ != nullptr) all.thread = thread_->id();
-  for (const OutgoingRing* const ring : rings_) all.outgoing.push_back(ring->counters());
+  for (const detail::OutgoingRing* const ring : rings_) all.outgoing.push_back(ring->counters());
   all.incoming = receiver_.counters();
   return all;
 }

@@ -41,7 +41,8 @@ namespace sst {
 /// long as the others decide; who has enough destroys it. Owner thread only: the evaluating one.
 template <class T>
 class Agreement {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(AgreementCore::Value),
+  static_assert(std::is_trivially_copyable_v<T> &&
+                    sizeof(T) <= sizeof(detail::AgreementCore::Value),
                 "cariama: sst::Agreement<T> decides plain data of at most 32 bytes");
 
  public:
@@ -53,7 +54,7 @@ class Agreement {
             Quorum quorum = Quorum::kMajority)
       : core_(group, std::move(options), quorum,
               [decided = std::move(decided)](std::uint64_t number,
-                                             const AgreementCore::Value& bytes) {
+                                             const detail::AgreementCore::Value& bytes) {
                 T value;
                 std::memcpy(static_cast<void*>(&value), bytes.data(), sizeof value);
                 decided(number, value);
@@ -63,7 +64,7 @@ class Agreement {
   /// before is decided; a later wish replaces an earlier one that was not. It stays wished for
   /// until it is decided.
   void propose(const T& value) {
-    AgreementCore::Value bytes{};
+    detail::AgreementCore::Value bytes{};
     std::memcpy(bytes.data(), static_cast<const void*>(&value), sizeof value);
     core_.propose(bytes);
   }
@@ -84,13 +85,14 @@ class Agreement {
   bool evaluate() { return core_.evaluate(); }
   /// evaluate() as work of Thread::progress(): `self.add_hook(agreement.hook())`.
   dsfabric::ProgressHook hook() noexcept {
-    return {[](void* core) { return static_cast<AgreementCore*>(core)->evaluate(); }, &core_};
+    return {[](void* core) { return static_cast<detail::AgreementCore*>(core)->evaluate(); },
+            &core_};
   }
   /// The options of its table, with all members filled in.
   const TableOptions& options() const noexcept { return core_.options(); }
 
  private:
-  AgreementCore core_;
+  detail::AgreementCore core_;
 };
 
 }  // namespace sst

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dsfabric/ids.hpp"
-#include "sst/limits.hpp"
+#include "sst/table_limits.hpp"
 
 namespace sst {
 

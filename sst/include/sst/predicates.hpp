@@ -13,8 +13,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "dtutils/detail/scope_exit.hpp"
 #include "sst/detail/predicate_slot.hpp"
-#include "sst/limits.hpp"
+#include "sst/predicate_kind.hpp"
+#include "sst/table_limits.hpp"
 
 namespace sst {
 
@@ -38,7 +40,7 @@ class Predicates {
 
   /// Evaluated from the next evaluation on. Any thread, lock-free; allocates.
   template <class Predicate, class... Triggers>
-  PredicateId add(Kind kind, Predicate predicate, Triggers... triggers);
+  PredicateId add(PredicateKind kind, Predicate predicate, Triggers... triggers);
   /// Its triggers do not run any more: from now on if this is called from a trigger, else from some
   /// moment before the end of the next evaluation on. Nothing if it is gone. As add.
   void remove(PredicateId id);
@@ -124,7 +126,7 @@ class Predicates {
 
 template <class Target>
 template <class Predicate, class... Triggers>
-PredicateId Predicates<Target>::add(Kind kind, Predicate predicate, Triggers... triggers) {
+PredicateId Predicates<Target>::add(PredicateKind kind, Predicate predicate, Triggers... triggers) {
   static_assert(std::is_invocable_r_v<bool, Predicate&, const Target&>,
                 "cariama: a predicate is called with a const Table<Row>&, and returns bool");
   static_assert((std::is_invocable_v<Triggers&, Target&> && ...),
@@ -180,20 +182,16 @@ void Predicates<Target>::remove(PredicateId id) {
 
 template <class Target>
 void Predicates<Target>::run_triggers(Slot& slot, bool holds, Target& target) {
-  const Kind kind = slot.record->kind;
-  if (kind == Kind::kTransition) {
+  const PredicateKind kind = slot.record->kind;
+  if (kind == PredicateKind::kTransition) {
     const bool was = std::exchange(slot.was, holds);
     if (!holds || was) return;
-  } else if (kind == Kind::kOnce) {
+  } else if (kind == PredicateKind::kOnce) {
     take_out(slot);
   }
-  const struct Firing {
-    explicit Firing(std::atomic<std::thread::id>& its_thread) noexcept : thread(its_thread) {
-      thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
-    }
-    ~Firing() { thread.store(std::thread::id(), std::memory_order_relaxed); }
-    std::atomic<std::thread::id>& thread;
-  } firing(firing_);
+  firing_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  const dtutils::detail::ScopeExit fired(
+      [&]() noexcept { firing_.store(std::thread::id(), std::memory_order_relaxed); });
   fired_ = true;
   slot.record->fire(*slot.record, target);
 }

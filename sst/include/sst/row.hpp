@@ -7,8 +7,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "dtutils/detail/fnv1a.hpp"
 #include "sst/detail/fields.hpp"
-#include "sst/limits.hpp"
+#include "sst/table_limits.hpp"
 #include "sst/versioned.hpp"
 
 namespace sst {
@@ -18,6 +19,12 @@ template <class F>
 struct IsVersioned : std::false_type {};
 template <class T>
 struct IsVersioned<Versioned<T>> : std::true_type {};
+
+/// Whether a field of the row, or an element of an array in it, is a Versioned.
+template <class Row, std::size_t... I>
+consteval bool has_versioned(std::index_sequence<I...>) {
+  return (IsVersioned<std::remove_const_t<Element<Field<Row, I>>>>::value || ...);
+}
 
 /// Read and written by one instruction, if it lies at a multiple of its size.
 template <class F>
@@ -84,10 +91,11 @@ consteval bool check_row() {
 /// not mean the same row are refused.
 template <class Row, std::size_t... I>
 consteval std::uint64_t digest(std::index_sequence<I...>) {
-  std::uint64_t sum = sizeof(Row);
-  for (const std::size_t offset : offsets<Row>()) sum = sum * 1'099'511'628'211u + offset;
-  ((sum = sum * 1'099'511'628'211u + sizeof(Field<Row, I>)), ...);
-  return sum;
+  dtutils::detail::Fnv1a hash;
+  hash.number(sizeof(Row));
+  for (const std::size_t offset : offsets<Row>()) hash.number(offset);
+  (hash.number(sizeof(Field<Row, I>)), ...);
+  return hash.value();
 }
 
 }  // namespace detail

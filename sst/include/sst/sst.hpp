@@ -8,6 +8,7 @@
 #include "sst/membership.hpp"
 #include "sst/pace.hpp"
 #include "sst/polling_thread.hpp"
+#include "sst/predicate_kind.hpp"
 #include "sst/predicates.hpp"
 #include "sst/quorum.hpp"
 #include "sst/row.hpp"

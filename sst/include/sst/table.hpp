@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -43,8 +45,8 @@ namespace sst {
 ///
 /// Threads: one thread at a time evaluates (`evaluate`, `hook`, a PollingThread); predicates and
 /// triggers run on it. Any thread reads. Any thread sets and pushes, within
-/// TableGroupOptions::threads; each field by one thread at a time. The rest is for the thread that
-/// made the table.
+/// TableGroupOptions::threads; each field by one thread at a time, where a push of the whole row is
+/// one of each field. The rest is for the thread that made the table.
 template <RowType Row>
 class Table : public Columns<Table<Row>, Row> {
  public:
@@ -54,7 +56,11 @@ class Table : public Columns<Table<Row>, Row> {
   /// process one after the other. Setup only.
   explicit Table(TableGroup& group, TableOptions options = {}, const Row& initial = Row{})
       : core_(group, std::move(options), {sizeof(Row), kStride<Row>, digest(), &Table::copy},
-              &initial) {}
+              &initial) {
+    if (kKeepsPushed && core_.options().mode == Mode::kWrites) {
+      pushed_ = std::make_unique<Row>(initial);
+    }
+  }
   /// A new table from an old one, for other members or with another type of row: in the same
   /// TableGroup and mode, under the same name. The new row of this process is what `convert` makes
   /// of its old one. The old table and its predicates live on until it is destroyed. As above.
@@ -122,7 +128,13 @@ class Table : public Columns<Table<Row>, Row> {
   }
   /// Sends the whole row to all members. SST-reads: does nothing.
   void push() noexcept {
-    if (core_.options().mode == Mode::kWrites) core_.push(0, sizeof(Row));
+    if (core_.options().mode != Mode::kWrites) return;
+    if constexpr (kKeepsPushed) {
+      detail::store_pushed_row(*pushed_, cells(self()));
+      core_.push(reinterpret_cast<std::byte*>(pushed_.get()), 0, sizeof(Row));
+    } else {
+      core_.push(core_.row(self()), 0, sizeof(Row));
+    }
   }
 
   // --- what was read --------------------------------------------------------------------------
@@ -209,14 +221,27 @@ class Table : public Columns<Table<Row>, Row> {
     if (core_.options().mode != Mode::kWrites) return;
     const auto offset =
         static_cast<std::size_t>(reinterpret_cast<std::byte*>(&field) - core_.row(self()));
-    if constexpr (detail::IsVersioned<F>::value) {
-      for (const std::size_t slot : field.push_order()) core_.push(offset + slot * kLine, kLine);
+    if constexpr (detail::IsVersioned<detail::Element<F>>::value) {
+      std::byte* const row = reinterpret_cast<std::byte*>(pushed_.get());
+      F& pushed = *std::launder(reinterpret_cast<F*>(row + offset));
+      if constexpr (detail::IsVersioned<F>::value) {
+        const std::size_t slot = pushed.store(field.load());
+        core_.push(row, offset + slot * kLine, kLine);
+      } else {
+        detail::store_pushed(pushed, field);
+        core_.push(row, offset, sizeof(F));
+      }
     } else {
-      core_.push(offset, sizeof(F));
+      core_.push(core_.row(self()), offset, sizeof(F));
     }
   }
 
-  TableCore core_;
+  detail::TableCore core_;
+  /// SST-writes, rows with a Versioned: this row as the other members have it, if all that was
+  /// pushed has arrived. So each push into a Versioned of theirs is its next write.
+  static constexpr bool kKeepsPushed =
+      detail::has_versioned<Row>(std::make_index_sequence<detail::kFields<Row>>());
+  std::unique_ptr<Row> pushed_;
   bool refreshes_ = core_.options().mode == Mode::kReads;
   std::chrono::nanoseconds refresh_pace_{0};
   Predicates<Table> predicates_;

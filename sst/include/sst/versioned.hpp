@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "dtutils/wait.hpp"
-#include "sst/limits.hpp"
+#include "sst/table_limits.hpp"
 
 namespace sst {
 
@@ -31,6 +31,10 @@ namespace sst {
 /// A writer that dies in a slot leaves the other one whole. A reader that finds a slot in progress
 /// takes the other one only if it is the write just before: nobody sees an older value after a
 /// newer one.
+///
+/// So writes into one copy have consecutive numbers. An owner may store more often than it pushes;
+/// therefore a push stores the newest value once more, into what the owner keeps of the field as
+/// the other members have it, and sends the slot that this wrote (Table::push).
 ///
 /// Empty (all zeros) it holds T's bytes as zeros. `load` is lock-free: it looks again only when two
 /// writes began meanwhile. `store` is for the owner thread of the row.
@@ -63,10 +67,12 @@ struct alignas(kLine) Versioned {
     return value;
   }
 
-  /// Stores a value in this process only; Table::push sends it. The owner of the row only.
-  void store(const T& value) noexcept {
+  /// Stores a value in this process only; Table::push sends it. Returns the slot that the value is
+  /// in. The owner of the row only.
+  std::size_t store(const T& value) noexcept {
     const std::uint64_t number = newest() + 1;
     put(slots[number % 2], value, number);
+    return number % 2;
   }
 
   /// Takes over what `from` holds now, if that is newer; false when it could not be read at this
@@ -77,15 +83,6 @@ struct alignas(kLine) Versioned {
     if (!from.read(value, number)) return false;
     if (number > newest()) put(slots[number % 2], value, number);
     return true;
-  }
-
-  /// The slots in the order in which a push has to send them: the older one first. Then a copy
-  /// whose push is cut off anywhere still holds a value, if its owner stored at most twice since
-  /// the push before. (After more stores, and a death within the bytes of one line, `load` of that
-  /// copy waits for ever; a device that places lines whole never comes to that.)
-  std::array<std::size_t, 2> push_order() const noexcept {
-    const std::size_t last = newest() % 2;
-    return {1 - last, last};
   }
 
  private:

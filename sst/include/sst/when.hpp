@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sst/predicate_kind.hpp"
 #include "sst/predicates.hpp"
 
 namespace sst {
@@ -21,22 +22,22 @@ class [[nodiscard]] When {
   /// The triggers run in their order: each time it is true,
   template <class... Triggers>
   PredicateId recurrent(Triggers... triggers) {
-    return add(Kind::kRecurrent, std::move(triggers)...);
+    return add(PredicateKind::kRecurrent, std::move(triggers)...);
   }
   /// the first time only,
   template <class... Triggers>
   PredicateId once(Triggers... triggers) {
-    return add(Kind::kOnce, std::move(triggers)...);
+    return add(PredicateKind::kOnce, std::move(triggers)...);
   }
   /// each time it turns from false to true.
   template <class... Triggers>
   PredicateId on_transition(Triggers... triggers) {
-    return add(Kind::kTransition, std::move(triggers)...);
+    return add(PredicateKind::kTransition, std::move(triggers)...);
   }
 
  private:
   template <class... Triggers>
-  PredicateId add(Kind kind, Triggers... triggers) {
+  PredicateId add(PredicateKind kind, Triggers... triggers) {
     return predicates_.add(kind, std::move(predicate_), std::move(triggers)...);
   }
 
@@ -68,7 +69,7 @@ class [[nodiscard]] WhenGrows {
     auto state = std::make_shared<State>(std::move(state_));
     State* const raw = state.get();
     return predicates_.add(
-        Kind::kRecurrent,
+        PredicateKind::kRecurrent,
         [raw](const Target& target) {
           raw->reached = raw->value(target);
           return raw->handled < raw->reached;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Bars: their text form and what keeps them.
-#include "harness/bar.hpp"
+#include "bench/harness/bar.hpp"
 
 #include "support/catch.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "harness/runner.hpp"
+#include "bench/harness/runner.hpp"
 #include "support/catch.hpp"
 
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Cases that contradict themselves are refused before anything runs.
+#include "bench/harness/case.hpp"
+#include "bench/harness/suite.hpp"
 #include "bench/unit/variant.hpp"
-#include "harness/case.hpp"
-#include "harness/suite.hpp"
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The command line that all benches share.
-#include "harness/options.hpp"
+#include "bench/harness/options.hpp"
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The share of its best speed at which a core computes.
-#include "harness/core_speed.hpp"
+#include "bench/harness/core_speed.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Running another program as a yardstick: the figure it prints, and what happens without one.
-#include "harness/external.hpp"
+#include "bench/harness/external.hpp"
 
-#include "harness/batch.hpp"
-#include "harness/clock.hpp"
-#include "harness/pin.hpp"
+#include "bench/harness/batch.hpp"
+#include "bench/harness/clock.hpp"
+#include "bench/harness/pin.hpp"
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
 

@@ -2,7 +2,7 @@
 // Median, min and max, and which figures can be true.
 #include <limits>
 
-#include "harness/stats.hpp"
+#include "bench/harness/stats.hpp"
 #include "support/catch.hpp"
 
 TEST_CASE("summary_of_an_odd_number_of_figures_has_the_middle_one_as_median") {

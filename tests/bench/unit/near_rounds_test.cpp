@@ -2,8 +2,8 @@
 // Which rounds count as near, when there are enough of them, and which ones a report rests on.
 #include <cstddef>
 
-#include "harness/constants.hpp"
-#include "harness/round.hpp"
+#include "bench/harness/constants.hpp"
+#include "bench/harness/round.hpp"
 #include "support/catch.hpp"
 
 namespace {

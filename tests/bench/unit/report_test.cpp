@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Names and verdicts of rows, the table, and the shape of the JSON file.
-#include "harness/report.hpp"
+#include "bench/harness/report.hpp"
 
 #include <nlohmann/json.hpp>
 

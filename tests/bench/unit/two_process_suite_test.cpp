@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "harness/bench.hpp"
+#include "bench/harness/bench.hpp"
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
 

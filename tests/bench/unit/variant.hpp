@@ -2,7 +2,7 @@
 // A variant of a case that measures nothing.
 #pragma once
 
-#include "harness/case.hpp"
+#include "bench/harness/case.hpp"
 
 namespace support {
 

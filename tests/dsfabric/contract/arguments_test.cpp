@@ -209,7 +209,7 @@ TEST_CASE("arguments_whose_lengths_lie_fail_their_sender_and_nobody_else") {
         support::serve_nothing();
       } else if (member.rank == 0) {
         serve_until(self, [&] { return fabric.failed(ProcessId{2}); });
-        has(fabric.failure_reason(ProcessId{2}), "arguments of its call cannot be right");
+        has(fabric.failure_reason(ProcessId{2}), "arguments of its call are invalid");
         require_equal(ledger().wrong.load(), 0u, "the call did not run");
         // The other one is well.
         require_equal(calls
@@ -236,7 +236,7 @@ TEST_CASE("result_whose_length_lies_fails_its_sender") {
     }
     SendChannel calls(fabric);
     auto answer = calls.call_return(ThreadId{{1}, 0}, [] { return Lie(); });
-    has(error_text([&] { (void)answer.get(); }), "a result that it sent cannot be right");
+    has(error_text([&] { (void)answer.get(); }), "a result that it sent is invalid");
     serve_until(self, [&] { return fabric.failed(ProcessId{1}); });
     support::end_victim(member.memory);
   });

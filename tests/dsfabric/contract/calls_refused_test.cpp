@@ -47,7 +47,8 @@ TEST_CASE("corrupt_record_fails_its_sender_and_nobody_else") {
     if (member.rank == 2) {
       SendSpace space(fabric, ProcessId{0}, 64);
       require(static_cast<bool>(space), "there is space");
-      const RecordHeader header{FunctionTable::instance().size() + 5, 8};
+      const dsfabric::detail::RecordHeader header{
+          dsfabric::detail::FunctionTable::instance().size() + 5, 8};
       std::memset(space.payload(), 0, 64);
       std::memcpy(space.payload(), &header, sizeof header);
       require(space.commit(MessageKind::kCall, ThreadId{{0}, 0}), "sent");

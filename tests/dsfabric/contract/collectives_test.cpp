@@ -27,6 +27,7 @@ void everything(Member& member, std::uint32_t threads) {
   fabric.run([&](Thread& self) {
     const std::uint32_t total = fabric.total_threads();
     const std::uint32_t rank = fabric.rank_of(self.id());
+    require_equal(fabric.max_threads(), threads + (fabric.processes() > 1), "workers of one");
     for (std::uint32_t round = 0; round < 20; ++round) {
       const auto all = self.all_gather(rank * 100 + round);
       require_equal(all.size(), total, "values");

@@ -7,6 +7,7 @@
 #include "support/require.hpp"
 
 using namespace dsfabric;
+using dsfabric::detail::PendingReply;
 using dtutils::Synchronizer;
 using support::ForkJob;
 using support::Member;
@@ -184,7 +185,7 @@ TEST_CASE("pending_transfers_to_the_dead_fail") {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         die(member);
       }
-      // A sender that waits for room must not wait for ever either.
+      // A sender that waits for room must not wait forever either.
       for (;;) {
         SendSpace space(fabric, {1}, 2000);
         if (!space || !space.commit(MessageKind::kFirstFree, {{1}, 0})) break;

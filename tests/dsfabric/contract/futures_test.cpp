@@ -206,6 +206,31 @@ TEST_CASE("end_of_the_run_and_termination_wait_for_continuations") {
   });
 }
 
+TEST_CASE("termination_waits_for_a_long_chain_of_continuations") {
+  in_every_mode(1, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    // A step of progress runs one of them, so waves of termination come in between.
+    std::vector<RemoteFuture<void>> answers;
+    for (int i = 0; i < 300; ++i) answers.push_back(calls.call_return(self.id(), [] {}));
+    for (auto& answer : answers) {
+      require(answer.wait_for(std::chrono::seconds(20)), "the answer has come");
+    }
+    struct Next {
+      std::vector<RemoteFuture<void>>& answers;
+      std::size_t number;
+      void operator()() const {
+        ++followed();
+        if (number == answers.size()) return;
+        answers[number].then(Next{answers, number + 1});
+      }
+    };
+    followed() = 0;
+    answers[0].then(Next{answers, 1});
+    wait_for_termination(self);
+    require_equal(followed(), 300, "the chain has ended");
+  });
+}
+
 TEST_CASE("handler_that_would_wait_for_a_future_is_told_how_to") {
   in_every_mode(2, 1, [](Thread& self) {
     SendChannel calls(self.fabric());
@@ -213,15 +238,16 @@ TEST_CASE("handler_that_would_wait_for_a_future_is_told_how_to") {
       auto answer = calls.call_return(self.neighbour(1), forbidden);
       return error_text([&] { answer.get(); });
     };
+    // A call to the own worker cannot have been answered while its handler runs.
     const std::string text = ask([](CallContext& call) {
       SendChannel inner(call.fabric);
-      (void)inner.call_return(call.source, [] { return 5; }).get();
+      (void)inner.call_return(call.worker->id(), [] { return 5; }).get();
     });
     has(text, "RemoteFuture::get()");
     has(text, "in_fiber");
     has(ask([](CallContext& call) {
           SendChannel inner(call.fabric);
-          (void)inner.call_return(call.source, [] {}).wait_for(std::chrono::seconds(1));
+          (void)inner.call_return(call.worker->id(), [] {}).wait_for(std::chrono::seconds(1));
         }),
         "RemoteFuture::wait_for()");
     self.barrier();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a handler that is no fiber may not do is an Error for its caller instead of a hang.
+// What a handler outside a fiber may not do is an Error for its caller instead of a hang.
 #include "dsfabric/support/call_job.hpp"
 #include "support/error_text.hpp"
 

@@ -69,6 +69,10 @@ TEST_CASE("broadcasts_from_different_roots_are_named") {
     CHECK_THAT(said, contains("Thread::broadcast() of 8 bytes from thread 0.0"));
     CHECK_THAT(said, contains("Thread::broadcast() of 8 bytes from thread 1.0"));
   }
+  // Each side has to tell the other its own root, which is not the first thread.
+  const std::string three = run_both(3, 1, from(1), from(2));
+  CHECK_THAT(three, contains("from thread 1.0") && contains("from thread 2.0"));
+  CHECK_THAT(three, !contains("from thread 0.0"));
   const std::string in_one = run_both(1, 2, from(0), from(1));
   CHECK_THAT(in_one, contains("from thread 0.0") && contains("from thread 0.1"));
 }

@@ -73,7 +73,7 @@ TEST_CASE("coroutine_that_was_not_begun_or_not_ended_can_be_destroyed") {
   in_every_mode(2, 1, [](Thread& self) {
     Fabric& fabric = self.fabric();
     { const auto never = sum_of(fabric, self.neighbour(1), 5); }
-    // A handler that is no fiber may not wait, so its coroutine ends where it is.
+    // A handler outside a fiber may not wait, so its coroutine ends where it is.
     SendChannel calls(fabric);
     auto refused = calls.call_return(self.neighbour(1), [](CallContext& call) {
       (void)sync_wait(call.fabric, sum_of(call.fabric, call.source, 5));

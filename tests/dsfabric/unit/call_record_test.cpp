@@ -13,6 +13,10 @@
 #include "support/random.hpp"
 
 using namespace dsfabric;
+using dsfabric::detail::FunctionTable;
+using dsfabric::detail::kRecordAlign;
+using dsfabric::detail::record_size;
+using dsfabric::detail::RecordHeader;
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "dsfabric/support/environment_variable.hpp"
 #include "dtutils/error.hpp"
-#include "setting.hpp"
+#include "job/setting.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 

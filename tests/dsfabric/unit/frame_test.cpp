@@ -128,9 +128,36 @@ TEST_CASE("reader_refuses_lengths_beyond_the_body") {
   CHECK_FALSE(Reader(Bytes(3)).u32());
 }
 
-TEST_CASE("secrets_are_equal_only_when_all_of_them_is") {
-  CHECK(equal_secret("abcd", "abcd"));
-  CHECK_FALSE(equal_secret("abcd", "abce"));
-  CHECK_FALSE(equal_secret("abcd", "abc"));
-  CHECK_FALSE(equal_secret("", "a"));
+TEST_CASE("frames_that_many_share_are_sent_to_each_of_them") {
+  const Bytes body(100'000, std::byte{7});
+  const auto frame = make_frame(Type::kGathered, body);
+  Ends a;
+  Ends b;
+  for (Ends* const each : {&a, &b}) {
+    Connection other(dup(each->raw));
+    REQUIRE(each->connection->send(frame));
+    REQUIRE(each->connection->send(Type::kGoodbye, {}));
+    std::optional<Frame> got;
+    for (int i = 0; i < 1000 && !got; ++i) {
+      REQUIRE(each->connection->flush());
+      REQUIRE(other.receive(kMaxFrame));
+      got = other.next();
+    }
+    REQUIRE(got);
+    CHECK(got->body == body);
+    REQUIRE(each->connection->flush());
+    REQUIRE(other.receive(kMaxFrame));
+    CHECK(other.next()->type == Type::kGoodbye);
+  }
+  CHECK(frame.use_count() == 1);
+}
+
+TEST_CASE("stranger_is_held_in_no_more_memory_than_a_greeting_takes") {
+  Ends ends;
+  const std::vector<std::uint8_t> zeros(60'000);  // empty frames, one after the other
+  ends.put(zeros);
+  REQUIRE(ends.connection->receive(kMaxHello));
+  int frames = 0;
+  while (ends.connection->next()) ++frames;
+  CHECK(frames == (kMaxHello + 5) / 5);
 }

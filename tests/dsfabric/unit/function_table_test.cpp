@@ -14,6 +14,7 @@
 #include "support/matchers.hpp"
 
 using namespace dsfabric;
+using dsfabric::detail::FunctionTable;
 using support::contains;
 using support::error_text;
 
@@ -33,7 +34,7 @@ struct Entry {
   std::string name;
   std::uint64_t named;
   std::uint32_t bytes;
-  CodePlace place{1, 2};
+  dsfabric::detail::CodePlace place{1, 2};
 };
 
 std::vector<std::byte> describe(const std::vector<Entry>& entries) {
@@ -96,7 +97,7 @@ TEST_CASE("same_names_and_sizes_of_another_build_are_other_functions") {
   // As the linker leaves it when it takes two objects in another order.
   std::vector<Entry> other_build;
   for (std::uint32_t i = 0; i < table().size(); ++i) {
-    const FunctionSlot& slot = table().slot(i);
+    const dsfabric::detail::FunctionSlot& slot = table().slot(i);
     other_build.push_back({std::string(slot.name()), slot.named_by_user(), slot.bytes()});
   }
   const auto there = describe(other_build);

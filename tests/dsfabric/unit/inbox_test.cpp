@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The queue of messages that wait for one thread.
-#include "inbox.hpp"
+#include "threads/inbox.hpp"
 
 #include <thread>
 #include <vector>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Which Synchronizers end with which peer.
-#include "pending_table.hpp"
+#include "failure/pending_table.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -50,6 +52,7 @@ TEST_CASE("a_reply_is_delivered_once_and_only_from_the_peer_that_owes_it") {
   const auto deliver = [&](Synchronizer& synchronizer) {
     CHECK(&synchronizer == &waiting);
     ++delivered;
+    synchronizer.decrement();
   };
   table.complete(slot, {2}, deliver);
   table.complete(slot + 1, {1}, deliver);
@@ -86,7 +89,10 @@ TEST_CASE("a_reply_and_the_failure_of_its_peer_may_meet") {
     auto synchronizer = std::make_unique<Synchronizer>(1);
     const auto slot = table.claim({1}, *synchronizer);
     bool delivered = false;
-    table.complete(slot, {1}, [&](Synchronizer&) { delivered = true; });
+    table.complete(slot, {1}, [&](Synchronizer& word) {
+      delivered = true;
+      word.decrement();
+    });
     while (!synchronizer->done()) {
     }
     wrong += delivered != (synchronizer->outcome() == Synchronizer::Outcome::kDone);
@@ -111,22 +117,35 @@ TEST_CASE("a_full_table_says_so_and_a_release_makes_room") {
 }
 
 TEST_CASE("release_and_failure_may_meet") {
-  // A Synchronizer must not be touched after its release: the sanitizers watch that.
+  // A Synchronizer must not be touched after its release: the sanitizers watch that, too.
   PendingTable table;
   std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> rounds{0};
   std::thread failer([&] {
-    while (!stop) table.fail_all({1});
+    while (!stop) {
+      table.fail_all({1});
+      ++rounds;
+    }
   });
-  for (int i = 0; i < 1'000; ++i) {
+  std::size_t touched = 0;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  for (int i = 0; i < 1'000 || rounds < 1'000 || std::chrono::steady_clock::now() < end; ++i) {
     // Several, so that the failing comes by while they are taken back.
     std::vector<std::unique_ptr<Synchronizer>> synchronizers;
-    std::vector<std::uint32_t> slots;
+    std::vector<std::uint32_t> slots, failures;
     for (int k = 0; k < 32; ++k) {
       synchronizers.push_back(std::make_unique<Synchronizer>(1));
       slots.push_back(table.claim({1}, *synchronizers.back()));
     }
-    for (const std::uint32_t slot : slots) table.release(slot);
+    for (std::size_t k = 0; k < slots.size(); ++k) {
+      table.release(slots[k]);
+      failures.push_back(synchronizers[k]->failures());
+    }
+    for (std::size_t k = 0; k < slots.size(); ++k) {
+      touched += synchronizers[k]->failures() != failures[k];
+    }
   }
+  CHECK(touched == 0);
   stop = true;
   failer.join();
   Synchronizer last(1);

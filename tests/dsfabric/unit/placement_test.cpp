@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which cores and zones the workers of a process get.
-#include "placement.hpp"
+#include "job/placement.hpp"
 
 #include "dtutils/error.hpp"
 #include "support/catch.hpp"

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The rendezvous: who gets in, who is kept out, who is missed, and who has died.
+// The rendezvous: who gets in, who is kept out, who is missed, and who has
+// died.
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,7 +13,9 @@
 #include <future>
 #include <thread>
 
+#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/environment.hpp"
+#include "bootstrap/proof.hpp"
 #include "bootstrap/server.hpp"
 #include "dtutils/error.hpp"
 #include "support/catch.hpp"
@@ -28,6 +33,33 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+int stranger_at(std::uint16_t port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  return fd;
+}
+
+/// A process that joins, of a job of `size`.
+std::unique_ptr<Bootstrap> client_at(std::uint16_t port, std::uint32_t rank, std::uint32_t size,
+                                     const std::string& secret = "secret",
+                                     const std::string& build = "build") {
+  setenv(kAddressVariable, fmt::format("127.0.0.1:{}", port).c_str(), 1);
+  setenv(kSecretVariable, secret.c_str(), 1);
+  setenv(kRankVariable, std::to_string(rank).c_str(), 1);
+  setenv(kSizeVariable, std::to_string(size).c_str(), 1);
+  const struct Unset {
+    ~Unset() { unsetenv(kAddressVariable); }
+  } unset;
+  BootstrapOptions options;
+  options.start_timeout = 10s;
+  options.build = build;
+  return make_rendezvous_client(options);
+}
+
 /// A server with the poll loop that the launcher has.
 class Rendezvous {
  public:
@@ -40,31 +72,16 @@ class Rendezvous {
     loop_.join();
   }
   std::uint16_t port() const { return server_.port(); }
+  /// The most strangers that there were at once.
+  std::size_t most_strangers() const { return most_strangers_; }
   /// The launcher saw this process end.
   void end(std::uint32_t rank, bool in_order) { ended_ = static_cast<int>(rank * 2 + in_order); }
 
   std::unique_ptr<Bootstrap> join(std::uint32_t rank, const std::string& secret = "secret",
                                   const std::string& build = "build", std::uint32_t size = 0) {
-    setenv(kAddressVariable, fmt::format("127.0.0.1:{}", port()).c_str(), 1);
-    setenv(kSecretVariable, secret.c_str(), 1);
-    setenv(kRankVariable, std::to_string(rank).c_str(), 1);
-    setenv(kSizeVariable, std::to_string(size != 0 ? size : processes_).c_str(), 1);
-    BootstrapOptions options;
-    options.start_timeout = 5s;
-    options.build = build;
-    auto client = make_rendezvous_client(options);
-    unsetenv(kAddressVariable);
-    return client;
+    return client_at(port(), rank, size != 0 ? size : processes_, secret, build);
   }
-  int stranger() const {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port());
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    REQUIRE(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-    return fd;
-  }
+  int stranger() const { return stranger_at(port()); }
 
  private:
   void turn() {
@@ -72,6 +89,7 @@ class Rendezvous {
     server_.watch(watched);
     poll(watched.data(), watched.size(), 5);
     server_.handle(watched);
+    most_strangers_ = std::max<std::size_t>(most_strangers_, server_.strangers());
     if (const int ended = ended_.exchange(-1); ended >= 0) {
       server_.process_ended(static_cast<std::uint32_t>(ended / 2), ended % 2 != 0);
     }
@@ -81,6 +99,7 @@ class Rendezvous {
   Server server_;
   std::atomic<bool> stop_{false};
   std::atomic<int> ended_{-1};
+  std::atomic<std::size_t> most_strangers_{0};
   std::thread loop_;
 };
 
@@ -89,7 +108,8 @@ Bytes bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Long on a machine that has other work, and shorter than what a stranger is given for its hello.
+/// Long on a machine that has other work, and shorter than what a stranger is
+/// given for its hello.
 constexpr std::chrono::milliseconds kAtOnce = kHelloTime - 1s;
 
 /// Whether the other side closes the connection within the time.
@@ -103,6 +123,27 @@ bool closed_within(int fd, std::chrono::milliseconds limit) {
     if (recv(fd, part, sizeof part, MSG_DONTWAIT) <= 0) return true;
   }
   return false;
+}
+
+/// The next frame; empty when the other side closes the connection, or sends
+/// nothing.
+std::optional<Frame> next_of(Connection& connection) {
+  const auto end = Clock::now() + 10s;
+  for (bool open = true; open && Clock::now() < end;) {
+    if (auto frame = connection.next()) return frame;
+    pollfd waiting{connection.fd(), POLLIN, 0};
+    poll(&waiting, 1, 20);
+    open = connection.receive(kMaxFrame);
+  }
+  return connection.next();
+}
+
+/// The body of the next frame, which must be of that type.
+Bytes next_frame(Connection& connection, Type type) {
+  const auto frame = next_of(connection);
+  REQUIRE(frame);
+  REQUIRE(frame->type == type);
+  return frame->body;
 }
 
 std::optional<std::uint32_t> next_failed_within(Bootstrap& client,
@@ -151,6 +192,47 @@ TEST_CASE("all_gather_carries_megabytes") {
   CHECK(all[0] == large);
   CHECK(all[1] == large);
   CHECK(other.get() == all);
+}
+
+TEST_CASE("all_gather_carries_more_than_one_frame_may_hold") {
+  Rendezvous rendezvous(2);
+  const auto a = rendezvous.join(0);
+  const auto b = rendezvous.join(1);
+  const Bytes large((kMaxFrame / 2) + 1000, std::byte{7});
+  auto other = std::async(std::launch::async, [&] { return b->all_gather(large, 60s); });
+  const auto all = a->all_gather(large, 60s);
+  CHECK((all[0] == large && all[1] == large));
+  CHECK(other.get() == all);
+  CHECK_THAT(error_text([&] { a->all_gather(Bytes(kMaxFrame), 1s); }), contains("are more than"));
+}
+
+TEST_CASE("all_to_all_gives_each_what_the_others_have_for_it") {
+  Rendezvous rendezvous(3);
+  std::vector<std::unique_ptr<Bootstrap>> clients;
+  for (std::uint32_t rank = 0; rank < 3; ++rank) clients.push_back(rendezvous.join(rank));
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::future<std::vector<Bytes>>> all;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      all.push_back(std::async(std::launch::async, [&, rank] {
+        std::vector<Bytes> mine;
+        for (int to = 0; to < 3; ++to) mine.push_back(bytes_of(fmt::format("{}>{}", rank, to)));
+        return clients[rank]->all_to_all(mine, 5s);
+      }));
+    }
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      const auto got = all[rank].get();
+      REQUIRE(got.size() == 3);
+      for (std::size_t from = 0; from < 3; ++from) {
+        CHECK(got[from] == bytes_of(fmt::format("{}>{}", from, rank)));
+      }
+    }
+  }
+}
+
+TEST_CASE("all_to_all_of_a_bootstrap_without_its_own_is_one_gather") {
+  const auto alone = make_alone();
+  const std::vector<Bytes> mine{bytes_of("me")};
+  CHECK(alone->all_to_all(mine, 1s) == mine);
 }
 
 TEST_CASE("wrong_secret_is_refused_and_costs_the_job_nothing") {
@@ -217,12 +299,161 @@ TEST_CASE("oversized_greeting_is_dropped_at_once") {
   close(fd);
 }
 
-TEST_CASE("silent_stranger_is_dropped_when_its_time_is_over") {
+TEST_CASE("frame_that_claims_4_gib_is_dropped_at_once") {
   Rendezvous rendezvous(1);
   const int fd = rendezvous.stranger();
-  CHECK_FALSE(closed_within(fd, 500ms));
-  CHECK(closed_within(fd, kHelloTime + 10s));
+  const std::uint8_t head[5] = {0xff, 0xff, 0xff, 0xff, 1};
+  REQUIRE(send(fd, head, sizeof head, MSG_NOSIGNAL) == sizeof head);
+  CHECK(closed_within(fd, kAtOnce));
   close(fd);
+}
+
+TEST_CASE("silent_stranger_and_half_a_greeting_are_dropped_when_their_time_is_over") {
+  Rendezvous rendezvous(1);
+  const int silent = rendezvous.stranger();
+  const int half = rendezvous.stranger();
+  const std::uint8_t head[8] = {100, 0, 0, 0, 1, 2, 0, 0};
+  REQUIRE(send(half, head, sizeof head, MSG_NOSIGNAL) == sizeof head);
+  CHECK_FALSE(closed_within(silent, 500ms));
+  CHECK_FALSE(closed_within(half, 100ms));
+  CHECK(closed_within(silent, kHelloTime + 10s));
+  CHECK(closed_within(half, kHelloTime));
+  close(silent);
+  close(half);
+}
+
+TEST_CASE("five_hundred_strangers_at_once_do_not_keep_a_process_out") {
+  Rendezvous rendezvous(2);
+  const auto first = rendezvous.join(0);
+  std::vector<int> strangers;
+  for (int i = 0; i < 500; ++i) strangers.push_back(rendezvous.stranger());
+  const auto second = rendezvous.join(1);
+  CHECK(rendezvous.most_strangers() <= kStrangers + 2);
+  for (const int fd : strangers) close(fd);
+  auto other = std::async(std::launch::async, [&] { return second->all_gather({}, 10s); });
+  CHECK(first->all_gather({}, 10s).size() == 2);
+  CHECK(other.get().size() == 2);
+}
+
+TEST_CASE("replayed_greeting_is_refused") {
+  Rendezvous rendezvous(2);
+  const Secret secret("secret");
+  Connection first(rendezvous.stranger());
+  Greeting greeting;
+  const Bytes challenge = next_frame(first, Type::kChallenge);
+  Reader reader(challenge);
+  (void)reader.u32();
+  const auto nonce = reader.bytes();
+  REQUIRE((nonce && nonce->size() == sizeof(Nonce)));
+  std::ranges::copy(*nonce, greeting.launcher.begin());
+  greeting.process = make_nonce();
+  greeting.rank = 1;
+  greeting.size = 2;
+  greeting.build = "build";
+  const Bytes hello = Writer()
+                          .u32(kProtocol)
+                          .bytes(greeting.process)
+                          .u32(1)
+                          .u32(2)
+                          .text("build")
+                          .bytes(secret.prove(Side::kProcess, greeting))
+                          .take();
+  REQUIRE(first.send(Type::kHello, hello));
+  const Bytes welcome = next_frame(first, Type::kWelcome);
+  const auto proof = Reader(welcome).bytes();
+  REQUIRE(proof);
+  CHECK(secret.accepts(Side::kLauncher, greeting, *proof));
+
+  Connection second(rendezvous.stranger());
+  (void)next_frame(second, Type::kChallenge);
+  REQUIRE(second.send(Type::kHello, hello));
+  CHECK_THAT(Reader(next_frame(second, Type::kRefused)).text().value_or(""),
+             contains("secret is wrong"));
+}
+
+TEST_CASE("process_of_another_protocol_is_told_both_versions") {
+  Rendezvous rendezvous(1);
+  Connection old(rendezvous.stranger());
+  (void)next_frame(old, Type::kChallenge);
+  REQUIRE(old.send(Type::kHello, Writer().u32(1).text("secret").u32(0).u32(1).text("").take()));
+  CHECK_THAT(Reader(next_frame(old, Type::kRefused)).text().value_or(""),
+             contains("protocol 1") && contains(fmt::format("the launcher {}", kProtocol)));
+}
+
+TEST_CASE("launcher_that_does_not_know_the_secret_is_found_out") {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  socklen_t length = sizeof address;
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), length) == 0);
+  REQUIRE(listen(listener, 1) == 0);
+  REQUIRE(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length) == 0);
+  const std::uint16_t port = ntohs(address.sin_port);
+  auto text =
+      std::async(std::launch::async, [&] { return error_text([&] { client_at(port, 0, 1); }); });
+  Connection impostor(accept(listener, nullptr, nullptr));
+  close(listener);
+  REQUIRE(impostor.send(Type::kChallenge, Writer().u32(kProtocol).bytes(make_nonce()).take()));
+  const Bytes hello = next_frame(impostor, Type::kHello);
+  CHECK(std::string(reinterpret_cast<const char*>(hello.data()), hello.size()).find("secret") ==
+        std::string::npos);
+  REQUIRE(impostor.send(Type::kWelcome, Writer().bytes(make_nonce()).take()));
+  CHECK_THAT(text.get(), contains("does not know the job secret"));
+}
+
+TEST_CASE("launcher_without_descriptors_says_so_and_does_not_spin") {
+  // In a process of its own, which reports its port, and at its end how often
+  // its poll woke up.
+  int ports[2];
+  int turns[2];
+  int end[2];
+  REQUIRE((pipe(ports) == 0 && pipe(turns) == 0 && pipe(end) == 0));
+  const pid_t launcher = fork();
+  REQUIRE(launcher >= 0);
+  if (launcher == 0) {
+    const rlimit few{64, 64};
+    setrlimit(RLIMIT_NOFILE, &few);
+    close(end[1]);
+    Server server(1, "secret", "127.0.0.1", 0);
+    const std::uint16_t port = server.port();
+    std::uint64_t count = 0;
+    bool going = write(ports[1], &port, sizeof port) == sizeof port;
+    for (; going; ++count) {
+      std::vector<pollfd> watched{{end[0], POLLIN, 0}};
+      server.watch(watched);
+      poll(watched.data(), watched.size(), 100);
+      going = watched[0].revents == 0;
+      server.handle(watched);
+    }
+    _exit(write(turns[1], &count, sizeof count) == sizeof count ? 0 : 1);
+  }
+  std::uint16_t port = 0;
+  REQUIRE(read(ports[0], &port, sizeof port) == sizeof port);
+  std::vector<int> strangers;
+  for (int i = 0; i < 200; ++i) strangers.push_back(stranger_at(port));
+  // Those that are there longest make room after a while; the newcomers stay,
+  // until there are only such as have just come.
+  std::vector<std::unique_ptr<Connection>> late;
+  std::string busy;
+  for (const auto begin = Clock::now(); busy.empty() && Clock::now() - begin < 10s;) {
+    late.push_back(std::make_unique<Connection>(stranger_at(port)));
+    const auto frame = next_of(*late.back());
+    if (frame && frame->type == Type::kBusy) busy = Reader(frame->body).text().value_or("");
+  }
+  CHECK_THAT(busy, contains("no descriptors left"));
+  std::this_thread::sleep_for(300ms);
+  // For one who knows the secret, too.
+  CHECK(client_at(port, 0, 1)->all_gather({}, 10s).size() == 1);
+  close(end[1]);
+  std::uint64_t count = 0;
+  CHECK(read(turns[0], &count, sizeof count) == sizeof count);
+  CHECK(count < 5000);
+  int status = 0;
+  CHECK(waitpid(launcher, &status, 0) == launcher);
+  CHECK(status == 0);
+  for (const int fd : strangers) close(fd);
+  for (const int fd : {ports[0], ports[1], turns[0], turns[1], end[0]}) close(fd);
 }
 
 TEST_CASE("death_is_told_once_and_goodbye_is_none") {

@@ -85,7 +85,7 @@ TEST_CASE("pair_without_room_for_reads_reads_nothing") {
   to_ready_to_send_with_reads(*device, a.qp, 0);
   must(a.qp.post_write(a.local(64, 8), b.remote(64, 8), 1, kSignaled));
   success(a.sends, 1);
-  // Soft-RoCE takes the request and lets it wait for ever.
+  // Soft-RoCE takes the request and lets it wait forever.
   const PostResult answer = a.qp.post_read(a.local(0, 8), b.remote(0, 8), 2, kSignaled);
   CHECK((answer == PostResult::kInvalid || answer == PostResult::kOk));
   CHECK(stays_empty(a.sends));
@@ -104,7 +104,7 @@ TEST_CASE("pair_that_signals_everything_completes_requests_without_the_flag") {
   ibv_qp* qp = make_connected(*device, a, b, wanted);
   ibv_send_wr* bad = nullptr;
   for (std::uint64_t i = 0; i < 3; ++i) {
-    WorkRequest request(IBV_WR_RDMA_WRITE, a.local(0, 8), i, kUnsignaled);
+    dtutils::detail::WorkRequest request(IBV_WR_RDMA_WRITE, a.local(0, 8), i, kUnsignaled);
     REQUIRE(ibv_post_send(qp, &request.at(b.remote(0, 8)).raw(), &bad) == 0);
   }
   for (std::uint64_t i = 0; i < 3; ++i) success(a.sends, i);

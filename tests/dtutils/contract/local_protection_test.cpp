@@ -99,6 +99,27 @@ TEST_CASE("write_from_a_region_without_local_write_is_allowed") {
   CHECK(pair.b.at<std::uint64_t>(0) == 8);
 }
 
+TEST_CASE("lkey_of_a_deregistered_region_is_a_local_protection_error") {
+  const Local gone = [](Side& side) {
+    return MemoryRegion(side.pd, side.segment.data(), 4096).local(0, 64);
+  };
+  expect_refused_as_source(gone);
+  expect_refused_as_destination(gone);
+}
+
+TEST_CASE("receive_into_a_region_without_local_write_fails_on_both_sides") {
+  Pair pair;
+  fill(pair.a.bytes().first(64), 1);
+  const MemoryRegion readable(pair.b.pd, pair.b.segment.data(), 4096, 0);
+  must(pair.b.qp.post_receive(readable.local(0, 64), 1));
+  must(pair.a.qp.post_send(pair.a.local(0, 64), 2, kSignaled));
+  check_local_protection_error(failure(pair.b.receives, 1));
+  const ibv_wc sent = failure(pair.a.sends, 2);
+  INFO(describe(sent));
+  CHECK(sent.status == IBV_WC_REM_OP_ERR);
+  CHECK(all_bytes(pair.b.bytes(), 0));
+}
+
 TEST_CASE("receive_buffer_with_a_wrong_key_fails_on_both_sides") {
   Pair pair;
   fill(pair.a.bytes().first(64), 1);

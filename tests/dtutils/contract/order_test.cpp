@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Order within one queue pair: of completions, of effects, and of what the target sees.
+#include <array>
+#include <atomic>
+#include <span>
+#include <thread>
+
 #include "dtutils/device_memory.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
@@ -19,6 +24,23 @@ TEST_CASE("completions_come_in_the_order_of_the_posts") {
     must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), id++, kSignaled));
   }
   for (std::uint64_t i = 0; i < id; ++i) success(pair.a.sends, i);
+}
+
+TEST_CASE("poll_gives_at_most_as_many_as_it_is_asked_for_and_the_rest_later") {
+  Pair pair;
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), i, kSignaled));
+  }
+  std::uint64_t next = 0;
+  CHECK(eventually([&] {
+    std::array<ibv_wc, 3> some{};
+    some[2].wr_id = 77;
+    const int count = pair.a.sends.poll(std::span(some).first(2));
+    REQUIRE((count >= 0 && count <= 2));
+    for (int i = 0; i < count; ++i) CHECK(some[static_cast<std::size_t>(i)].wr_id == next++);
+    CHECK(some[2].wr_id == 77);
+    return next == 5;
+  }));
 }
 
 TEST_CASE("last_of_several_writes_to_one_place_stays") {
@@ -112,4 +134,37 @@ TEST_CASE("bytes_of_one_write_ascend_where_the_device_promises_it") {
     CHECK(all_bytes(pair.b.bytes().first(kSize), round));
     success(pair.a.sends, round);
   }
+}
+
+TEST_CASE("bytes_of_one_read_are_fetched_ascending_where_the_device_promises_it") {
+  Pair pair;
+  if (!pair.device->info().reads_in_order) {
+    WARN("SKIPPED: this device does not promise the order of the bytes of one read");
+    return;
+  }
+  constexpr std::size_t kWords = 64;
+  std::atomic<bool> done{false};
+  // Writes the last word first, so who reads upwards never finds an older word behind a newer one.
+  std::thread writer([&] {
+    for (std::uint64_t round = 1; !done; ++round) {
+      for (std::size_t i = kWords; i-- > 0;) {
+        dtutils::store_device_word(&pair.b.at<std::uint64_t>(i * 8), round);
+      }
+    }
+  });
+  std::uint64_t newest = 0;
+  std::size_t bad = 0;
+  for (int round = 1; round <= 20'000; ++round) {
+    must(pair.a.qp.post_read(pair.a.local(0, kWords * 8), pair.b.remote(0, kWords * 8), round,
+                             kSignaled));
+    success(pair.a.sends, round);
+    for (std::size_t i = 1; i < kWords; ++i) {
+      bad += pair.a.at<std::uint64_t>(i * 8) < pair.a.at<std::uint64_t>(i * 8 - 8) ? 1 : 0;
+    }
+    newest = pair.a.at<std::uint64_t>(0);
+  }
+  done = true;
+  writer.join();
+  CHECK(bad == 0);
+  CHECK(newest > 0);
 }

@@ -126,6 +126,12 @@ TEST_CASE("more_elements_than_granted_are_refused") {
   CHECK(pair.a.qp.post(request, &bad) == PostResult::kInvalid);
   CHECK(bad == &request);
   CHECK(all_bytes(pair.b.bytes(), 0));
+  ibv_recv_wr receive{};
+  receive.sg_list = elements.data();
+  receive.num_sge = request.num_sge;
+  ibv_recv_wr* bad_receive = nullptr;
+  CHECK(ibv_post_recv(pair.a.qp.raw(), &receive, &bad_receive) != 0);
+  CHECK(bad_receive == &receive);
 }
 
 TEST_CASE("chain_of_requests_is_posted_by_one_call") {

@@ -123,6 +123,18 @@ TEST_CASE("shared_receive_queue_accepts_exactly_its_depth") {
   }
 }
 
+TEST_CASE("receives_of_a_pair_with_a_shared_receive_queue_go_to_that_queue_only") {
+  Star star;
+  ibv_recv_wr request{};
+  ibv_recv_wr* bad = nullptr;
+  CHECK(ibv_post_recv(star.ends[0]->raw(), &request, &bad) != 0);
+  must(star.senders[0]->qp.post_send(LocalBuffer{}, 1, kSignaled));
+  CHECK(stays_empty(star.receiver.receives));
+  REQUIRE(star.post_receive(2));
+  success(star.receiver.receives, 2);
+  success(star.senders[0]->sends, 1);
+}
+
 TEST_CASE("chain_of_receives_that_does_not_fit_names_the_first_one_left_out") {
   Star star;
   post_until_full(star);

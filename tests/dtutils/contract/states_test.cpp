@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The states of a queue pair: what each allows, what is flushed, and the way back through RESET.
+#include <functional>
+
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/matchers.hpp"
@@ -52,8 +54,18 @@ TEST_CASE("steps_in_the_wrong_order_are_refused_in_words") {
         "(no error)");
   connect(a.qp, b.qp);
   CHECK_THAT(error_text([&] { a.qp.connect(b.qp.endpoint()); }), contains("already connected"));
+  const auto is_refused = [](const std::function<void()>& step) {
+    return error_text(step) != "(no error)";
+  };
+  const auto init = [&] { to_init(*device, a.qp.raw(), kAccessAll); };
+  CHECK(is_refused([&] { to_ready_to_receive(*device, a.qp.raw(), b.qp.endpoint()); }));
+  CHECK(is_refused(init));
   must(a.qp.post_write(a.local(0, 8), b.remote(0, 8), 1, kSignaled));
   success(a.sends, 1);
+  a.qp.disconnect();
+  CHECK(is_refused([&] { to_ready_to_send(*device, a.qp.raw(), a.qp.endpoint().psn); }));
+  CHECK(is_refused(init));
+  CHECK(a.qp.state() == IBV_QPS_ERR);
 }
 
 TEST_CASE("sends_are_refused_before_the_queue_pair_is_ready_to_send") {

@@ -116,7 +116,7 @@ admit:
              signaled = (ticket >= retired + BAND || ticket % INTERVAL == INTERVAL - 1)
            }
         :: ticket >= retired + WINDOW && signaled_outstanding == 0 ->
-           /* Whoever stays here is an invalid end state: a thread that waits for ever. */
+           /* Whoever stays here is an invalid end state: a thread that waits forever. */
            (signaled_outstanding > 0 || ticket < retired + WINDOW);
            goto admit
         fi

@@ -104,8 +104,11 @@ class SharedReceives {
   RingLease receive_ring_{own_, kSlots, receive_slot_size(1)};
   RingLease completion_ring_{own_, kSlotsPerEntry* kSlots, sizeof(CompletionSlot)};
   ReceiveQueueView receives_{segment_.receive_queues[0], receive_ring_.place(), 1, 0, false};
-  CompletionQueueView completions_{
-      segment_.completion_queues[0], 0, completion_ring_.place(), {-1, 0}};
+  CompletionQueueView completions_{segment_.completion_queues[0],
+                                   0,
+                                   completion_ring_.place(),
+                                   granted_completions(completion_ring_.place()),
+                                   {-1, 0}};
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, int> outstanding_;
 };

@@ -38,7 +38,7 @@ class Arrivals {
   std::atomic<std::uint64_t> count_{0};
 };
 
-/// Waits, not for ever, until `condition` holds.
+/// Waits, not forever, until `condition` holds.
 template <class Condition>
 void await(Condition condition) {
   Deadline deadline(support::kPatience);
@@ -101,7 +101,8 @@ TEST_CASE("shm_completion_ring_loses_nothing_among_threads") {
   CAPTURE(consumers, slots);
   OwnSegment own;
   const RingLease ring(own, kSlotsPerEntry * slots, sizeof(CompletionSlot));
-  const CompletionQueueView queue(own.shared().completion_queues[0], 0, ring.place(), {-1, 0});
+  const CompletionQueueView queue(own.shared().completion_queues[0], 0, ring.place(),
+                                  granted_completions(ring.place()), {-1, 0});
   std::atomic<int> credits{static_cast<int>(slots)};
   Arrivals arrivals;
   support::Threads threads;

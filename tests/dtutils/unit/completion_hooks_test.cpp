@@ -11,8 +11,8 @@
 #include "support/catch.hpp"
 #include "support/device_under_test.hpp"
 
-using dtutils::CompletionHooks;
 using dtutils::Synchronizer;
+using dtutils::detail::CompletionHooks;
 using After = CompletionHooks::After;
 using Outcome = Synchronizer::Outcome;
 

@@ -73,6 +73,7 @@ TEST_CASE("shm_opens_by_name_and_says_why_it_was_chosen") {
   CHECK(device->info().kind == DeviceKind::kShm);
   CHECK(device->info().atomics);
   CHECK(device->info().atomics_with_cpu);
+  CHECK(device->info().reads_in_order);
   CHECK(!device->info().reason.empty());
 }
 

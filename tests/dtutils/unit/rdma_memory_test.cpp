@@ -10,12 +10,12 @@
 
 namespace {
 
-using dtutils::MemorySlot;
 using dtutils::RDMAMemory;
+using dtutils::detail::MemorySlot;
 using support::FakeQueuePair;
 
 /// Remembers what comes back.
-class Owner final : public dtutils::MemoryOwner {
+class Owner final : public dtutils::detail::MemoryOwner {
  public:
   void take_back(MemorySlot& slot) noexcept override {
     ++returned;

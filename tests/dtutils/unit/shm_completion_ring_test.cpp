@@ -23,9 +23,11 @@ namespace {
 constexpr std::uint64_t kOfTheDead = 999'999'999;
 constexpr std::chrono::hours kForever(1);
 
-/// A ring in a segment of its own, which begins at lap `first_lap`.
+/// A queue in a segment of its own, which begins at lap `first_lap`.
 struct Ring {
-  Ring(std::uint32_t slots, std::uint64_t first_lap) : lease(own, slots, sizeof(CompletionSlot)) {
+  Ring(std::uint32_t depth, std::uint64_t first_lap, std::uint32_t slots_per_entry = 1)
+      : lease(own, slots_per_entry * depth, sizeof(CompletionSlot)),
+        queue(own.shared().completion_queues[0], 0, lease.place(), depth, {-1, 0}) {
     first = first_lap << queue.ring.shift;
     for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
       slot(i).word.store(slot_word(first_lap, SlotState::kEmpty));
@@ -40,7 +42,7 @@ struct Ring {
 
   OwnSegment own;
   RingLease lease;
-  CompletionQueueView queue{own.shared().completion_queues[0], 0, lease.place(), {-1, 0}};
+  CompletionQueueView queue;
   std::uint64_t first = 0;
 };
 
@@ -155,7 +157,7 @@ void wake_detached(Ring& ring, RingModel& model) {
 
 void run(Ring& ring, support::Random& random, int steps, bool detaches) {
   RingModel model(ring.first, detaches);
-  const std::uint64_t capacity = ring.queue.ring.capacity() / (detaches ? kSlotsPerEntry : 1);
+  const std::uint64_t capacity = ring.queue.depth;
   std::uint64_t next_id = 1;
   while (steps-- > 0) {
     if (random.one_in(8)) age(ring.queue.tail_hint, ring.first, random);
@@ -201,11 +203,11 @@ TEST_CASE("shm_completion_ring_does_as_its_model") {
   const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
   support::Random random(seed);
-  const std::uint32_t slots = GENERATE(1u, 2u, 8u, 64u);
+  const std::uint32_t depth = GENERATE(1u, 2u, 8u, 64u);
   const std::uint64_t first_lap = GENERATE(std::uint64_t{0}, kLaps - 2, kLaps * 5 - 1);
   const bool detaches = GENERATE(false, true);
-  CAPTURE(slots, first_lap, detaches);
-  Ring ring(slots * (detaches ? kSlotsPerEntry : 1), first_lap);
+  CAPTURE(depth, first_lap, detaches);
+  Ring ring(depth, first_lap, detaches ? kSlotsPerEntry : 1);
   run(ring, random, 20'000, detaches);
 }
 
@@ -301,4 +303,26 @@ TEST_CASE("shm_completion_ring_reports_an_overrun_once_it_is_empty") {
   CHECK(poll_completions(ring.own.shared(), ring.queue, 4, polled) == 2);
   CHECK(poll_completions(ring.own.shared(), ring.queue, 4, polled) < 0);
   CHECK(push_completion(ring.own.shared(), ring.queue, {1, false}, {}, nullptr) == Push::kOverrun);
+}
+
+TEST_CASE("shm_completion_queue_takes_what_it_grants_and_no_more") {
+  constexpr std::uint32_t kDepth = 4;
+  const std::uint64_t first_lap = GENERATE(std::uint64_t{0}, std::uint64_t{7});
+  Ring ring(kDepth, first_lap, kSlotsPerEntry);
+  ibv_wc polled[kDepth];
+  const auto push = [&] {
+    return push_completion(ring.own.shared(), ring.queue, {1, false}, {}, nullptr);
+  };
+  // Wherever the queue begins in its ring, and whatever it knows of the polls.
+  for (int round = 0; round < 11; ++round) {
+    for (std::uint32_t i = 0; i < kDepth; ++i) REQUIRE(push() == Push::kDone);
+    REQUIRE(poll_completions(ring.own.shared(), ring.queue, 3, polled) == 3);
+    REQUIRE(poll_completions(ring.own.shared(), ring.queue, 3, polled) == 1);
+    REQUIRE(push() == Push::kDone);
+    REQUIRE(poll_completions(ring.own.shared(), ring.queue, 3, polled) == 1);
+  }
+  for (std::uint32_t i = 0; i < kDepth; ++i) REQUIRE(push() == Push::kDone);
+  CHECK(push() == Push::kOverrun);
+  CHECK(poll_completions(ring.own.shared(), ring.queue, kDepth, polled) == kDepth);
+  CHECK(poll_completions(ring.own.shared(), ring.queue, 1, polled) < 0);
 }

@@ -26,7 +26,7 @@ TEST_CASE("shm_completions_of_a_pair_whose_queue_was_destroyed_reach_no_other_qu
   // Takes the place of the one before, if that is free.
   CompletionQueue stranger(*device, 64);
   ibv_send_wr* bad = nullptr;
-  WorkRequest request(IBV_WR_RDMA_WRITE, a.local(0, 8), 1, kSignaled);
+  dtutils::detail::WorkRequest request(IBV_WR_RDMA_WRITE, a.local(0, 8), 1, kSignaled);
   CHECK(ibv_post_send(qp, &request.at(b.remote(0, 8)).raw(), &bad) == 0);
   CHECK(stays_empty(stranger));
   device->destroy_qp(qp);
@@ -50,7 +50,7 @@ TEST_CASE("shm_event_of_a_destroyed_channel_reaches_no_file_of_the_program") {
   // Descriptors that are free again go to files of the program.
   CHECK(::fcntl(number, F_GETFD) != -1);
   ibv_send_wr* bad = nullptr;
-  WorkRequest request(IBV_WR_RDMA_WRITE, a.local(0, 8), 1, kSignaled);
+  dtutils::detail::WorkRequest request(IBV_WR_RDMA_WRITE, a.local(0, 8), 1, kSignaled);
   CHECK(ibv_post_send(qp, &request.at(b.remote(0, 8)).raw(), &bad) == 0);
   ibv_wc completion{};
   CHECK(eventually([&] { return ibv_poll_cq(queue, 1, &completion) == 1; }));

@@ -81,8 +81,11 @@ struct Rings {
   ControlSegment& segment = own.shared();
   ReceiveQueueView queue;
   std::optional<OutstandingReceives> outstanding;
-  CompletionQueueView completions{
-      segment.completion_queues[0], 0, completion_lease.place(), {-1, 0}};
+  CompletionQueueView completions{segment.completion_queues[0],
+                                  0,
+                                  completion_lease.place(),
+                                  granted_completions(completion_lease.place()),
+                                  {-1, 0}};
   std::uint64_t first = 0;
 };
 

@@ -16,8 +16,8 @@ using namespace dtutils;
 
 namespace {
 
-struct NoOwner final : MemoryOwner {
-  void take_back(MemorySlot& /*slot*/) noexcept override {}
+struct NoOwner final : dtutils::detail::MemoryOwner {
+  void take_back(dtutils::detail::MemorySlot& /*slot*/) noexcept override {}
 };
 
 /// Several words of the bitmap, so that it takes a while to claim them all.

@@ -81,14 +81,22 @@ TEMPLATE_TEST_CASE("inline_handler_that_would_wait_is_told_to_be_a_fiber", "", S
   // what is queued or batched is sent by progress(), which does nothing of the kind inside a
   // handler.
   CHECK(run_handler_job<TestType>(3, 1, &kDefaultFibers, [](Thread& self) {
-          const auto forward = [last = self.neighbour(2)](CallContext& call) {
-            return ask<TestType>(call.fabric, last, [] { return 20; }) + 1;
+          static Synchronizer opened(1);
+          const ThreadId last = self.neighbour(2);
+          const auto forward = [last](CallContext& call) {
+            // Whoever is off its core for long may find a result when it comes to wait for it.
+            return ask<TestType>(call.fabric, last, in_fiber([] {
+                                   opened.wait();
+                                   return 20;
+                                 })) +
+                   1;
           };
           if (self.id().process.value == 0) {
             const ThreadId next = self.neighbour(1);
             const std::string text =
                 error_text([&] { (void)ask<TestType>(self.fabric(), next, forward); });
             require(text.find("in_fiber") != std::string::npos, text);
+            require(my_channel<TestType>()->call(last, [] { opened.decrement(); }), "sent");
             require_equal(ask<TestType>(self.fabric(), next, in_fiber(forward)), 21, "result");
           }
           riutils::wait_for_termination(self);

@@ -144,3 +144,35 @@ TEST_CASE("calls_that_never_end_are_counted_in_an_error") {
   CHECK_THAT(said, contains("0: run(): 6 calls of the job were not executed") &&
                        contains("1: run(): 6 calls of the job were not executed"));
 }
+
+TEST_CASE("calls_to_a_worker_of_the_same_process_that_threw_are_refused") {
+  ForkJob job(1, [](Member& member) {
+    Config config;
+    config.threads = 2;
+    Fabric fabric = member.join(config);
+    std::string said;
+    try {
+      fabric.run([&](Thread& self) {
+        self.barrier();
+        if (self.id().index == 1) throw std::runtime_error("no bread left");
+        const ThreadId to = self.neighbour(1);
+        RDMAMessengerGlobal messenger(self);
+        RDMAAggregator aggregator(self);
+        // More than a ring holds, which nobody empties.
+        const auto refused = [&](auto& calls) {
+          CallStatus status = CallStatus::kAccepted;
+          for (int i = 0; status != CallStatus::kPeerGone && i < 3'000'000; ++i) {
+            status = calls.call(to, Count());
+          }
+          return status == CallStatus::kPeerGone;
+        };
+        require(refused(messenger), "by a messenger");
+        require(refused(aggregator), "by an aggregator");
+      });
+    } catch (const std::runtime_error& error) {
+      said = error.what();
+    }
+    require(said == "no bread left", "run() threw: " + said);
+  });
+  CHECK(job.wait() == "");
+}

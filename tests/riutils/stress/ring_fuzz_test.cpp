@@ -8,12 +8,15 @@
 
 #include "dtutils/detail/memory_slot.hpp"
 #include "ring/incoming_ring.hpp"
-#include "ring/limits.hpp"
+#include "ring/ring_limits.hpp"
 #include "ring/ring_registry.hpp"
 #include "riutils/support/ring_job.hpp"
 
 using namespace dsfabric;
 using namespace riutils;
+using riutils::detail::Grant;
+using riutils::detail::RingHeader;
+using riutils::detail::RingKind;
 using support::ForkJob;
 using support::Member;
 using support::require;
@@ -49,12 +52,13 @@ void look(std::byte* payload, std::uint32_t bytes, CallContext&) {
 template <std::uint32_t kBytes>
 void look_at_run(std::byte* end, std::uint32_t count, CallContext& call, std::uint32_t& done) {
   for (done = 0; done < count; ++done) {
-    end -= ring_stride(kBytes);
+    end -= riutils::detail::ring_stride(kBytes);
     look<kBytes>(end, kBytes, call);
   }
 }
 template <std::uint32_t kBytes>
-constexpr FunctionTable::Entry kEntry{&look<kBytes>, &look_at_run<kBytes>, kBytes, false, false};
+constexpr dsfabric::detail::FunctionTable::Entry kEntry{&look<kBytes>, &look_at_run<kBytes>, kBytes,
+                                                        false, false};
 
 /// A ring over local memory, which a sanitizer guards at both ends.
 class LocalRing {
@@ -73,7 +77,7 @@ class LocalRing {
  private:
   static constexpr std::array kFunctions{kEntry<1>, kEntry<8>, kEntry<12>, kEntry<64>};
   std::vector<std::uint64_t> memory_;
-  std::array<dtutils::MemorySlot, 2> slots_;
+  std::array<dtutils::detail::MemorySlot, 2> slots_;
   IncomingRing ring_;
 };
 

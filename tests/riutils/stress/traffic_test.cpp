@@ -7,6 +7,7 @@
 
 using namespace dsfabric;
 using namespace riutils;
+using riutils::detail::RingHeader;
 using support::ForkJob;
 using support::in_every_mode;
 using support::Member;

@@ -63,7 +63,7 @@ TEST_CASE("fiber_that_does_not_wait_ends_at_once") {
           require_equal(ran, 1000, "calls");
           require_equal(pool.unfinished(), 0u, "unfinished");
           require_equal(pool.made(), pool.options().step, "stacks");
-          require(!FiberPool::inside(), "the thread itself is no fiber");
+          require(!FiberPool::inside(), "the thread itself is not a fiber");
         }) == "");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Chunks that another process asks for: a request that makes no sense is granted nothing.
-#include "ring/limits.hpp"
+#include "ring/ring_limits.hpp"
 #include "ring/ring_registry.hpp"
 #include "riutils/support/ring_job.hpp"
 
@@ -14,11 +14,12 @@ TEST_CASE("requests_for_chunks_that_make_no_sense_are_granted_nothing") {
     CallContext call{self.fabric(), self.id(), nullptr};
     auto word = self.fabric().general_allocator().allocate(dtutils::kCacheLine);
     const auto granted = [&](std::uint16_t receiver, std::uint32_t bytes, std::uint32_t chunks) {
-      const GrantRequest request{receiver, RingKind::kCalls, bytes, chunks, word.remote()};
+      const GrantRequest request{receiver, riutils::detail::RingKind::kCalls, bytes, chunks,
+                                 word.remote()};
       return RingRegistry::of(self.fabric())->grant(call, request).count;
     };
     require_equal(granted(2, 4096, 2), 0u, "chunks for a worker that does not exist");
-    require_equal(granted(1, 4096, Grant::kMaxChunks + 1), 0u,
+    require_equal(granted(1, 4096, riutils::detail::Grant::kMaxChunks + 1), 0u,
                   "more chunks than are granted at once");
     require_equal(granted(1, kMinChunk - 64, 2), 0u, "chunks that are too small");
     require_equal(granted(1, kMaxChunk + 64, 2), 0u, "chunks that are too large");

@@ -39,6 +39,63 @@ std::uint64_t rank_of(const Table<MixedRow>& table, MemberId member) {
   return table.process(member).value;
 }
 
+struct Pair {
+  std::uint64_t first, second;
+};
+template <std::size_t N>
+struct PairsRow {
+  std::uint64_t round;
+  Versioned<Pair> one;
+  Versioned<Pair> few[2];
+  std::uint64_t rest[N];
+};
+
+/// Member 1 stores up to five values and pushes them, in each way that there is; member 0 looks at
+/// its copy after each push.
+template <class Row>
+void check_last_two_pushes(Member& member, TableNode& node) {
+  Table<Row> table(node.group);
+  const auto check = [](const Versioned<Pair>& copy, std::uint64_t round) {
+    const auto& a = copy.slots[0];
+    const auto& b = copy.slots[1];
+    require(a.front == a.back && b.front == b.back, "both slots are whole");
+    require_equal(std::max(a.front, b.front) - std::min(a.front, b.front), 2u,
+                  "the step of the numbers, twice");
+    require_equal(std::max(a.words[0], b.words[0]), round * 8, "what was pushed last");
+    require_equal(std::min(a.words[0], b.words[0]), (round - 1) * 8, "what was pushed before");
+    require_equal(copy.load().first, round * 8, "what is read");
+  };
+  for (std::uint64_t round = 1; round <= 40; ++round) {
+    if (member.rank == 0) {
+      evaluate_until(
+          table, [&] { return table.get(MemberId{1}, &Row::round) == round; }, "the push");
+      const Row& copy = table.cells(MemberId{1});
+      if (round > 1) {
+        check(copy.one, round);
+        for (const Versioned<Pair>& each : copy.few) check(each, round);
+      }
+      table.set(&Row::round, round);
+      continue;
+    }
+    for (std::uint64_t left = round % 5 + 1; left-- > 0;) {
+      const Pair value{round * 8 - left, left};
+      table.store(&Row::one, value);
+      for (std::size_t i = 0; i < 2; ++i) table.store(&Row::few, i, value);
+    }
+    if (round % 4 == 0) {
+      table.push();
+    } else if (round % 4 == 1) {
+      table.push(&Row::few, &Row::one);
+    } else {
+      for (std::size_t i = 0; i < 2; ++i) table.push(&Row::few, i);
+      table.push(&Row::one);
+    }
+    table.set(&Row::round, round);
+    evaluate_until(
+        table, [&] { return table.get(MemberId{0}, &Row::round) == round; }, "the look");
+  }
+}
+
 }  // namespace
 
 TEST_CASE("every_member_sees_the_first_rows_of_all") {
@@ -123,6 +180,16 @@ TEST_CASE("stored_values_stay_at_home_until_they_are_pushed") {
     evaluate_until(
         table, [&] { return table.get(other, &MixedRow::place).x == 4; }, "place again");
     meet(member, 2);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("a_copy_of_a_versioned_has_the_values_of_the_last_two_pushes") {
+  // Whatever its owner stored between them: so a push that is cut off leaves the one before.
+  ForkJob job(2, [](Member& member) {
+    TableNode node(member);
+    check_last_two_pushes<PairsRow<1>>(member, node);
+    check_last_two_pushes<PairsRow<500>>(member, node);
   });
   CHECK(job.wait() == "");
 }
@@ -232,7 +299,11 @@ TEST_CASE("memory_of_a_table_that_is_gone_is_no_others_before_all_have_parted_fr
     TableNode node(member);
     auto old = std::make_unique<Table<MixedRow>>(node.group);
     meet(member, 0);
-    if (member.rank == 0) old.reset();
+    if (member.rank == 0) {
+      old.reset();
+      // So that nothing but the other member keeps the memory.
+      require(node.group.transmitter({1}).flush(), "the goodbye is sent");
+    }
     // The making of a table is when memory of those before it is given back.
     const Table<MixedRow> next(node.group);
     if (member.rank == 1) {
@@ -242,8 +313,9 @@ TEST_CASE("memory_of_a_table_that_is_gone_is_no_others_before_all_have_parted_fr
     } else {
       constexpr std::byte kPattern{0xa5};
       std::vector<dtutils::RDMAMemory> taken;
-      for (int i = 0; i < 64; ++i) {
-        taken.push_back(node.fabric.general_allocator().allocate(2048));
+      // Small ones, which fit into whatever was given back.
+      for (int i = 0; i < 1024; ++i) {
+        taken.push_back(node.fabric.general_allocator().allocate(64));
         std::memset(taken.back().data(), static_cast<int>(kPattern), taken.back().size());
       }
       member.memory.words[1] = 1;

@@ -10,7 +10,7 @@
    member that is believed gone, else all of it.
 
    Ballots go round, two of each member; that of the first one is promised from the start. A member
-   takes its second one when nothing else can happen, and so not for ever.
+   takes its second one when nothing else can happen, and so not forever.
    DEATHS members die, or fewer, between any two steps; each step is one push.
 
    Beliefs come at any time after the death. With WRONG so many times a member is also taken for
@@ -28,11 +28,11 @@
    MUTANT_HURRY: the next slot does not wait until all know the last decision.
 
    Two slots with WRONG=1 are a search of 12 million states. */
-/* spin-check: spin="-DWRONG=0" cc="-DSAFETY -DCOLLAPSE" expect=pass */
-/* spin-check: spin="-DWRONG=0 -DLOST" cc="-DSAFETY -DCOLLAPSE" expect=pass */
-/* spin-check: spin="-DWRONG=0 -DSURVIVORS" cc="-DSAFETY -DCOLLAPSE" expect=pass */
-/* spin-check: spin="-DWRONG=0 -DSURVIVORS -DLOST" cc="-DSAFETY -DCOLLAPSE" expect=pass */
-/* spin-check: spin="-DWRONG=1 -DSLOTS=1" cc="-DSAFETY -DCOLLAPSE" expect=pass */
+/* spin-check: spin="-DWRONG=0" cc="-O0 -DSAFETY -DCOLLAPSE" expect=pass */
+/* spin-check: spin="-DWRONG=0 -DLOST" cc="-O0 -DSAFETY -DCOLLAPSE" expect=pass */
+/* spin-check: spin="-DWRONG=0 -DSURVIVORS" cc="-O0 -DSAFETY -DCOLLAPSE" expect=pass */
+/* spin-check: spin="-DWRONG=0 -DSURVIVORS -DLOST" cc="-O0 -DSAFETY -DCOLLAPSE" expect=pass */
+/* spin-check: spin="-DWRONG=1 -DSLOTS=1" cc="-O0 -DSAFETY -DCOLLAPSE" expect=pass */
 /* spin-check: spin="-DWRONG=2 -DSLOTS=1 -DSURVIVORS" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DWRONG=0 -DMUTANT_OWN_COPY" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DWRONG=1 -DMUTANT_NO_PROMISE" cc="-DSAFETY" expect=fail error="assertion" */

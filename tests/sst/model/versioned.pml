@@ -3,7 +3,8 @@
 // a CPU.
 /* The subject: Versioned<T> (versioned.hpp), with two words of value. WRITES stores, of which each
    goes to slot number % 2.
-   - As a device places them (default): front, word, word, back. The writer may die anywhere.
+   - As a device places them (default): front, word, word, back. The writer may die anywhere. Each
+     push is the next number, however often the owner stored before it.
    - With LOCAL, as the owner stores them into its own row: both marks, the words, back, front; the
      reader is another thread of the owner.
    - With FETCHED, the same stores, and a reader that copies as an RDMA read does: in ascending
@@ -15,6 +16,7 @@
    MUTANT_ASCENDING: the reader of a row that a device writes looks at `front` first.
    MUTANT_ANY_WHOLE: the newest whole slot is accepted, whatever was seen of a newer write.
    MUTANT_ONE_SLOT: all writes go to one slot.
+   MUTANT_SKIPS: pushes have the numbers of the owner's stores, three for each.
    MUTANT_BARE: the owner's stores do not mark the slot first, with FETCHED. */
 /* spin-check: cc="-DSAFETY -DMEMLIM=4000" expect=pass */
 /* spin-check: spin="-DLOCAL" cc="-DSAFETY -DMEMLIM=4000" expect=pass */
@@ -22,6 +24,7 @@
 /* spin-check: spin="-DMUTANT_ASCENDING" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DMUTANT_ANY_WHOLE" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DMUTANT_ONE_SLOT" cc="-DSAFETY" expect=fail error="assertion" */
+/* spin-check: spin="-DMUTANT_SKIPS" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DLOCAL -DFETCHED -DMUTANT_BARE" cc="-DSAFETY" expect=fail error="assertion" */
 
 #define WRITES 4
@@ -38,11 +41,17 @@ bool ended;
 #define SLOT(n) ((n) % 2)
 #endif
 
+#ifdef MUTANT_SKIPS
+#define STEP 3
+#else
+#define STEP 1
+#endif
+
 active proctype writer() {
   byte n = 0;
   do
-  :: n < WRITES ->
-     n++;
+  :: n < WRITES * STEP ->
+     n = n + STEP;
 #ifdef LOCAL
 #ifndef MUTANT_BARE
      slots[SLOT(n)].front = n + MARK;

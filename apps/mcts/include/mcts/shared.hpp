@@ -46,13 +46,13 @@ class Shared {
   std::uint32_t threads() const noexcept { return threads_; }
 
   /// Up to `most` rollouts that the caller may start; 0: the phase has none left.
-  std::uint64_t take(std::uint64_t most) noexcept {
+  std::uint64_t take(std::uint64_t max) noexcept {
     if (stop_.load(std::memory_order_relaxed)) return 0;
     std::uint64_t left = left_.load(std::memory_order_relaxed);
-    while (left != 0 && !left_.compare_exchange_weak(left, left - std::min(left, most),
+    while (left != 0 && !left_.compare_exchange_weak(left, left - std::min(left, max),
                                                      std::memory_order_relaxed)) {
     }
-    return std::min(left, most);
+    return std::min(left, max);
   }
   /// No more rollouts start in this phase.
   void stop() noexcept { stop_.store(true, std::memory_order_relaxed); }

@@ -37,12 +37,12 @@ class Simulator {
  public:
   using OwnersHere = typename OwnersOf<G>::Type;
 
-  /// At most `most` jobs will wait at once. Setup only.
-  void begin(const Settings& settings, bool learns, std::uint32_t most, std::uint32_t rank) {
+  /// At most `max_jobs` jobs will wait at once. Setup only.
+  void begin(const Settings& settings, bool learns, std::uint32_t max_jobs, std::uint32_t rank) {
     playouts_ = settings.playouts;
     learns_ = learns;
     random_ = Random(settings.seed, rank);
-    jobs_.assign(most, {});
+    jobs_.assign(max_jobs, {});
     first_ = waiting_ = 0;
   }
   Random& random() noexcept { return random_; }

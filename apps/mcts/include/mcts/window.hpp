@@ -19,10 +19,10 @@ class Window {
   /// Of a job of `workers`, each of whose calls is at most `bytes` long.
   static Window of(const Settings& settings, std::uint32_t workers, std::size_t bytes) noexcept {
     // Short simulations need more of them in a batch, to make up for each look at what has arrived.
-    const std::uint32_t least = std::clamp(64 / std::max(settings.playouts, 1u), 4u, 64u);
+    const std::uint32_t min = std::clamp(64 / std::max(settings.playouts, 1u), 4u, 64u);
     const auto room = static_cast<std::uint32_t>(std::max(kMaxBytes / bytes, std::size_t{1}));
     Window window;
-    window.first_ = std::min(workers * (settings.window != 0 ? settings.window : least), room);
+    window.first_ = std::min(workers * (settings.window != 0 ? settings.window : min), room);
     window.last_ = settings.window != 0 ? window.first_ : std::min(kGrowth * window.first_, room);
     return window;
   }

@@ -10,8 +10,10 @@
 #include "dsfabric/dsfabric.hpp"
 #include "dtutils/wait.hpp"
 #include "mcts/channel.hpp"
-#include "mcts/report.hpp"
+#include "mcts/most_visited_line.hpp"
+#include "mcts/search_failure.hpp"
 #include "mcts/shared.hpp"
+#include "mcts/tree_audit.hpp"
 #include "mcts/walker.hpp"
 
 namespace mcts {
@@ -33,6 +35,8 @@ class Worker {
         shared_(shared),
         channel_(self),
         walker_(self, shared.tree, channel_),
+        audit_(self, shared.tree, walker_, channel_),
+        line_(self, shared.tree, walker_),
         peers_(self, *this),
         pace_(shared.pace(self.id().index)) {}
   Worker(const Worker&) = delete;
@@ -82,8 +86,9 @@ class Worker {
       channel_.flush();
       if (is_root()) end_phase_when_due(end, watch);
       // Not only when there is nothing to do: a worker that lends no more may go on by itself.
-      if (walker_.broken() || self_.fabric().failures() != 0 || (!worked && somebody_failed())) {
-        report_failure();
+      if (walker_.broken() || self_.fabric().failures() != 0 ||
+          (!worked && somebody_failed(self_.fabric()))) {
+        report_failure(self_);
       }
       worked ? backoff.reset() : backoff.pause();
     }
@@ -93,53 +98,12 @@ class Worker {
   /// For tests: every node's visits, as its parent counts them, against the rollouts that ended at
   /// it and the visits of its children. Needs Settings::audit. Returns how many nodes differ, over
   /// all workers. A collective, between phases.
-  std::uint64_t audit() {
-    audited_ = wrong_ = 0;
-    self_.barrier();
-    std::uint64_t sent = 0;
-    for (const std::uint32_t cell : walker_.made()) {
-      const Node<G>& node = shared_.tree.node(cell);
-      const ParentRef parent = node.parent();
-      const Check check{peers_.on(walker_.thread_of(parent.node.rank)), parent, visits_at(node)};
-      dsfabric::CallStatus status;
-      while ((status = channel_.call(walker_.thread_of(parent.node.rank), check)) ==
-             dsfabric::CallStatus::kFull) {
-        self_.progress();
-      }
-      if (status == dsfabric::CallStatus::kPeerGone) report_failure();
-      ++sent;
-    }
-    channel_.flush();
-    const auto sum = [this](std::uint64_t value) { return self_.all_reduce(value); };
-    const std::uint64_t all = sum(sent);
-    while (sum(audited_) != all) self_.progress();
-    return sum(wrong_);
-  }
+  std::uint64_t audit() { return audit_.run(); }
 
   /// The line of most visited children from the root, of at most `longest` moves. The root's worker
   /// only, between phases, while all others are in a collective. Throws Error when a process is
   /// gone.
-  std::vector<Move> line(std::size_t longest) {
-    std::vector<Move> moves;
-    dsfabric::SendChannel calls(self_.fabric());
-    dsfabric::ReturnSlot<LineStep> slot(self_.fabric());
-    NodeRef at{shared_.tree.cell_of(*shared_.root), 0};
-    while (moves.size() < longest) {
-      const dsfabric::ThreadId owner = walker_.thread_of(at.rank);
-      LineStep step;
-      if (owner.process == self_.id().process) {
-        step = step_from(at.cell);
-      } else if (calls.call_return(owner, AskStep{peers_.on(owner), at.cell}, slot) ==
-                 dsfabric::CallStatus::kAccepted) {
-        step = slot.get();
-      }
-      if (step.move == kNoMove) break;
-      moves.push_back(step.move);
-      if (!Link::of(step.link).is_node()) break;
-      at = Link::of(step.link).at();
-    }
-    return moves;
-  }
+  std::vector<Move> line(std::size_t longest) { return line_.moves(*shared_.root, longest); }
 
   Shared<G>& shared() noexcept { return shared_; }
   /// What this worker alone has done since begin().
@@ -154,54 +118,6 @@ class Worker {
       worker.get(call.fabric)->over_ = true;
     }
   };
-  struct Check {
-    dsfabric::GlobalPtr<Worker> worker;
-    ParentRef parent;
-    std::uint32_t visits;
-    void operator()(dsfabric::CallContext& call) const noexcept {
-      Worker& here = *worker.get(call.fabric);
-      const Node<G>& node = here.shared_.tree.node(parent.node.cell);
-      const Children* children = node.children.load(std::memory_order_acquire);
-      here.wrong_ += children == nullptr || children->tally(parent.child).visits != visits ||
-                     !children->link(parent.child).is_node();
-      ++here.audited_;
-    }
-  };
-
-  struct LineStep {
-    std::uint64_t link = 0;
-    Move move = kNoMove;
-  };
-  struct AskStep {
-    dsfabric::GlobalPtr<Worker> worker;
-    std::uint32_t cell;
-    LineStep operator()(dsfabric::CallContext& call) const {
-      return worker.get(call.fabric)->step_from(cell);
-    }
-  };
-  LineStep step_from(std::uint32_t cell) const {
-    const Children* children = shared_.tree.node(cell).children.load(std::memory_order_acquire);
-    LineStep step;
-    if (children == nullptr) return step;
-    MoveReport high;
-    for (std::uint32_t i = 0; i < children->count(); ++i) {
-      const MoveReport each = report_move(*children, i, 1);
-      if (each.visits == 0 || (step.move != kNoMove && !better(each, high))) continue;
-      high = each;
-      step = {children->link(i).bits(), each.move};
-    }
-    return step;
-  }
-
-  static std::uint32_t visits_at(const Node<G>& node) noexcept {
-    std::uint32_t visits = node.own.load(std::memory_order_relaxed);
-    const Children* children = node.children.load(std::memory_order_acquire);
-    for (std::uint32_t i = 0; children != nullptr && i < children->count(); ++i) {
-      visits += children->tally(i).visits;
-    }
-    return visits;
-  }
-
   /// Rollouts or simulations between two looks at what has arrived: about ten microseconds, since
   /// results that are fetched together cost less; and a small part of those under way, lest others
   /// wait for them.
@@ -214,8 +130,8 @@ class Worker {
     if (shared_.threads() > 1) {
       others_ = shared_.under_way() - (this->started() - finished());
     }
-    const std::uint32_t most = burst();
-    while (started < most && may_start()) {
+    const std::uint32_t max = burst();
+    while (started < max && may_start()) {
       walker_.start(under_way_);
       --tickets_;
       ++started;
@@ -259,24 +175,11 @@ class Worker {
     for (std::uint16_t rank = 1; rank < self_.fabric().total_threads(); ++rank) {
       const dsfabric::ThreadId to = walker_.thread_of(rank);
       if (channel_.call(to, Over{peers_.on(to)}) != dsfabric::CallStatus::kAccepted) {
-        report_failure();
+        report_failure(self_);
       }
     }
     channel_.flush();
     over_ = true;
-  }
-
-  bool somebody_failed() const noexcept {
-    const dsfabric::Fabric& fabric = self_.fabric();
-    for (std::uint16_t p = 0; p < fabric.processes(); ++p) {
-      if (fabric.state({p}) != dsfabric::PeerState::kActive) return true;
-    }
-    return false;
-  }
-  [[noreturn]] void report_failure() const {
-    // Any collective knows who it is.
-    self_.barrier();
-    throw dtutils::Error("search", "a call could not be made", "check the other processes");
   }
 
   static constexpr std::uint64_t kTickets = 16;
@@ -285,6 +188,8 @@ class Worker {
   Shared<G>& shared_;
   Channel channel_;
   Walker<G, Channel> walker_;
+  TreeAudit<G, Channel> audit_;
+  MostVisitedLine<G, Channel> line_;
   dsfabric::DistributedObject<Worker> peers_;
   Pace& pace_;
   Settings settings_;
@@ -294,8 +199,6 @@ class Worker {
   std::uint64_t others_ = 0;
   std::uint64_t tickets_ = 0;
   Counters before_;
-  std::uint64_t audited_ = 0;
-  std::uint64_t wrong_ = 0;
   bool over_ = false;
 };
 

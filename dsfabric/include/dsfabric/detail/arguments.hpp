@@ -105,7 +105,7 @@ constexpr void check_arguments() {
                 "f(CallContext&, a, b, ...), and takes them by value or const reference.");
 }
 
-/// Empty when the bytes cannot be right: then the process that sent them is failed.
+/// Empty when the bytes are invalid: then the process that sent them is failed.
 template <class... A>
 std::optional<std::tuple<A...>> unpack_arguments(CallContext& call,
                                                  std::span<const std::byte> bytes) {
@@ -119,7 +119,7 @@ std::optional<std::tuple<A...>> unpack_arguments(CallContext& call,
     why = corrupt.what();
   }
   call.fabric.fail(call.source.process,
-                   std::string("the arguments of its call cannot be right: ") + why);
+                   std::string("the arguments of its call are invalid: ") + why);
   return std::nullopt;
 }
 

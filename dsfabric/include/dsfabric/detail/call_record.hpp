@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-namespace dsfabric {
+namespace dsfabric::detail {
 
 /// Records follow each other at multiples of 8 bytes:
 ///
@@ -36,4 +36,4 @@ constexpr std::uint32_t record_size(std::uint32_t payload) noexcept {
          ~(kRecordAlign - 1);
 }
 
-}  // namespace dsfabric
+}  // namespace dsfabric::detail

@@ -9,13 +9,10 @@
 #include <string_view>
 #include <vector>
 
-namespace dsfabric {
+#include "dsfabric/call_context.hpp"
 
-struct CallContext;
+namespace dsfabric::detail {
 
-/// How one type of callable is run from its bytes. `payload` holds the callable, then `extra` bytes
-/// that travelled with it.
-using Invoke = void (*)(std::byte* payload, std::uint32_t bytes, CallContext& context);
 /// How `count` callables of one type are run that lie one below the other, each at a multiple of 8:
 /// the first one ends at `end`, or up to 7 bytes before it. `done` is how many were run, also when
 /// one of them throws; that one counts.
@@ -142,4 +139,4 @@ class FunctionTable {
   std::string conflict_;
 };
 
-}  // namespace dsfabric
+}  // namespace dsfabric::detail

@@ -8,8 +8,11 @@
 #include "dtutils/synchronizer.hpp"
 
 namespace dsfabric {
-
 class Fabric;
+class PendingTable;
+}  // namespace dsfabric
+
+namespace dsfabric::detail {
 
 /// While it lives, a failure of `peer` fails all that is still pending on `synchronizer`, so that
 /// its waiter ends. For a Synchronizer whose pending operations are all ended by that peer (a
@@ -35,9 +38,9 @@ class PendingReply {
   std::uint32_t place() const noexcept { return slot_; }
 
  private:
-  Fabric& fabric_;
+  PendingTable& pending_;
   std::uint32_t slot_;
   bool tied_;
 };
 
-}  // namespace dsfabric
+}  // namespace dsfabric::detail

@@ -12,10 +12,10 @@
 #include "dsfabric/return_slot.hpp"
 
 namespace dsfabric {
-
 struct CallContext;
+}  // namespace dsfabric
 
-namespace detail {
+namespace dsfabric::detail {
 
 /// Puts a value into the slot that waits for it, if it waits still: not after a failure of the
 /// process that sent the value. Any thread.
@@ -43,8 +43,6 @@ struct Result<void> {
     take_result(call, pending, SlotLayout<void>::kWordOffset, nullptr, 0);
   }
 };
-
-}  // namespace detail
 
 /// A layer that runs many calls at once may offer it (CallContext::results): it collects their
 /// results, and that layer sends them when the calls have run, many in a cache line. A result that
@@ -89,4 +87,4 @@ class ResultBatcher {
   std::byte* at_ = nullptr;
 };
 
-}  // namespace dsfabric
+}  // namespace dsfabric::detail

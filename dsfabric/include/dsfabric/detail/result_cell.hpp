@@ -17,10 +17,11 @@
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/handler_scope.hpp"
 #include "dsfabric/peer_failed.hpp"
+#include "dsfabric/travels.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/synchronizer.hpp"
 
-namespace dsfabric {
+namespace dsfabric::detail {
 
 /// Why a call has no result.
 struct CallFailure {
@@ -32,11 +33,6 @@ struct CallFailure {
   std::array<char, kTextSize> text{};
 };
 static_assert(sizeof(CallFailure) == 120);
-
-/// Bytes of a result that is no plain data, as its Travels packs it, at most.
-inline constexpr std::size_t kMaxPackedResult = 4088;
-
-namespace detail {
 
 /// What travels with a call, so that its result finds the way back.
 struct ReturnAddress {
@@ -143,7 +139,7 @@ class ResultCell {
   /// Whom the last call went to.
   ProcessId peer() const noexcept { return peer_; }
 
-  /// Fails the process that sent a result which cannot be right, and throws PeerFailed.
+  /// Fails the process that sent an invalid result, and throws PeerFailed.
   [[noreturn]] void throw_corrupt() const;
 
  private:
@@ -157,5 +153,4 @@ class ResultCell {
   ProcessId peer_{};
 };
 
-}  // namespace detail
-}  // namespace dsfabric
+}  // namespace dsfabric::detail

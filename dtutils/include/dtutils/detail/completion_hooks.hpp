@@ -8,7 +8,7 @@
 
 #include "dtutils/synchronizer.hpp"
 
-namespace dtutils {
+namespace dtutils::detail {
 
 /// A table of Synchronizers that wait for one work request each. A slot is claimed before the post
 /// and delivered once, whatever comes: success, failure, or the end of the table. Slots are more
@@ -63,4 +63,4 @@ class CompletionHooks {
   const std::unique_ptr<std::atomic<std::uintptr_t>[]> words_;
 };
 
-}  // namespace dtutils
+}  // namespace dtutils::detail

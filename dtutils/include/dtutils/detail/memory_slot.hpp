@@ -6,7 +6,7 @@
 
 #include "dtutils/retire_tags.hpp"
 
-namespace dtutils {
+namespace dtutils::detail {
 
 struct MemorySlot;
 
@@ -36,4 +36,4 @@ struct MemorySlot {
   bool reusable() const noexcept { return handles == 0 && tags.done(); }
 };
 
-}  // namespace dtutils
+}  // namespace dtutils::detail

@@ -13,22 +13,7 @@
 #include "dtutils/limits.hpp"
 #include "dtutils/memory_region.hpp"
 
-namespace dtutils {
-
-/// Flags of one work request; combine with |.
-enum PostFlags : unsigned {
-  /// No completion, unless the request fails.
-  kUnsignaled = 0,
-  /// Makes a completion.
-  kSignaled = IBV_SEND_SIGNALED,
-  /// The bytes are copied by the post itself: the local buffer needs no lkey and may be reused at
-  /// once. At most QueuePair::max_inline() bytes.
-  kInlined = IBV_SEND_INLINE,
-  /// Waits for earlier reads and atomics of this queue pair.
-  kFenced = IBV_SEND_FENCE,
-  /// Raises an event at a peer that armed its queue for solicited completions only.
-  kSolicited = IBV_SEND_SOLICITED,
-};
+namespace dtutils::detail {
 
 /// One ibv_send_wr and its only scatter/gather element, on the stack of a post. Fields that the
 /// operation does not use stay unset: to clear all 128 bytes would be a good part of a small post.
@@ -120,4 +105,4 @@ class PreparedWrite {
   ibv_sge element_{};
 };
 
-}  // namespace dtutils
+}  // namespace dtutils::detail

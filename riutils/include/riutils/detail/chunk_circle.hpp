@@ -13,7 +13,7 @@
 #include "riutils/detail/ring_header.hpp"
 #include "riutils/options.hpp"
 
-namespace riutils {
+namespace riutils::detail {
 
 /// What a sender is given by the process of the receiver: chunks, in their order.
 struct Grant {
@@ -22,8 +22,6 @@ struct Grant {
   std::uint32_t count = 0;
   dtutils::RemoteMemoryLocator chunks[kMaxChunks];
 };
-
-namespace detail {
 
 /// The remote chunks of one ring, each with a mirror in local memory while it is in use. A
 /// service call requests chunks, and its answer arrives by RDMA: neither end waits for the other's
@@ -102,5 +100,4 @@ class ChunkCircle {
   bool refused_ = false;
 };
 
-}  // namespace detail
-}  // namespace riutils
+}  // namespace riutils::detail

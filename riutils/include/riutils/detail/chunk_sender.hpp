@@ -127,7 +127,7 @@ inline bool ChunkSender::try_post(ChunkWriter& writer, std::uint32_t function,
 template <class F>
 bool ChunkSender::arrange_and_post(ChunkWriter& writer, std::uint32_t function,
                                    const F& callable) noexcept {
-  if (function == dsfabric::kLateFunction) return false;
+  if (function == dsfabric::detail::kLateFunction) return false;
   return record_.arrange<F>(function) ? try_post(writer, function, callable)
                                       : post_from_mirror(writer, function, callable);
 }
@@ -135,7 +135,7 @@ bool ChunkSender::arrange_and_post(ChunkWriter& writer, std::uint32_t function,
 template <class F>
 bool ChunkSender::post_from_mirror(ChunkWriter& writer, std::uint32_t function,
                                    const F& callable) noexcept {
-  if (function == dsfabric::kLateFunction) return false;
+  if (function == dsfabric::detail::kLateFunction) return false;
   constexpr std::uint32_t kBytes = ring_stride(sizeof(F)) + 2 * kRingWord;
   std::byte* const low = writer.at() - kBytes;
   put_word(writer.at() - kRingWord,

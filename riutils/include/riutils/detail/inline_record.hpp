@@ -14,7 +14,7 @@
 #include "dtutils/limits.hpp"
 #include "riutils/detail/ring_header.hpp"
 
-namespace riutils {
+namespace riutils::detail {
 
 /// A record with one call (ring_header.hpp) that is posted inline: the zero word below, the call,
 /// the header. A small call is put together here; of a larger one the device gathers the parts from
@@ -98,4 +98,4 @@ class InlineRecord {
   std::array<std::uint64_t, kMaxTogether / kRingWord> words_{};
 };
 
-}  // namespace riutils
+}  // namespace riutils::detail

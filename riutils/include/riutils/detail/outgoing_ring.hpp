@@ -18,8 +18,10 @@
 #include "riutils/options.hpp"
 
 namespace riutils {
-
 class RingSet;
+}  // namespace riutils
+
+namespace riutils::detail {
 
 /// What a channel wants done with its calls.
 struct SendPolicy {
@@ -65,7 +67,7 @@ class OutgoingRing {
   template <class F>
   bool try_batch(std::uint32_t function, const F& callable) noexcept {
     if (!writer_.takes(ring_stride(sizeof(F))) || !same_program_ ||
-        function == dsfabric::kLateFunction) {
+        function == dsfabric::detail::kLateFunction) {
       return false;
     }
     writer_.open_record({function, 0, static_cast<std::uint32_t>(sizeof(F))}, function);
@@ -126,7 +128,7 @@ class OutgoingRing {
   dtutils::Transmitter& transmitter() const noexcept { return sender_.transmitter(); }
 
  private:
-  friend class RingSet;
+  friend class riutils::RingSet;
 
   /// Where calls are serialized.
   enum class State : std::uint8_t {
@@ -168,7 +170,7 @@ class OutgoingRing {
   const dsfabric::ThreadId to_;
   const RingKind kind_;
   const RingOptions options_;
-  const dsfabric::FunctionTable& functions_;
+  const dsfabric::detail::FunctionTable& functions_;
   detail::ChunkCircle circle_;
   detail::CallQueue queue_;
   detail::RoomWaiters waiters_;
@@ -187,4 +189,4 @@ class OutgoingRing {
   OutgoingCounters counters_;
 };
 
-}  // namespace riutils
+}  // namespace riutils::detail

@@ -9,7 +9,7 @@
 #include "riutils/detail/outgoing_ring.hpp"
 #include "riutils/ring_set.hpp"
 
-namespace riutils {
+namespace riutils::detail {
 
 /// The channel that dsfabric::Calls is mixed into, so that Messenger and Aggregator have the whole
 /// family of calls. Owner thread only, while the work of run() lasts: builds with assertions check
@@ -96,4 +96,4 @@ class RingChannel : public dsfabric::Calls<Channel> {
   RingOptions ring_;
 };
 
-}  // namespace riutils
+}  // namespace riutils::detail

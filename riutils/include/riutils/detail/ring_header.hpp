@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace riutils {
+namespace riutils::detail {
 
 /// A chunk of a ring is filled from its highest address downwards:
 ///
@@ -73,4 +73,4 @@ constexpr std::uint32_t ring_stride(std::uint32_t bytes) noexcept {
   return (bytes + kRingWord - 1) & ~(kRingWord - 1);
 }
 
-}  // namespace riutils
+}  // namespace riutils::detail

@@ -11,7 +11,7 @@
 #include "sst/quorum.hpp"
 #include "sst/table.hpp"
 
-namespace sst {
+namespace sst::detail {
 
 /// For Agreement, which says what is promised. Single-decree Paxos for one *slot* after the other,
 /// over the rows of a table. The columns of a member, which it alone writes and pushes in order:
@@ -161,4 +161,4 @@ class AgreementCore {
   State table_;
 };
 
-}  // namespace sst
+}  // namespace sst::detail

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "sst/limits.hpp"
+#include "sst/table_limits.hpp"
 
 namespace sst::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One predicate: its kind, the cache line that is evaluated, and its triggers elsewhere.
+// One predicate: the cache line that is evaluated, and its kind and triggers elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -8,43 +8,27 @@
 #include <type_traits>
 #include <utility>
 
-#include "sst/limits.hpp"
+#include "sst/predicate_kind.hpp"
+#include "sst/table_limits.hpp"
 
 namespace sst {
-
 template <class Target>
 class Predicates;
+}  // namespace sst
 
-/// Names a predicate that was added, for its removal.
-struct PredicateId {
-  /// From 1; 0 names none.
-  std::uint64_t value = 0;
-  friend bool operator==(const PredicateId&, const PredicateId&) = default;
-};
-
-/// When a predicate's triggers run (the paper's section 4.3).
-enum class Kind : std::uint8_t {
-  /// Each time it is evaluated and true.
-  kRecurrent,
-  /// The first time; then it is gone.
-  kOnce,
-  /// When it is true and was false at the evaluation before (at first: as if it had been false).
-  kTransition,
-};
-
-namespace detail {
+namespace sst::detail {
 
 /// The cold half of a predicate.
 template <class Target>
 struct PredicateRecord {
-  PredicateRecord(Kind its_kind, void (*its_fire)(PredicateRecord&, Target&)) noexcept
+  PredicateRecord(PredicateKind its_kind, void (*its_fire)(PredicateRecord&, Target&)) noexcept
       : fire(its_fire), kind(its_kind) {}
   PredicateRecord(const PredicateRecord&) = delete;
   PredicateRecord& operator=(const PredicateRecord&) = delete;
   virtual ~PredicateRecord() = default;
   void (*fire)(PredicateRecord&, Target&);
   std::uint64_t id = 0;
-  Kind kind;
+  PredicateKind kind;
 };
 
 /// The hot half, in one cache line: code and captures. Slots are copied as bytes.
@@ -62,7 +46,7 @@ struct alignas(kLine) PredicateSlot {
 
 template <class Target, class Predicate, class... Triggers>
 struct PredicateRecordOf final : PredicateRecord<Target> {
-  PredicateRecordOf(Kind its_kind, Predicate&& its_predicate, Triggers&&... its_triggers)
+  PredicateRecordOf(PredicateKind its_kind, Predicate&& its_predicate, Triggers&&... its_triggers)
       : PredicateRecord<Target>(its_kind, &PredicateRecordOf::fire_all),
         predicate(std::move(its_predicate)),
         triggers(std::move(its_triggers)...) {}
@@ -86,5 +70,4 @@ struct Elsewhere {
   bool operator()(const Target& target) { return (*predicate)(target); }
 };
 
-}  // namespace detail
-}  // namespace sst
+}  // namespace sst::detail

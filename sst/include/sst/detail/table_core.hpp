@@ -17,12 +17,12 @@
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/synchronizer.hpp"
 #include "dtutils/transmitter.hpp"
-#include "sst/limits.hpp"
 #include "sst/member.hpp"
 #include "sst/table_group.hpp"
+#include "sst/table_limits.hpp"
 #include "sst/table_options.hpp"
 
-namespace sst {
+namespace sst::detail {
 
 /// For Table. Layout of its registered memory, at every member:
 ///
@@ -71,16 +71,16 @@ class TableCore {
   std::byte* row(MemberId member) const noexcept { return rows_ + member.value * shape_.stride; }
 
   /// Posts a part of this process' row to all other members, and does not wait until it has
-  /// arrived.
-  void push(std::size_t offset, std::uint32_t bytes) noexcept {
+  /// arrived. `row` holds the row to send.
+  void push(std::byte* row, std::size_t offset, std::uint32_t bytes) noexcept {
     if (bytes > max_inline_) [[unlikely]] {
-      push_copy(offset, bytes);
+      push_copy(row, offset, bytes);
       return;
     }
     // The device copies inline bytes as it takes the request: later changes do not reach them.
     for (const Peer& peer : peers_) {
       // When it is broken the fabric finds out why, and the upcall reports the member as failed.
-      (void)peer.transmitter->write({own_row_ + offset, bytes, 0},
+      (void)peer.transmitter->write({row + offset, bytes, 0},
                                     {peer.own_row_there + offset, bytes, peer.rkey, 0, 0},
                                     dtutils::kInlined);
     }
@@ -133,7 +133,7 @@ class TableCore {
   void defer_free();
   void set_state(std::uint64_t state) noexcept;
   std::uint64_t* state_line(MemberId member) const noexcept;
-  void push_copy(std::size_t offset, std::uint32_t bytes) noexcept;
+  void push_copy(std::byte* row, std::size_t offset, std::uint32_t bytes) noexcept;
   bool take_fetched() noexcept;
   void start_fetches() noexcept;
 
@@ -162,4 +162,4 @@ class TableCore {
   std::vector<FailureUpcall> upcalls_;
 };
 
-}  // namespace sst
+}  // namespace sst::detail

@@ -105,4 +105,24 @@ void copy_whole_row(Row& to, const Row& from) noexcept {
   while (!copy_row(to, from)) dtutils::cpu_pause();
 }
 
+/// Brings `pushed`, a row as the other members have it, up to the own row, which changes meanwhile:
+/// each Versioned as the next write into theirs. The thread that pushes.
+template <class F>
+void store_pushed(F& pushed, const F& own) noexcept {
+  if constexpr (std::is_same_v<Element<F>, F>) {
+    store_field(pushed, load_field(own));
+  } else {
+    for (std::size_t i = 0; i < std::size(own); ++i) store_pushed(pushed[i], own[i]);
+  }
+}
+template <class Row>
+void store_pushed_row(Row& pushed, const Row& own) noexcept {
+  const auto targets = fields_of(pushed);
+  const auto sources = fields_of(own);
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (store_pushed(std::get<I>(targets), std::get<I>(sources)), ...);
+  }
+  (std::make_index_sequence<kFields<Row>>());
+}
+
 }  // namespace sst::detail

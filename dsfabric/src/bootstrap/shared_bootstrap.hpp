@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The bootstrap of a fabric, which is for one thread at a time, shared by its
+// threads.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dsfabric/bootstrap.hpp"
+
+namespace dsfabric {
+
+/// Any thread (takes a lock), as the methods of Bootstrap.
+class SharedBootstrap {
+ public:
+  explicit SharedBootstrap(std::unique_ptr<Bootstrap> bootstrap) noexcept
+      : bootstrap_(std::move(bootstrap)) {}
+
+  std::uint32_t rank() const noexcept { return bootstrap_->rank(); }
+  std::uint32_t size() const noexcept { return bootstrap_->size(); }
+  std::string name() const { return bootstrap_->name(); }
+  int failure_fd() const noexcept { return bootstrap_->failure_fd(); }
+
+  std::vector<Bytes> all_gather(std::span<const std::byte> mine, std::chrono::milliseconds limit) {
+    const std::scoped_lock lock(mutex_);
+    return bootstrap_->all_gather(mine, limit);
+  }
+  std::vector<Bytes> all_to_all(std::span<const Bytes> mine, std::chrono::milliseconds limit) {
+    const std::scoped_lock lock(mutex_);
+    return bootstrap_->all_to_all(mine, limit);
+  }
+  void barrier(std::chrono::milliseconds limit) {
+    const std::scoped_lock lock(mutex_);
+    bootstrap_->barrier(limit);
+  }
+  void goodbye() noexcept {
+    const std::scoped_lock lock(mutex_);
+    bootstrap_->goodbye();
+  }
+  /// `each` gets the processes that ended without goodbye. None while a
+  /// collective runs, which its own limit guards. Never waits.
+  template <class Each>
+  void hear_failed(Each each) noexcept {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    while (const auto failed = bootstrap_->next_failed()) each(*failed);
+  }
+
+ private:
+  const std::unique_ptr<Bootstrap> bootstrap_;
+  std::mutex mutex_;
+};
+
+}  // namespace dsfabric

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What collectives are called, and what two are told who are in different ones.
+#include "collectives/collective_word.hpp"
+
+#include <fmt/format.h>
+
+#include "dtutils/error.hpp"
+
+namespace dsfabric {
+namespace {
+
+/// " from thread 1.0"; nothing when no worker of the job has that rank.
+std::string from(std::uint32_t root, const Members& members) {
+  return root < members.total_threads()
+             ? fmt::format(" from thread {}", members.thread_of_rank(root))
+             : std::string();
+}
+
+}  // namespace
+
+std::string describe(const CollectiveCall& call, const Members& members) {
+  switch (call.kind) {
+    case Collective::kBarrier:
+      return "Thread::barrier()";
+    case Collective::kAllGather:
+      return fmt::format("Thread::all_gather() of {} bytes", call.bytes);
+    case Collective::kAllReduce:
+      return fmt::format("Thread::all_reduce() of {} bytes", call.bytes);
+    case Collective::kBroadcast:
+      return fmt::format("Thread::broadcast() of {} bytes{}", call.bytes, from(call.root, members));
+    case Collective::kTermination:
+      return "wait_for_termination()";
+    case Collective::kRunBegins:
+      return "the beginning of run()";
+    case Collective::kRunEnds:
+      return "the end of run()";
+  }
+  return "no collective that is known here";
+}
+
+void throw_mismatch(const Members& members, const std::string& one, const CollectiveCall& its,
+                    const std::string& other, const CollectiveCall& others) {
+  throw dtutils::Error("collective operation",
+                       fmt::format("{} is in {}, and {} in {}", one, describe(its, members), other,
+                                   describe(others, members)),
+                       "call the same collectives in the same order, with values of one type and "
+                       "one root, on every worker");
+}
+
+}  // namespace dsfabric

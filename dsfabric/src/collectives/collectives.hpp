@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The collectives of all workers: they meet in their process, and one acts for it among the others.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "collectives/collective_wait.hpp"
+#include "collectives/collective_word.hpp"
+#include "collectives/rounds.hpp"
+#include "dtutils/limits.hpp"
+#include "threads/arrivals.hpp"
+
+namespace dsfabric {
+
+/// Workers of a process count themselves in; the last one acts for all of them among the processes
+/// (Rounds), by one-sided writes into the control blocks, and lets the others go on. Before a
+/// barrier each worker waits until its own posts are done, since no flag follows them on the same
+/// way to everybody.
+///
+/// All throw PeerFailed when a process has failed, or left without taking part, or when a worker of
+/// this process threw; Error when workers are in different collectives. Workers only.
+///
+/// Which failures count. Collectives rest on failed(), the belief of this process, and agree on
+/// nothing: who believes that a peer has failed, rightly or not, takes part in no collective any
+/// more.
+///
+///  - Two processes may end one collective differently: where one returned, another may throw,
+///    which learned of a failure before the last word came. Nothing that was returned is taken
+///    back; it was complete. Who must know that all have it, asks in a further collective.
+///  - A process that does not share the belief returns from a collective only with the words of
+///    all, those of the one who believes included, and these come no more. It waits until that one
+///    ends its run(), or is told of the failure itself (CollectiveWait).
+///  - One that is given up wrongly, and wakes up, is told so by whoever gave it up, and takes that
+///    one for failed: its collectives throw too. What it had posted before does not arrive any more
+///    where its queue pairs have been broken; a word of it that was there before counts, for it was
+///    sent by a process that had come to that collective.
+class Collectives {
+ public:
+  Collectives(const Members& members, Connections& connections, ControlBlocks& control,
+              Failures& failures, const OwnFailure& own_failure, MessageEngine& messages,
+              Arrivals& arrivals);
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
+
+  void barrier(ThreadContext& context, Collective kind);
+  /// `all` has room for the bytes of every worker of the job, `mine.size()` each. `root` is the
+  /// rank of the worker whose bytes count, where there is one.
+  void gather(ThreadContext& context, Collective kind, std::span<const std::byte> mine,
+              std::span<std::byte> all, std::uint32_t root = 0);
+  /// The barrier around the work of run(): false instead of PeerFailed.
+  bool quiet_barrier(ThreadContext& context, Collective kind);
+
+ private:
+  template <class Act>
+  void together(ThreadContext& context, const CollectiveCall& call, Act act);
+  /// Throws Error when the workers of this process have come to different collectives.
+  void require_one_collective() const;
+
+  /// What a worker has come to last. It writes it before it arrives, and the last one to come reads
+  /// those of all.
+  struct alignas(dtutils::kCacheLine) Came {
+    CollectiveCall to;
+  };
+
+  const Members& members_;
+  ControlBlocks& control_;
+  Arrivals& arrivals_;
+  const std::uint32_t workers_;
+  std::vector<Came> came_;
+  CollectiveWait wait_;
+  /// Touched by the one that acts for all.
+  Rounds rounds_;
+
+  alignas(dtutils::kCacheLine) std::atomic<std::uint64_t> finished_{0};
+};
+
+}  // namespace dsfabric

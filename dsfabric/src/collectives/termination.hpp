@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Termination: waves that count calls, for wait_for_termination() and for the end of run().
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "collectives/collectives.hpp"
+#include "dsfabric/termination.hpp"
+#include "dsfabric/thread.hpp"
+#include "failure/failures.hpp"
+#include "failure/own_failure.hpp"
+#include "job/members.hpp"
+#include "threads/thread_registry.hpp"
+
+namespace dsfabric {
+
+/// Thread contracts at the methods.
+class Termination {
+ public:
+  Termination(std::chrono::milliseconds leave_timeout, const Members& members,
+              const ThreadRegistry& threads, const Failures& failures,
+              const OwnFailure& own_failure, Collectives& collectives) noexcept
+      : leave_timeout_(leave_timeout),
+        members_(members),
+        threads_(threads),
+        failures_(failures),
+        own_failure_(own_failure),
+        collectives_(collectives) {}
+  Termination(const Termination&) = delete;
+  Termination& operator=(const Termination&) = delete;
+
+  /// Any thread (takes a lock).
+  void add(CallLedger& ledger);
+
+  /// wait_for_termination(), for a worker. Throws as that.
+  void wait(Thread& self, ThreadContext& context);
+  /// The same at the end of run(), but without PeerFailed, and no longer than Config::leave_timeout
+  /// after all workers have come: lost() is the number of calls that were not executed by then.
+  void drain(Thread& self, ThreadContext& context);
+  /// Of the last drain() of this process.
+  std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  /// What travels in a wave.
+  struct Wave {
+    CallCount calls;
+    std::uint64_t late = 0;
+    friend bool operator==(const Wave&, const Wave&) = default;
+  };
+  /// Calls that were not executed after `patience`.
+  std::uint64_t run_waves(Thread& self, ThreadContext& context, Collective kind,
+                          std::optional<std::chrono::milliseconds> patience);
+  std::vector<CallLedger*> ledgers() const;
+
+  const std::chrono::milliseconds leave_timeout_;
+  const Members& members_;
+  const ThreadRegistry& threads_;
+  const Failures& failures_;
+  const OwnFailure& own_failure_;
+  Collectives& collectives_;
+  mutable std::mutex mutex_;
+  std::vector<CallLedger*> ledgers_;
+  std::atomic<std::uint64_t> lost_{0};
+};
+
+}  // namespace dsfabric

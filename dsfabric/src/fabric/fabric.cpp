@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+// Fabric: what its parts do, in one place, and the life of the workers.
+#include "dsfabric/fabric.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "dsfabric/handler_scope.hpp"
+#include "dsfabric/termination.hpp"
+#include "dsfabric/thread.hpp"
+#include "dtutils/error.hpp"
+#include "fabric/impl.hpp"
+
+namespace dsfabric {
+
+Fabric::Fabric(const Config& config, std::unique_ptr<Bootstrap> bootstrap)
+    : impl_(std::make_unique<Impl>(*this, config, std::move(bootstrap))) {
+  inside_.threads_ = &impl_->threads;
+  inside_.failures_ = &impl_->failures;
+  inside_.pending_ = &impl_->pending;
+  inside_.messages_ = &impl_->messages;
+  inside_.control_ = &impl_->control_service;
+  inside_.termination_ = &impl_->termination;
+  inside_.calls_ = &impl_->call_tables;
+  // Only now: peers may call as soon as they have started.
+  impl_->start();
+}
+
+Fabric::~Fabric() { impl_->leave(); }
+
+ProcessId Fabric::process() const noexcept { return impl_->members.self(); }
+std::uint32_t Fabric::processes() const noexcept { return impl_->members.count(); }
+std::uint32_t Fabric::machines() const noexcept { return impl_->members.machines(); }
+const ProcessInfo& Fabric::info(ProcessId process) const noexcept {
+  return impl_->members[process].info;
+}
+std::uint32_t Fabric::total_threads() const noexcept { return impl_->members.total_threads(); }
+std::uint32_t Fabric::max_threads() const noexcept { return impl_->members.max_threads(); }
+
+std::uint32_t Fabric::rank_of(ThreadId thread) const noexcept {
+  return impl_->members.rank_of(thread);
+}
+ThreadId Fabric::thread_of_rank(std::uint32_t rank) const noexcept {
+  return impl_->members.thread_of_rank(rank);
+}
+bool Fabric::exists(ThreadId thread) const noexcept { return impl_->members.exists(thread); }
+
+dtutils::NumaZone Fabric::zone_of(ThreadId thread) const noexcept {
+  return impl_->members[thread.process].worker_zones[thread.index];
+}
+
+std::vector<ThreadId> Fabric::threads_on(MachineId machine) const {
+  std::vector<ThreadId> threads;
+  for (const Member& member : impl_->members.all()) {
+    for (std::uint16_t i = 0; member.info.machine == machine && i < member.info.threads; ++i) {
+      threads.push_back({member.info.id, i});
+    }
+  }
+  return threads;
+}
+
+std::vector<ThreadId> Fabric::threads_in(MachineId machine, dtutils::NumaZone zone) const {
+  std::vector<ThreadId> threads = threads_on(machine);
+  std::erase_if(threads, [&](ThreadId thread) { return zone_of(thread) != zone; });
+  return threads;
+}
+
+const Config& Fabric::config() const noexcept { return impl_->config; }
+const dtutils::DeviceInfo& Fabric::device() const noexcept { return impl_->device->info(); }
+std::string Fabric::launched_by() const { return impl_->bootstrap.name(); }
+
+void Fabric::run(const std::function<void(Thread&)>& work) {
+  Collectives& collectives = impl_->collectives;
+  OwnFailure& own_failure = impl_->own_failure;
+  std::mutex mutex;
+  std::exception_ptr first;
+  // Before the others are told, whose exceptions follow from this one.
+  const auto keep_first = [&](std::exception_ptr thrown) {
+    const std::scoped_lock lock(mutex);
+    first = first ? first : std::move(thrown);
+  };
+  const auto worker = [&](std::uint32_t index) {
+    ThreadContext& context = impl_->threads.worker(index);
+    Thread self(*this, context, impl_->threads, impl_->connections, impl_->messages, collectives);
+    try {
+      const std::vector<int>& cores = impl_->meeting.placement.cores;
+      if (!cores.empty()) {
+        dtutils::pin_thread(cores[index]);
+      }
+      impl_->thread_starts.run(self);
+      collectives.quiet_barrier(context, Collective::kRunBegins);
+      context.working = true;
+      work(self);
+      impl_->termination.drain(self, context);
+      collectives.quiet_barrier(context, Collective::kRunEnds);
+    } catch (const std::exception& error) {
+      keep_first(std::current_exception());
+      own_failure.declare(std::string("a worker threw: ") + error.what());
+    } catch (...) {
+      keep_first(std::current_exception());
+      own_failure.declare("a worker threw something other than a std::exception");
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint32_t i = 0; i < info(process()).threads; ++i) {
+    threads.emplace_back(worker, i);
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  if (first) {
+    std::rethrow_exception(first);
+  }
+  if (own_failure.declared()) {
+    throw PeerFailed(process(), "run()", own_failure.reason());
+  }
+  if (const std::uint64_t lost = impl_->termination.lost(); lost != 0) {
+    throw dtutils::Error(
+        "run()",
+        fmt::format("{} calls of the job were not executed within {} ms after its workers had "
+                    "ended",
+                    lost, config().leave_timeout.count()),
+        "look for fibers whose wait never ends and for threads that go on calling, or raise the "
+        "setting leave_timeout");
+  }
+}
+
+Thread* Fabric::current_thread() noexcept {
+  const ThreadContext* const context = impl_->threads.known();
+  return context != nullptr ? context->worker : nullptr;
+}
+
+std::uint32_t Fabric::max_message() const noexcept { return impl_->messages.max_message(); }
+
+void Fabric::set_message_handler(MessageKind kind, MessageHandler handler) {
+  impl_->messages.set_handler(kind, handler);
+}
+
+bool Fabric::progress() { return impl_->messages.progress(impl_->threads.mine()); }
+
+dtutils::Transmitter& Fabric::transmitter(ProcessId to) {
+  return impl_->connections.of(impl_->threads.mine(), to);
+}
+
+dtutils::Transmitter& Fabric::transmitter_of(std::uint32_t worker, ProcessId to) noexcept {
+  return impl_->connections.of(impl_->threads.worker(worker), to);
+}
+
+void Fabric::make_room(dtutils::Transmitter& transmitter) {
+  impl_->messages.make_room(impl_->threads.mine(), transmitter);
+}
+
+dtutils::ProtectionDomain& Fabric::protection_domain() noexcept { return impl_->pd; }
+dtutils::RDMAAllocator& Fabric::allocator(dtutils::NumaZone zone) noexcept {
+  return impl_->zones.at(zone).pages;
+}
+dtutils::RDMAAllocator& Fabric::allocator() noexcept { return impl_->zones.first().pages; }
+dtutils::GeneralAllocator& Fabric::general_allocator(dtutils::NumaZone zone) noexcept {
+  return impl_->zones.at(zone).pieces;
+}
+dtutils::GeneralAllocator& Fabric::general_allocator() noexcept {
+  return impl_->zones.first().pieces;
+}
+
+RemoteMemory Fabric::allocate_remote(ProcessId owner, std::size_t bytes,
+                                     std::optional<dtutils::NumaZone> zone) {
+  return impl_->control_service.allocate(owner, bytes, zone);
+}
+RemoteMemory Fabric::allocate_near(ThreadId thread, std::size_t bytes) {
+  return allocate_remote(thread.process, bytes, zone_of(thread));
+}
+
+void Fabric::publish(std::string_view name, std::span<const std::byte> value) {
+  impl_->control_service.publish(name, value);
+}
+std::optional<std::vector<std::byte>> Fabric::lookup(std::string_view name) {
+  return impl_->control_service.lookup(name);
+}
+
+PeerState Fabric::state(ProcessId process) const noexcept { return impl_->failures.state(process); }
+std::uint32_t Fabric::failures() const noexcept { return impl_->failures.count(); }
+std::string Fabric::failure_reason(ProcessId process) const {
+  return impl_->failures.reason(process);
+}
+void Fabric::on_failure(std::function<void(ProcessId, const std::string& reason)> upcall) {
+  impl_->failures.on_failure(std::move(upcall));
+}
+void Fabric::fail(ProcessId process, std::string_view reason) noexcept {
+  impl_->failures.declare(process, reason);
+}
+
+void Fabric::on_exception(std::function<void(const CallContext&, std::exception_ptr)> upcall) {
+  impl_->exceptions.on_exception(std::move(upcall));
+}
+void Fabric::report_exception(const CallContext& call, std::exception_ptr thrown) {
+  impl_->exceptions.report(call, std::move(thrown));
+}
+
+const detail::FunctionTable& Fabric::functions() const noexcept {
+  return impl_->call_tables.mine();
+}
+std::uint64_t Fabric::calls_sent() const noexcept {
+  return impl_->threads.sum(&ThreadContext::calls_sent);
+}
+std::uint64_t Fabric::calls_run() const noexcept {
+  return impl_->threads.sum(&ThreadContext::calls_run);
+}
+
+std::vector<std::vector<std::byte>> Fabric::exchange(std::span<const std::byte> mine) {
+  // As in every collective: handlers of those that come out of it see what was made before it.
+  impl_->arrivals.publish();
+  return impl_->bootstrap.all_gather(mine, impl_->config.start_timeout);
+}
+
+std::shared_ptr<void> Fabric::attachment(
+    const void* key, const std::function<std::shared_ptr<void>(Fabric&)>& make) {
+  return impl_->attachments.find_or_make(key, [&] { return make(*this); });
+}
+
+void Fabric::add_call_ledger(CallLedger& ledger) { impl_->termination.add(ledger); }
+
+void Fabric::at_thread_start(std::function<void(Thread&)> start) {
+  impl_->thread_starts.add(std::move(start));
+}
+
+}  // namespace dsfabric

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Fabric::Impl: building the parts, starting them, and leaving the job.
+#include "fabric/impl.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "dtutils/log.hpp"
+#include "dtutils/wait.hpp"
+#include "job/job_limits.hpp"
+
+namespace dsfabric {
+namespace {
+
+/// Most threads that may use one Transmitter at once. Every thread context has its number modulo
+/// queue_pairs; but helper threads post on those of the workers that they poll for, and the failure
+/// detector's thread on all.
+std::uint32_t sharing_threads(const Members& members, const Config& config) noexcept {
+  return ThreadRegistry::count(members.threads(), config.service_threads, config.outside_threads) +
+         1;
+}
+
+}  // namespace
+
+Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Bootstrap> its_bootstrap)
+    : bootstrap(std::move(its_bootstrap)),
+      device(open_device(settings)),
+      pd(*device),
+      meeting(meet(bootstrap, device->info(), settings)),
+      members(meeting.members),
+      config(with_queue_pairs(settings, members)),
+      receive_queue(pd, config, members.count() * config.queue_pairs),
+      connections(pd, receive_queue, config, members.count(), sharing_threads(members, config)),
+      zones(pd, meeting.placement.zones, config),
+      receiver(receive_queue, zones.first().pages, config),
+      control(zones.first().pages, ControlLayout(members.count(), members.max_threads()),
+              connections),
+      threads(members.self(), members.threads(), config.service_threads, config.outside_threads),
+      failures(members.self(), members.count()),
+      end_notices(members, threads, connections, control, failures),
+      own_failure(members.self(), failures, end_notices),
+      messages(fabric, members, threads, connections, receiver, failures, arrivals, service_sleep,
+               zones.first().pages, config.receive_limit),
+      control_service(fabric, members, zones, threads, failures, messages),
+      collectives(members, connections, control, failures, own_failure, messages, arrivals),
+      termination(config.leave_timeout, members, threads, failures, own_failure, collectives),
+      call_tables(agree_on_functions(bootstrap, config)) {
+  connect_all(bootstrap, config, connections, control);
+  messages.set_handler(MessageKind::kCall, call_handler());
+  log_membership();
+}
+
+void Fabric::Impl::start() {
+  threads.bind(&threads.home());
+  failure_detector.emplace(config.watch_interval, device->info().kind, bootstrap, members, threads,
+                           connections, failures, end_notices, pending);
+  service_threads.emplace(config.service_threads, threads, receive_queue, service_sleep, messages,
+                          own_failure);
+}
+
+void Fabric::Impl::leave() noexcept {
+  if (own_failure.declared() || !failure_detector) return;
+  // What any thread has sent comes before the news that this process has left.
+  const dtutils::Deadline drained(kDrainTimeout);
+  for (const Member& member : members.all()) {
+    if (!failures.active(member.info.id)) continue;
+    for (const auto& each : connections.to(member.info.id)) {
+      const auto left = drained.end() - std::chrono::steady_clock::now();
+      (void)each->flush(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0)));
+    }
+  }
+  end_notices.tell(EndNotice::kLeft, {});
+  dtutils::Deadline deadline(config.leave_timeout);
+  dtutils::Backoff backoff;
+  threads.bind(&threads.home());
+  const auto all_gone = [&] {
+    bool gone = true;
+    for (const Member& member : members.all()) {
+      const ProcessId peer = member.info.id;
+      if (peer == members.self() || !failures.active(peer)) continue;
+      end_notices.check(peer);
+      gone = gone && !failures.active(peer);
+    }
+    return gone;
+  };
+  while (!all_gone() && !deadline.passed()) {
+    bool busy = false;
+    try {
+      busy = messages.progress(threads.home());
+    } catch (...) {
+      // A handler of a service message failed; its caller learns that no answer comes.
+    }
+    busy ? backoff.reset() : backoff.pause();
+  }
+  bootstrap.goodbye();
+}
+
+Fabric::Impl::~Impl() {
+  service_threads.reset();
+  failure_detector.reset();
+  connections.finish(kDrainTimeout);
+}
+
+void Fabric::Impl::log_membership() const {
+  using dtutils::LogLevel;
+  if (!logs(LogLevel::kInfo)) return;
+  const std::string who = fmt::format("process {}", members.self().value);
+  const std::vector<int>& cores = meeting.placement.cores;
+  log(LogLevel::kInfo, who,
+      fmt::format("joined a job of {} processes on {} machines by {}; {} workers {}, {} service "
+                  "threads, {} queue pairs to each process",
+                  members.count(), members.machines(), bootstrap.name(), members.threads(),
+                  cores.empty() ? "not pinned" : fmt::format("on cores {}", fmt::join(cores, ",")),
+                  config.service_threads, config.queue_pairs));
+  for (const Member& member : members.all()) {
+    const ProcessInfo& info = member.info;
+    log(LogLevel::kDebug, who,
+        fmt::format("connected to process {}, pid {} at {}, machine {}, {} workers", info.id.value,
+                    info.pid, info.host, info.machine.value, info.threads));
+  }
+}
+
+}  // namespace dsfabric

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// FailureDetector: one round after the other.
+#include "failure/failure_detector.hpp"
+
+#include <poll.h>
+
+#include <string>
+
+namespace dsfabric {
+
+FailureDetector::FailureDetector(std::chrono::milliseconds interval, dtutils::DeviceKind device,
+                                 SharedBootstrap& bootstrap, const Members& members,
+                                 ThreadRegistry& threads, Connections& connections,
+                                 Failures& failures, EndNotices& notices, PendingTable& pending)
+    : interval_(interval),
+      device_notices_(device == dtutils::DeviceKind::kShm),
+      bootstrap_(bootstrap),
+      members_(members),
+      threads_(threads),
+      connections_(connections),
+      failures_(failures),
+      notices_(notices),
+      pending_(pending),
+      touched_(members.count()),
+      thread_([this] { run(); }) {}
+
+FailureDetector::~FailureDetector() {
+  stop_.store(true, std::memory_order_release);
+  failures_.look();
+  thread_.join();
+}
+
+void FailureDetector::run() {
+  threads_.bind(&threads_.failure_detector());
+  WakeFd& wake = failures_.wake_fd();
+  while (!stop_.load(std::memory_order_acquire)) {
+    // A negative descriptor is one that poll(2) ignores: alone there is no launcher.
+    pollfd fds[] = {{wake.fd(), POLLIN, 0}, {bootstrap_.failure_fd(), POLLIN, 0}};
+    const int ready = poll(fds, 2, static_cast<int>(interval_.count()));
+    if (fds[0].revents != 0) {
+      wake.clear();
+    }
+    if (fds[1].revents != 0) {
+      hear_launcher();
+    }
+    for (const Member& member : members_.all()) {
+      notices_.check(member.info.id);
+    }
+    if (ready == 0) {
+      touch_peers();
+    }
+    failures_.handle(pending_, [this](ProcessId process, const std::string& reason) {
+      notices_.part_from(process, reason);
+    });
+  }
+}
+
+void FailureDetector::hear_launcher() noexcept {
+  bootstrap_.hear_failed([this](std::uint32_t failed) {
+    if (failed >= members_.count()) return;
+    const ProcessId process{static_cast<std::uint16_t>(failed)};
+    notices_.check(process);
+    failures_.declare(process, "the launcher says that it ended");
+  });
+}
+
+void FailureDetector::touch_peers() noexcept {
+  ThreadContext& context = threads_.failure_detector();
+  for (const Member& member : members_.all()) {
+    const ProcessId peer = member.info.id;
+    if (peer == members_.self() || !failures_.active(peer)) {
+      continue;
+    }
+    dtutils::Transmitter& transmitter = connections_.of(context, peer);
+    const dtutils::SelectiveSignaling& signaling = transmitter.signaling();
+    // Not "everything is retired": what others sent without asking for a completion may stay so.
+    std::uint64_t& touched = touched_[peer.value];
+    if (!device_notices_ && signaling.retired() >= touched) {
+      touched = signaling.issued() + 1;
+      (void)transmitter.write({}, {}, dtutils::kSignaled);
+    }
+    transmitter.progress();
+  }
+}
+
+}  // namespace dsfabric

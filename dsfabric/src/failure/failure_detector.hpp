@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The thread that notices failures of peers nobody is talking to.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "bootstrap/shared_bootstrap.hpp"
+#include "dtutils/device.hpp"
+#include "failure/end_notices.hpp"
+#include "failure/failures.hpp"
+#include "failure/pending_table.hpp"
+#include "job/members.hpp"
+#include "mesh/connections.hpp"
+#include "threads/thread_registry.hpp"
+
+namespace dsfabric {
+
+/// It sleeps until the launcher has news, somebody suspects a peer, or Config::watch_interval is
+/// over. Then it looks at what each peer has told about its end and at its connections, and handles
+/// what was declared failed. On devices that notice a dead peer only when they talk to it, it also
+/// writes nothing to each peer, so that the device has to.
+class FailureDetector {
+ public:
+  /// It runs from here on, and looks every `interval`.
+  FailureDetector(std::chrono::milliseconds interval, dtutils::DeviceKind device,
+                  SharedBootstrap& bootstrap, const Members& members, ThreadRegistry& threads,
+                  Connections& connections, Failures& failures, EndNotices& notices,
+                  PendingTable& pending);
+  FailureDetector(const FailureDetector&) = delete;
+  FailureDetector& operator=(const FailureDetector&) = delete;
+  ~FailureDetector();
+
+ private:
+  void run();
+  void hear_launcher() noexcept;
+  void touch_peers() noexcept;
+
+  const std::chrono::milliseconds interval_;
+  const bool device_notices_;
+  SharedBootstrap& bootstrap_;
+  const Members& members_;
+  ThreadRegistry& threads_;
+  Connections& connections_;
+  Failures& failures_;
+  EndNotices& notices_;
+  PendingTable& pending_;
+  /// For each peer, what retired() must reach before the last empty write has been completed.
+  std::vector<std::uint64_t> touched_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace dsfabric

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Failures: the two steps.
+#include "failure/failures.hpp"
+
+#include <fmt/format.h>
+
+#include "dtutils/log.hpp"
+
+namespace dsfabric {
+
+void Failures::declare(ProcessId process, std::string_view reason) noexcept {
+  std::atomic<PeerState>& state = states_[process.value];
+  {
+    const std::scoped_lock lock(mutex_);
+    if (state.load(std::memory_order_relaxed) != PeerState::kActive) {
+      return;
+    }
+    failed_.push_back({process, std::string(reason)});
+    // Sequentially consistent: pairs with PendingTable::claim.
+    state.store(PeerState::kFailed, std::memory_order_seq_cst);
+    count_.fetch_add(1, std::memory_order_release);
+  }
+  if (logs(dtutils::LogLevel::kWarn)) {
+    log(dtutils::LogLevel::kWarn, fmt::format("process {}", self_.value),
+        fmt::format("process {} failed: {}", process.value, reason));
+  }
+  wake_.wake();
+}
+
+void Failures::mark_left(ProcessId process) noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    PeerState active = PeerState::kActive;
+    if (!states_[process.value].compare_exchange_strong(active, PeerState::kLeft,
+                                                        std::memory_order_seq_cst)) {
+      return;
+    }
+    left_.push_back(process);
+  }
+  if (logs(dtutils::LogLevel::kDebug)) {
+    log(dtutils::LogLevel::kDebug, fmt::format("process {}", self_.value),
+        fmt::format("process {} left the job", process.value));
+  }
+  wake_.wake();
+}
+
+void Failures::handle(
+    PendingTable& pending,
+    const std::function<void(ProcessId, const std::string& reason)>& part) noexcept {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    if (left_handled_ < left_.size()) {
+      const ProcessId process = left_[left_handled_++];
+      lock.unlock();
+      pending.fail_all(process);
+      continue;
+    }
+    if (handled_ == failed_.size()) {
+      return;
+    }
+    const Failed failed = failed_[handled_];
+    lock.unlock();
+    if (failed.process != self_) part(failed.process, failed.reason);
+    // Of this process itself: a worker that has ended answers no more.
+    pending.fail_all(failed.process);
+    lock.lock();
+    ++handled_;
+    // A copy: an upcall may ask for reasons, and more upcalls may be added meanwhile.
+    const std::vector<Upcall> upcalls = upcalls_;
+    lock.unlock();
+    if (failed.process != self_) {
+      for (const Upcall& upcall : upcalls) {
+        upcall(failed.process, failed.reason);
+      }
+    }
+  }
+}
+
+ProcessId Failures::first() const {
+  const std::scoped_lock lock(mutex_);
+  return failed_.empty() ? self_ : failed_.front().process;
+}
+
+std::string Failures::reason(ProcessId process) const {
+  const std::scoped_lock lock(mutex_);
+  for (const Failed& failed : failed_) {
+    if (failed.process == process) {
+      return failed.reason;
+    }
+  }
+  return {};
+}
+
+void Failures::on_failure(Upcall upcall) {
+  std::vector<Failed> before;
+  {
+    const std::scoped_lock lock(mutex_);
+    before.assign(failed_.begin(), failed_.begin() + static_cast<std::ptrdiff_t>(handled_));
+    upcalls_.push_back(upcall);
+  }
+  for (const Failed& failed : before) {
+    if (failed.process != self_) {
+      upcall(failed.process, failed.reason);
+    }
+  }
+}
+
+}  // namespace dsfabric

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Who has failed and why, and who wants to know.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dsfabric/ids.hpp"
+#include "dsfabric/process_info.hpp"
+#include "failure/pending_table.hpp"
+#include "threads/wake_fd.hpp"
+
+namespace dsfabric {
+
+/// A failure takes two steps. `declare` marks the peer, so that from then on nothing is sent to it
+/// and collectives end. `handle`, on the failure detector's thread, breaks its queue pairs, fails
+/// what waits for it, and tells the user.
+class Failures {
+ public:
+  using Upcall = std::function<void(ProcessId, const std::string& reason)>;
+
+  Failures(ProcessId self, std::uint32_t processes) : self_(self), states_(processes) {}
+  Failures(const Failures&) = delete;
+  Failures& operator=(const Failures&) = delete;
+
+  /// Acquire: pairs with declare, so that the reason is known to whoever is refused. Any thread,
+  /// wait-free.
+  PeerState state(ProcessId process,
+                  std::memory_order order = std::memory_order_acquire) const noexcept {
+    return states_[process.value].load(order);
+  }
+  bool active(ProcessId process) const noexcept { return state(process) == PeerState::kActive; }
+
+  /// First one wins; a peer that left does not fail. Any thread (takes a lock).
+  void declare(ProcessId process, std::string_view reason) noexcept;
+  /// The peer has ended in good order. Any thread.
+  void mark_left(ProcessId process) noexcept;
+  /// Asks the failure detector's thread to look at the peers now. Any thread.
+  void look() noexcept { wake_.wake(); }
+  /// Second step for everyone declared; `part` breaks the queue pairs. The failure detector's
+  /// thread only.
+  void handle(PendingTable& pending,
+              const std::function<void(ProcessId, const std::string& reason)>& part) noexcept;
+
+  /// Failed peers, this process itself included. Any thread, wait-free. Acquire: pairs with
+  /// declare.
+  std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
+  /// The one that failed first.
+  ProcessId first() const;
+  std::string reason(ProcessId process) const;
+  void on_failure(Upcall upcall);
+  WakeFd& wake_fd() noexcept { return wake_; }
+
+ private:
+  const ProcessId self_;
+  /// Each set once; every send looks at one.
+  std::vector<std::atomic<PeerState>> states_;
+  WakeFd wake_;
+  std::atomic<std::uint32_t> count_{0};
+  mutable std::mutex mutex_;
+  struct Failed {
+    ProcessId process;
+    std::string reason;
+  };
+  /// In the order of failure.
+  std::vector<Failed> failed_;
+  std::vector<ProcessId> left_;
+  std::vector<Upcall> upcalls_;
+  /// How many of failed_ and left_ have been handled, and told.
+  std::size_t handled_ = 0;
+  std::size_t left_handled_ = 0;
+};
+
+}  // namespace dsfabric

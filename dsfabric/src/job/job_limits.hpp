@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The constants of the layer that are no settings, with the relations among them.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "dsfabric/message.hpp"
+#include "dsfabric/send_space.hpp"
+
+namespace dsfabric {
+
+/// Raise it with every change of a wire format: processes of another version are refused.
+inline constexpr std::uint32_t kProtocolVersion = 4;
+
+/// Queue pairs between two processes, where nobody says how many.
+inline constexpr std::uint32_t kMaxQueuePairs = 4;
+
+/// Messages that one progress() runs at most, so that its caller gets to look at what it waits for.
+inline constexpr unsigned kProgressBatch = 16;
+/// Messages that a worker sends between two looks at what came meanwhile. Half of what one look may
+/// run, so that who is sent as much as it sends catches up.
+inline constexpr unsigned kSendsPerLook = kProgressBatch / 2;
+
+/// Bytes of each worker that one round of a gathering collective carries.
+inline constexpr std::size_t kGatherBytes = 64;
+/// Rounds of a dissemination barrier: enough for 2^16 processes.
+inline constexpr unsigned kBarrierRounds = 16;
+/// Looks at a flag between two calls of progress() in a collective.
+inline constexpr unsigned kFlagLooks = 8;
+/// How long a word of a collective may be half written.
+inline constexpr std::chrono::milliseconds kWordPatience{500};
+
+/// Synchronizers that may be tied to the life of peers at once, in one process.
+inline constexpr std::uint32_t kPendingSlots = 4096;
+/// Requests to other processes (allocation, names) that one process may await at once.
+inline constexpr std::uint32_t kReplySlots = 64;
+
+/// Time that a dying connection gets to finish what was posted on it.
+inline constexpr std::chrono::milliseconds kDrainTimeout{1000};
+/// The same when the peer is likely to be dead.
+inline constexpr std::chrono::milliseconds kPartTimeout{20};
+
+/// Receive buffers are laid out this much further apart than they are long, so that their first
+/// lines do not fall into the same cache sets.
+inline constexpr std::size_t kReceiveStagger = 64;
+inline constexpr std::size_t kMinReceiveSize = 512;
+
+/// Inline bytes of a queue pair, if the device has so many: a message, or a call of the same size
+/// with the words that a ring puts around it.
+inline constexpr std::uint32_t kInlineWrite = kInlineMessage + 64;
+static_assert(kInlineMessage > sizeof(MessageHeader));
+static_assert(kMinReceiveSize >= kInlineMessage);
+static_assert((kPendingSlots & (kPendingSlots - 1)) == 0);
+
+}  // namespace dsfabric

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// What processes exchange while they join: who they are, what each has, and
+// endpoints.
+#include "mesh/meeting.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "dtutils/error.hpp"
+#include "job/bytes.hpp"
+#include "job/job_limits.hpp"
+
+namespace dsfabric {
+namespace {
+
+std::string host_name() {
+  char name[256] = "unknown host";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+void require_equal(std::uint64_t mine, std::uint64_t theirs, std::size_t rank,
+                   std::string_view what) {
+  if (mine != theirs) {
+    throw dtutils::Error(fmt::format("process {}", rank),
+                         fmt::format("its {} is {}, but here it is {}", what, theirs, mine),
+                         "start all processes with the same settings, from the same build");
+  }
+}
+
+/// The same for processes that share the same cores.
+std::uint64_t hash_of(const std::vector<PlacedCore>& cores) noexcept {
+  std::uint64_t hash = 0;
+  for (const PlacedCore& core : cores) hash = hash * 31 + static_cast<std::uint64_t>(core.core) + 1;
+  return hash;
+}
+
+/// The number of this process among those of its machine that have the same
+/// cores.
+struct Share {
+  std::uint32_t number = 0;
+  std::uint32_t of = 0;
+};
+
+/// First who shares a machine with whom.
+Share exchange_hellos(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& device,
+                      const Config& config, std::uint64_t cores_hash, std::vector<Member>& all,
+                      std::map<std::uint64_t, MachineId>& machines) {
+  ByteWriter hello;
+  hello.value(kProtocolVersion);
+  hello.value(device.host);
+  hello.value(cores_hash);
+  hello.value(static_cast<std::uint32_t>(device.kind));
+  hello.value(std::uint64_t{config.receive_size});
+  hello.value(config.queue_pairs);
+  hello.value(static_cast<std::uint32_t>(getpid()));
+  hello.text(host_name());
+
+  Share share;
+  const auto hellos = bootstrap.all_gather(hello.bytes(), config.start_timeout);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    ByteReader reader(hellos[rank]);
+    require_equal(kProtocolVersion, reader.value<std::uint32_t>(), rank, "protocol version");
+    const auto host = reader.value<std::uint64_t>();
+    const auto their_cores = reader.value<std::uint64_t>();
+    require_equal(static_cast<std::uint32_t>(device.kind), reader.value<std::uint32_t>(), rank,
+                  "kind of device (1: verbs, 2: shm)");
+    require_equal(config.receive_size, reader.value<std::uint64_t>(), rank, "setting receive_size");
+    require_equal(config.queue_pairs, reader.value<std::uint32_t>(), rank, "setting queue_pairs");
+    ProcessInfo& info = all[rank].info;
+    info.id = {static_cast<std::uint16_t>(rank)};
+    info.machine =
+        machines.try_emplace(host, MachineId{static_cast<std::uint16_t>(machines.size())})
+            .first->second;
+    info.pid = reader.value<std::uint32_t>();
+    info.host = reader.text();
+    if (host == device.host && their_cores == cores_hash) {
+      ++share.of;
+      share.number += rank < bootstrap.rank();
+    }
+  }
+  return share;
+}
+
+/// Then what each makes of its share.
+void exchange_placements(SharedBootstrap& bootstrap, const Config& config,
+                         const Placement& placement, std::vector<Member>& all) {
+  ByteWriter mine;
+  mine.value(config.service_threads);
+  mine.list(placement.worker_zones);
+  mine.list(placement.zones);
+  const auto placements = bootstrap.all_gather(mine.bytes(), config.start_timeout);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    ByteReader reader(placements[rank]);
+    Member& member = all[rank];
+    member.info.service_threads = reader.value<std::uint32_t>();
+    member.worker_zones = reader.list<dtutils::NumaZone>();
+    member.info.zones = reader.list<dtutils::NumaZone>();
+    member.info.threads = static_cast<std::uint32_t>(member.worker_zones.size());
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<dtutils::Device> open_device(const Config& config) {
+  dtutils::DeviceOptions options;
+  if (config.port != 0) options.port = static_cast<std::uint8_t>(config.port);
+  if (config.gid_index >= 0) options.gid_index = config.gid_index;
+  return dtutils::open_device(config.device, options);
+}
+
+Meeting meet(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& device, const Config& config) {
+  const std::vector<PlacedCore> cores = allowed_cores(config);
+  std::vector<Member> all(bootstrap.size());
+  std::map<std::uint64_t, MachineId> machines;
+  const Share share = exchange_hellos(bootstrap, device, config, hash_of(cores), all, machines);
+  Placement placement = place_workers(config, cores, share.number, share.of);
+  exchange_placements(bootstrap, config, placement, all);
+  const ProcessId self{static_cast<std::uint16_t>(bootstrap.rank())};
+  return {Members(self, std::move(all), static_cast<std::uint32_t>(machines.size())),
+          std::move(placement)};
+}
+
+Config with_queue_pairs(Config config, const Members& members) noexcept {
+  // Two workers that share one wait for each other, and for its lines in the
+  // cache. More than a few cost a network adapter its cache of connections.
+  if (config.queue_pairs == 0) {
+    config.queue_pairs = std::min(members.max_threads(), kMaxQueuePairs);
+  }
+  return config;
+}
+
+void connect_all(SharedBootstrap& bootstrap, const Config& config, Connections& connections,
+                 ControlBlocks& control) {
+  std::vector<Bytes> mine;
+  for (std::uint32_t rank = 0; rank < bootstrap.size(); ++rank) {
+    ByteWriter writer;
+    writer.value(control.own().remote());
+    writer.list(connections.endpoints({static_cast<std::uint16_t>(rank)}));
+    mine.emplace_back(writer.bytes().begin(), writer.bytes().end());
+  }
+  const auto theirs = bootstrap.all_to_all(mine, config.start_timeout);
+  std::vector<dtutils::RemoteMemoryLocator> blocks;
+  for (std::size_t rank = 0; rank < theirs.size(); ++rank) {
+    ByteReader reader(theirs[rank]);
+    blocks.push_back(reader.value<dtutils::RemoteMemoryLocator>());
+    const auto endpoints = reader.list<dtutils::Endpoint>();
+    if (endpoints.size() != connections.queue_pairs()) {
+      throw dtutils::Error(fmt::format("process {}", rank),
+                           fmt::format("it gives {} endpoints instead of {}", endpoints.size(),
+                                       connections.queue_pairs()),
+                           "start all processes from programs of the same build");
+    }
+    connections.connect({static_cast<std::uint16_t>(rank)}, endpoints);
+  }
+  control.set_peers(std::move(blocks));
+  bootstrap.barrier(config.start_timeout);
+}
+
+}  // namespace dsfabric

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// How the processes of a job tell each other who they are, and connect.
+#pragma once
+
+#include <memory>
+
+#include "bootstrap/shared_bootstrap.hpp"
+#include "dsfabric/config.hpp"
+#include "dtutils/device.hpp"
+#include "job/members.hpp"
+#include "job/placement.hpp"
+#include "mesh/connections.hpp"
+#include "mesh/control_blocks.hpp"
+
+namespace dsfabric {
+
+/// The device that the settings name. Throws Error. Setup only.
+std::unique_ptr<dtutils::Device> open_device(const Config& config);
+
+/// What a process knows once all have met.
+struct Meeting {
+  Members members;
+  /// Of its own workers.
+  Placement placement;
+};
+
+/// Tells who this process is, and hears who the others are. Throws Error when they do not come, or
+/// when something differs that must not. A collective of all processes; setup only.
+Meeting meet(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& device, const Config& config);
+
+/// The settings, with queue_pairs filled in.
+Config with_queue_pairs(Config config, const Members& members) noexcept;
+
+/// Connects this process with each process. A collective of all processes; setup only.
+void connect_all(SharedBootstrap& bootstrap, const Config& config, Connections& connections,
+                 ControlBlocks& control);
+
+}  // namespace dsfabric
