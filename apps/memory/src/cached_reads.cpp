@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// Cached and subscribed reads.
+#include <cstring>
+#include <new>
+
+#include "client_state.hpp"
+#include "dtutils/device_memory.hpp"
+
+namespace memory::detail {
+namespace {
+
+/// Where the version of a cached read arrives.
+constexpr std::uint64_t kVersionArrived = 0;
+/// Where the old value of the lock word arrives, beside what post_read uses.
+constexpr std::uint64_t kLockArrived = 16;
+
+void copy(void* into, const Cache::Entry& entry, const Place& place, std::uint64_t bytes) noexcept {
+  std::memcpy(into, entry.data.get() + place.first, bytes);
+}
+
+}  // namespace
+
+Status ClientState::read_cached(const Place& place, void* into, std::uint64_t bytes) {
+  if (cached(place) != nullptr) {
+    Used operation(*this, 0);
+    operation->transmitter = &transmitter(place);
+    operation->arm();
+    if (!operation->transmitter->read(operation->scratch.local(kVersionArrived, kWord),
+                                      at(place, kVersionAt, kWord), operation->arrived) ||
+        !await(*operation)) {
+      return Status::kHomeFailed;
+    }
+    const std::uint64_t now = dtutils::load_device_word(
+        reinterpret_cast<const std::uint64_t*>(operation->scratch.data() + kVersionArrived));
+    // Looked for again, since others may have used the cache meanwhile.
+    const Cache::Entry* const entry = cached(place);
+    if (entry != nullptr && entry->version == now) [[likely]] {
+      ++counters.hits;
+      copy(into, *entry, place, bytes);
+      return Status::kDone;
+    }
+  }
+  ++counters.misses;
+  std::uint64_t version = 0;
+  if (!cache.takes(place.length) || reader_bit == 0 || reading_locked) {
+    return fetch(place, {place.first, bytes}, into, version);
+  }
+  return fetch_locked(place, into, bytes);
+}
+
+Status ClientState::fetch_locked(const Place& place, void* into, std::uint64_t bytes) {
+  const Range whole{0, place.length};
+  Used operation(*this, scratch_for(place, whole));
+  operation->direct = false;
+  dtutils::Backoff backoff;
+  for (;;) {
+    dtutils::Transmitter& home = transmitter(place);
+    // Nobody else of this Client holds it, so its bit is free.
+    reading_locked = true;
+    if (!home.fetch_and_add(operation->scratch.local(kLockArrived, kWord), at(place, 0, kWord),
+                            reader_bit)) {
+      reading_locked = false;
+      return Status::kHomeFailed;
+    }
+    Status status = Status::kHomeFailed;
+    bool locked = false;
+    {
+      const struct Unlock {
+        ClientState& state;
+        const Place& place;
+        ~Unlock() {
+          state.unlock(place, state.reader_bit);
+          state.reading_locked = false;
+        }
+      } unlock{*this, place};
+      // The READ is executed after the atomic: under the lock, unless a writer had it.
+      if (!post_read(*operation, place, whole) || !await(*operation)) return Status::kHomeFailed;
+      locked = !has_writer(dtutils::load_device_word(
+          reinterpret_cast<const std::uint64_t*>(operation->scratch.data() + kLockArrived)));
+      std::uint64_t version = 0;
+      status = decode(*operation, place, whole, version);
+      if (locked && status == Status::kDone) {
+        cache_whole(*operation, place, version);
+        copy_part(*operation, place, whole, {place.first, bytes}, into);
+      }
+    }
+    if (status == Status::kFreed) forget(place);
+    if ((locked && status != Status::kAgain) || status == Status::kFreed) return status;
+    ++counters.repeated;
+    pause(backoff);
+  }
+}
+
+Status ClientState::read_subscribed(const Place& place, void* into, std::uint64_t bytes) {
+  Cache::Entry* const entry = cached(place);
+  if (entry == nullptr || entry->word == Cache::kNoWord) return subscribe(place, into, bytes);
+  const auto* const word = reinterpret_cast<const std::uint64_t*>(words.data()) + entry->word;
+  if (dtutils::load_device_word(word) == entry->version) [[likely]] {
+    ++counters.hits;
+    copy(into, *entry, place, bytes);
+    return Status::kDone;
+  }
+  ++counters.misses;
+  const Range whole{0, place.length};
+  Used operation(*this, scratch_for(place, whole));
+  operation->direct = false;
+  dtutils::Backoff backoff;
+  for (;;) {
+    if (!post_read(*operation, place, whole) || !await(*operation)) return Status::kHomeFailed;
+    std::uint64_t version = 0;
+    const Status status = decode(*operation, place, whole, version);
+    if (status == Status::kDone) {
+      cache_whole(*operation, place, version);
+      copy_part(*operation, place, whole, {place.first, bytes}, into);
+    }
+    if (status == Status::kFreed) forget(place);
+    if (status != Status::kAgain) return status;
+    ++counters.repeated;
+    pause(backoff);
+  }
+}
+
+Status ClientState::subscribe(const Place& place, void* into, std::uint64_t bytes) {
+  // Without a word, or room for the copy, it is read as a cached one.
+  if (!cache.takes(place.length) || free_words.empty()) return read_cached(place, into, bytes);
+  const std::uint32_t word = free_words.back();
+  free_words.pop_back();
+  const std::uint64_t at_word = reinterpret_cast<std::uint64_t>(words.data()) + word * kWord;
+  // When it throws, nobody knows whether the home writes there from now on: the word is lost.
+  const Answer answer = ask(place.home(), SubscribeRequest{0, place, at_word, words.rkey(), 1});
+  if (answer.status != Status::kDone) {
+    free_words.push_back(word);
+    if (answer.status == Status::kFreed) forget(place);
+    return answer.status;
+  }
+  Cache::Entry* entry = cached_now(place);
+  if (entry != nullptr && entry->word != Cache::kNoWord) {
+    // Another fiber was faster: this word stays subscribed to as well, and is lost.
+    return read_subscribed(place, into, bytes);
+  }
+  if (entry == nullptr) {
+    make_room(place.length);
+    entry = &cache.add(place.place, place.length);
+    // Of its generation, and no version that the word can have.
+    entry->version = (first_version(place.generation()) & ~kNumberMask) | kBusy;
+  }
+  entry->word = word;
+  entry->place = place;
+  return read_subscribed(place, into, bytes);
+}
+
+Cache::Entry* ClientState::cached_now(const Place& place) {
+  Cache::Entry* const entry = cache.find(place.place);
+  if (entry == nullptr || generation_of(entry->version) == place.generation()) return entry;
+  const Place before = entry->place;
+  forget(before);
+  return nullptr;
+}
+
+void ClientState::cache_whole(const Operation& operation, const Place& place,
+                              std::uint64_t version) {
+  try {
+    Cache::Entry* entry = cached_now(place);
+    if (entry == nullptr) {
+      make_room(place.length);
+      entry = &cache.add(place.place, place.length);
+    }
+    entry->place = place;
+    copy_part(operation, place, {0, place.length}, {0, place.length}, entry->data.get());
+    entry->version = version;
+  } catch (const std::bad_alloc&) {
+    // It is not cached then; but what was cached is not taken for newer than it is.
+  }
+}
+
+void ClientState::make_room(std::uint64_t length) {
+  while (Cache::Entry* const victim = cache.victim(length)) {
+    ++counters.evictions;
+    evict(*victim);
+  }
+}
+
+void ClientState::forget(const Place& place) {
+  Cache::Entry* const entry = cache.find(place.place);
+  if (entry == nullptr || generation_of(entry->version) != place.generation()) return;
+  // The home has ended all subscriptions of a segment that it freed: the word is free.
+  if (entry->word != Cache::kNoWord) free_words.push_back(entry->word);
+  cache.erase(*entry);
+}
+
+void ClientState::evict(Cache::Entry& entry) {
+  if (entry.word == Cache::kNoWord) return cache.erase(entry);
+  Operation& operation = take(0);
+  operation.place = entry.place;
+  operation.request.word = entry.word;
+  operation.into = nullptr;
+  operation.completion = {};
+  cache.erase(entry);
+  operation.call = [](ClientState& state, Operation& its) {
+    const std::uint64_t at_word =
+        reinterpret_cast<std::uint64_t>(state.words.data()) + its.request.word * kWord;
+    SubscribeRequest request{state.space.homes[its.place.home().value].address, its.place, at_word,
+                             state.words.rkey(), 0};
+    state.try_call(its, request);
+  };
+  // When it has ended, the home writes there no more.
+  operation.frees_word = true;
+  operation.call(*this, operation);
+  start(operation);
+}
+
+}  // namespace memory::detail

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// The inside of a Client: its operations, its cache, its ways to the homes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cache.hpp"
+#include "dsfabric/send_channel.hpp"
+#include "dsfabric/thread.hpp"
+#include "dtutils/wait.hpp"
+#include "layout.hpp"
+#include "operation.hpp"
+#include "requests.hpp"
+#include "space_state.hpp"
+
+namespace memory::detail {
+
+/// A part of a segment.
+struct Range {
+  std::uint64_t first;
+  std::uint64_t bytes;
+};
+
+/// Owner thread only. Fibers of the thread may be inside of several operations, and handlers run
+/// while one waits: what an operation found before it waited may have changed afterwards.
+struct ClientState {
+  ClientState(std::shared_ptr<SpaceState> its_space, const ClientOptions& its_options);
+  ~ClientState();
+
+  // --- operations and their memory --------------------------------------------------------------
+  /// An operation whose scratch has so many bytes at least. Throws Error when there is no memory.
+  Operation& take(std::uint64_t scratch_bytes) {
+    if (!in_use.empty() || free.empty() || free.back()->scratch.size() < scratch_bytes)
+        [[unlikely]] {
+      prepare_one(scratch_bytes);
+    }
+    Operation& operation = *free.back();
+    free.pop_back();
+    // Without the failures of the operation before.
+    new (&operation.arrived) dtutils::Synchronizer(0);
+    return operation;
+  }
+  void give_back(Operation& operation) noexcept {
+    if (operation.slot && !operation.slot->done()) [[unlikely]]
+      operation.slot.reset();
+    (operation.arrived.done() ? free : in_use).push_back(&operation);
+  }
+  /// Makes the last one of `free` such an operation.
+  void prepare_one(std::uint64_t scratch_bytes);
+  /// Holds one from take() to the end of its scope; one that the device still uses is given back
+  /// later.
+  class Used {
+   public:
+    Used(ClientState& state, std::uint64_t scratch_bytes)
+        : state_(state), operation_(state.take(scratch_bytes)) {}
+    Used(const Used&) = delete;
+    Used& operator=(const Used&) = delete;
+    ~Used() { state_.give_back(operation_); }
+    Operation& operator*() const noexcept { return operation_; }
+    Operation* operator->() const noexcept { return &operation_; }
+
+   private:
+    ClientState& state_;
+    Operation& operation_;
+  };
+
+  // --- ways to the homes
+  // --------------------------------------------------------------------------
+  dtutils::Transmitter& transmitter(const Place& place) const {
+    return space.fabric.transmitter(place.home());
+  }
+  /// Bytes of a segment, counted from its header.
+  dtutils::RemoteMemoryLocator at(const Place& place, std::uint64_t from_header,
+                                  std::uint64_t bytes) const noexcept {
+    const ZoneMemory& there = space.zone(place);
+    return {there.address + place.offset() + from_header, bytes,
+            static_cast<std::uint32_t>(there.rkey), place.home().value, 0};
+  }
+  /// kDone when the pointer can be one of this Space, and the range is inside of its segment.
+  Status check(const Place& place, std::uint64_t bytes) const noexcept;
+  /// Waits for what was posted with `operation.arrived`; false when the home is gone.
+  bool await(Operation& operation);
+  /// Between two tries. Serves.
+  void pause(dtutils::Backoff& backoff);
+  /// Throws Error where a call must not wait.
+  void require_may_call() const;
+  /// Calls the home until it has an answer.
+  template <class Request>
+  Answer ask(dsfabric::ProcessId home, Request request);
+  /// Subtracts from a lock word, and does not wait.
+  void unlock(const Place& place, std::uint64_t held) noexcept;
+
+  // --- reads
+  // ----------------------------------------------------------------------------------------
+  std::uint64_t scratch_for(const Place& place, Range range) const noexcept;
+  /// Posts the READs of a range of a versioned segment; false: the home is gone. With `into`, the
+  /// data go there, which needs a layout in order.
+  bool post_read(Operation& operation, const Place& place, Range range,
+                 const dtutils::LocalBuffer* into = nullptr);
+  /// What has arrived: kDone and its version, kAgain, kFreed or kDamaged.
+  Status decode(const Operation& operation, const Place& place, Range range,
+                std::uint64_t& version) const noexcept;
+  /// Copies a part of the range that has arrived.
+  void copy_part(const Operation& operation, const Place& place, Range range, Range part,
+                 void* into) const noexcept;
+  Status fetch(const Place& place, Range range, void* into, std::uint64_t& version);
+  Status read_direct(const Place& place, dtutils::LocalBuffer into);
+  Status read_cached(const Place& place, void* into, std::uint64_t bytes);
+  Status read_subscribed(const Place& place, void* into, std::uint64_t bytes);
+  Status fetch_locked(const Place& place, void* into, std::uint64_t bytes);
+  Status subscribe(const Place& place, void* into, std::uint64_t bytes);
+  /// Takes over the whole segment that has arrived in `operation`. When there is no memory for it,
+  /// it is not cached.
+  void cache_whole(const Operation& operation, const Place& place, std::uint64_t version);
+  /// The entry of that segment; one of a segment that was there before it is dropped.
+  Cache::Entry* cached_now(const Place& place);
+  void make_room(std::uint64_t length);
+  void evict(Cache::Entry& entry);
+  void forget(const Place& place);
+  /// Drops what was cached of processes that have failed since the last look.
+  void notice_failures();
+  Cache::Entry* cached(const Place& place) noexcept {
+    if (space.failures.load(std::memory_order_acquire) != failures_seen) [[unlikely]]
+      notice_failures();
+    Cache::Entry* const entry = cache.find(place.place);
+    return entry != nullptr && generation_of(entry->version) == place.generation() ? entry
+                                                                                   : nullptr;
+  }
+
+  // --- plain segments
+  // ---------------------------------------------------------------------------------
+  Status read_plain(const Place& place, void* into, std::uint64_t bytes);
+  Status read_plain_direct(const Place& place, dtutils::LocalBuffer into);
+  Status write_plain(const Place& place, const void* from, std::uint64_t bytes);
+  Status atomic_plain(const Place& place, bool compare, std::uint64_t compare_or_add,
+                      std::uint64_t swap, std::uint64_t& before);
+  bool post_plain_read(Operation& operation, const Place& place, std::uint64_t bytes);
+  bool post_plain_write(Operation& operation, const Place& place, std::uint64_t bytes);
+  bool post_plain_atomic(Operation& operation, const Place& place, bool compare,
+                         std::uint64_t compare_or_add, std::uint64_t swap);
+  /// Posts the READ of the version behind what was posted before, to byte 0 of the scratch.
+  bool post_version(Operation& operation, const Place& place) noexcept;
+  static Status judge_plain(const Operation& operation, const Place& place) noexcept;
+  static constexpr std::uint64_t kPlainData = 64;
+
+  // --- writes
+  // -----------------------------------------------------------------------------------------
+  Status write_by_call(const Place& place, const void* from, std::uint64_t bytes);
+  Status write_causal(const Place& place, const void* from, std::uint64_t bytes);
+  /// kAgain: not possible now, write by call.
+  Status write_one_sided(const Place& place, const void* from, std::uint64_t bytes);
+  /// Writes the clock of this process for that home into `to`, and counts one more request.
+  void take_clock(dsfabric::ProcessId home, std::byte* to);
+  std::uint64_t clock_bytes() const noexcept { return space.homes.size() * kWord; }
+
+  // --- what was started
+  // ---------------------------------------------------------------------------------
+  void start(Operation& operation);
+  /// Moves an operation on; true when it has ended.
+  bool step(Operation& operation);
+  bool progress();
+  void serve();
+  void end(Operation& operation, Status status) noexcept {
+    operation.step = Operation::Step::kEnded;
+    operation.status = status;
+  }
+  /// Begins a read.
+  void begin_read(Operation& operation, ReadMode mode);
+  template <class Request>
+  void try_call(Operation& operation, const Request& request);
+
+  /// A one-sided write.
+  class OneSided;
+
+  std::shared_ptr<SpaceState> space_owner;
+  SpaceState& space;
+  ClientOptions options;
+  dsfabric::ProcessId self;
+  /// The worker that it belongs to; nullptr: another thread.
+  dsfabric::Thread* worker;
+  std::uint32_t zone = 0;
+  dsfabric::SendChannel channel;
+  Cache cache;
+  ClientCounters counters;
+  std::uint32_t failures_seen = 0;
+  std::uint32_t next_home;
+  dtutils::Backoff idle;
+
+  /// Its number in this process, and its bit in lock words; 0: reads without locks.
+  std::size_t number = 0;
+  std::uint64_t reader_bit = 0;
+  /// One of its fibers holds a lock for reading: the others read without.
+  bool reading_locked = false;
+
+  std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<Operation*> free;
+  /// Given back while the device was using them.
+  std::vector<Operation*> in_use;
+  std::vector<Operation*> started;
+  bool progressing = false;
+
+  /// Words where versions of subscribed segments arrive.
+  dtutils::RDMAMemory words;
+  std::vector<std::uint32_t> free_words;
+  /// Where results go that nobody needs.
+  dtutils::RDMAMemory sink;
+};
+
+template <class Request>
+Answer ClientState::ask(dsfabric::ProcessId home, Request request) {
+  require_may_call();
+  request.home = space.homes[home.value].address;
+  dtutils::Backoff backoff;
+  Used operation(*this, 0);
+  for (;;) {
+    Answer answer{0, Status::kAgain};
+    if (home == self) {
+      answer = request.run(*space.home, self);
+    } else {
+      if (!operation->slot) operation->slot.emplace(space.fabric);
+      const dsfabric::CallStatus status =
+          channel.call_return(dsfabric::ThreadId::service_of(home), request, *operation->slot);
+      if (status == dsfabric::CallStatus::kPeerGone) return {0, Status::kHomeFailed};
+      if (status == dsfabric::CallStatus::kAccepted) {
+        try {
+          answer = operation->slot->get();
+        } catch (const dsfabric::PeerFailed&) {
+          return {0, Status::kHomeFailed};
+        }
+      }
+    }
+    if (answer.status != Status::kAgain) return answer;
+    pause(backoff);
+  }
+}
+
+template <class Request>
+void ClientState::try_call(Operation& operation, const Request& request) {
+  const dsfabric::ProcessId home = operation.place.home();
+  if (home == self) {
+    const Answer answer = request.run(*space.home, self);
+    if (answer.status == Status::kAgain) {
+      operation.step = Operation::Step::kCallAgain;
+      return;
+    }
+    if (operation.into != nullptr) std::memcpy(operation.into, &answer.value, sizeof answer.value);
+    return end(operation, answer.status);
+  }
+  if (!operation.slot) operation.slot.emplace(space.fabric);
+  switch (channel.call_return(dsfabric::ThreadId::service_of(home), request, *operation.slot)) {
+    case dsfabric::CallStatus::kAccepted:
+      operation.step = Operation::Step::kCall;
+      return;
+    case dsfabric::CallStatus::kFull:
+      operation.step = Operation::Step::kCallAgain;
+      return;
+    case dsfabric::CallStatus::kPeerGone:
+      return end(operation, Status::kHomeFailed);
+  }
+}
+
+/// Calls `f` with the request that carries a write: the data themselves when they are short, else
+/// where the home finds them, in `scratch` behind `data_at` bytes.
+template <class F>
+decltype(auto) with_write_request(const Place& place, const void* data, std::uint64_t bytes,
+                                  F&& f) {
+  const auto carry = [&]<std::size_t kBytes>(WriteRequest<kBytes>* /*type*/) -> decltype(auto) {
+    WriteRequest<kBytes> request;  // NOLINT: only what is used is set
+    request.place = place;
+    request.bytes = bytes;
+    if (bytes != 0) std::memcpy(request.data, data, bytes);
+    return f(request);
+  };
+  if (bytes <= 64) return carry(static_cast<WriteRequest<64>*>(nullptr));
+  if (bytes <= 256) return carry(static_cast<WriteRequest<256>*>(nullptr));
+  return carry(static_cast<WriteRequest<1024>*>(nullptr));
+}
+inline constexpr std::uint64_t kCarriedBytes = 1024;
+
+}  // namespace memory::detail

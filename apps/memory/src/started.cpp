@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Operations that were started: their steps, and who is told of their ends.
+#include <algorithm>
+#include <cstring>
+
+#include "client_state.hpp"
+#include "dtutils/device_memory.hpp"
+
+namespace memory::detail {
+
+using Step = Operation::Step;
+
+void ClientState::start(Operation& operation) { started.push_back(&operation); }
+
+void ClientState::begin_read(Operation& operation, ReadMode mode) {
+  const Place& place = operation.place;
+  operation.direct = false;
+  operation.request.first = place.first;
+  operation.request.second = operation.bytes;
+  operation.caches = mode != ReadMode::kValidated && cache.takes(place.length);
+  if (operation.caches) {
+    const Cache::Entry* const entry = cached(place);
+    if (mode == ReadMode::kSubscribed && entry != nullptr && entry->word != Cache::kNoWord) {
+      const auto* const word = reinterpret_cast<const std::uint64_t*>(words.data()) + entry->word;
+      if (dtutils::load_device_word(word) == entry->version) {
+        ++counters.hits;
+        std::memcpy(operation.into, entry->data.get() + place.first, operation.bytes);
+        return end(operation, Status::kDone);
+      }
+    }
+    if (entry != nullptr) {
+      operation.step = Step::kVersion;
+      operation.transmitter = &transmitter(place);
+      if (!post_version(operation, place)) end(operation, Status::kHomeFailed);
+      return;
+    }
+    ++counters.misses;
+    // The whole segment, for the cache.
+    operation.request.first = 0;
+    operation.request.second = place.length;
+  }
+  operation.step = Step::kRead;
+  if (!post_read(operation, place, {operation.request.first, operation.request.second})) {
+    end(operation, Status::kHomeFailed);
+  }
+}
+
+bool ClientState::step(Operation& operation) {
+  const Place& place = operation.place;
+  switch (operation.step) {
+    case Step::kEnded:
+      return true;
+    case Step::kCallAgain:
+      operation.call(*this, operation);
+      return operation.step == Step::kEnded;
+    case Step::kCall: {
+      if (!operation.slot->done()) return false;
+      Answer answer{0, Status::kHomeFailed};
+      try {
+        answer = operation.slot->get();
+      } catch (const dsfabric::PeerFailed&) {
+        // As it stands.
+      } catch (const dtutils::Error&) {
+        answer.status = Status::kNoMemory;  // the only exception of a request
+      }
+      if (answer.status == Status::kAgain) {
+        operation.step = Step::kCallAgain;
+        return false;
+      }
+      if (operation.into != nullptr) {
+        std::memcpy(operation.into, &answer.value, sizeof answer.value);
+      }
+      end(operation, answer.status);
+      return true;
+    }
+    default:
+      break;
+  }
+  if (!operation.arrived.done()) {
+    operation.transmitter->progress();
+    if (!operation.arrived.done()) return false;
+  }
+  if (operation.arrived.failures() != 0) {
+    end(operation, Status::kHomeFailed);
+    return true;
+  }
+  if (operation.step == Step::kPlain) {
+    const Status status = judge_plain(operation, place);
+    if (operation.brings && status == Status::kDone) {
+      std::memcpy(operation.into, operation.scratch.data() + kPlainData, operation.bytes);
+    }
+    end(operation, status);
+    return true;
+  }
+  if (operation.step == Step::kVersion) {
+    const Cache::Entry* const entry = cached(place);
+    const std::uint64_t now =
+        dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(operation.scratch.data()));
+    if (entry != nullptr && entry->version == now) {
+      ++counters.hits;
+      std::memcpy(operation.into, entry->data.get() + place.first, operation.bytes);
+      end(operation, Status::kDone);
+      return true;
+    }
+    ++counters.misses;
+    operation.request.first = 0;
+    operation.request.second = place.length;
+    operation.step = Step::kRead;
+    if (post_read(operation, place, {0, place.length})) return false;
+    end(operation, Status::kHomeFailed);
+    return true;
+  }
+  const Range range{operation.request.first, operation.request.second};
+  std::uint64_t version = 0;
+  Status status = decode(operation, place, range, version);
+  if (status == Status::kAgain) {
+    ++counters.repeated;
+    if (post_read(operation, place, range)) return false;
+    status = Status::kHomeFailed;
+  }
+  if (status == Status::kDone) {
+    if (operation.caches) cache_whole(operation, place, version);
+    copy_part(operation, place, range, {place.first, operation.bytes}, operation.into);
+  }
+  end(operation, status);
+  return true;
+}
+
+bool ClientState::progress() {
+  if (progressing || started.empty()) return false;
+  progressing = true;
+  const struct Over {
+    bool& flag;
+    ~Over() { flag = false; }
+  } over{progressing};
+  bool any = false;
+  for (std::size_t i = 0; i < started.size();) {
+    Operation& operation = *started[i];
+    if (!step(operation)) {
+      ++i;
+      continue;
+    }
+    any = true;
+    started[i] = started.back();
+    started.pop_back();
+    if (operation.frees_word) free_words.push_back(operation.request.word);
+    operation.frees_word = false;
+    const Completion completion = operation.completion;
+    const Status status = operation.status;
+    give_back(operation);
+    completion(status);
+  }
+  return any;
+}
+
+void ClientState::serve() {
+  if (progress()) return idle.reset();
+  pause(idle);
+}
+
+}  // namespace memory::detail

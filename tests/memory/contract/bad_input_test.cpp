@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Bad pointers, ranges, types and options: each gets its own answer, and nothing is lost.
+#include <vector>
+
+#include "memory/support/memory_job.hpp"
+#include "support/error_text.hpp"
+
+using namespace memory;
+using namespace support;
+
+namespace {
+
+template <class Call>
+void refused(Call&& call, const std::string& what) {
+  require(error_text(call) != "(no error)", what);
+}
+
+}  // namespace
+
+TEST_CASE("bad_pointers_are_told_apart") {
+  CHECK(run_members(2, [](Member& member) {
+          MemoryNode node(member);
+          if (member.rank == 0) {
+            Client client(node.space);
+            const auto p = client.allocate<std::uint64_t>(8, there({1}));
+            std::uint64_t value = 1, before = 0;
+            std::array<std::uint64_t, 9> many{};
+            const auto each_way = [&](const GlobalPtr<std::uint64_t>& bad, Status wanted) {
+              for (const ReadMode mode : kModes) {
+                require_status(client.read(bad, value, mode), wanted, "read");
+              }
+              for (const WriteMode mode : {WriteMode::kByCall, WriteMode::kOneSided}) {
+                require_status(client.write(bad, value, {.mode = mode}), wanted, "write");
+              }
+              require_status(client.fetch_add(bad, 1, before), wanted, "add");
+            };
+            each_way({}, Status::kForeign);
+            each_way(p + 8, Status::kOutOfRange);
+            each_way(p + -1, Status::kOutOfRange);
+            require_status(client.read(p, std::span<std::uint64_t>(many)), Status::kOutOfRange,
+                           "a read across the end");
+            require_status(client.fetch_add(p.part<std::uint64_t>(4), 1, before),
+                           Status::kMisaligned, "a misaligned atomic");
+
+            Place other = p.place();
+            other.place |= std::uint64_t{77} << 48;
+            each_way(GlobalPtr<std::uint64_t>(other), Status::kForeign);
+            other = p.place();
+            other.place |= 8;
+            each_way(GlobalPtr<std::uint64_t>(other), Status::kForeign);
+            other = p.place();
+            other.place |= std::uint64_t{1} << 38;
+            each_way(GlobalPtr<std::uint64_t>(other), Status::kForeign);
+            other = p.place();
+            other.place |= std::uint64_t{9} << 40;
+            each_way(GlobalPtr<std::uint64_t>(other), Status::kForeign);
+            // No segment begins there, which only the home knows.
+            other = p.place();
+            other.place += 512 << 10;
+            require_status(client.write(GlobalPtr<std::uint64_t>(other), value), Status::kForeign,
+                           "a write to no segment");
+            require_status(client.read(GlobalPtr<std::uint64_t>(other), value), Status::kFreed,
+                           "a read of no segment");
+
+            const GlobalPtr<double> typed(p.place());
+            double number = 0;
+            require_status(client.read(typed, number), Status::kWrongType, "another type");
+            require_status(client.write(typed, number), Status::kWrongType, "another type");
+            require_status(client.free(typed), Status::kWrongType, "another type");
+            other = p.place();
+            other.type = type_number<double>();
+            require_status(client.write(GlobalPtr<double>(other), number), Status::kWrongType,
+                           "a pointer that lies about its type");
+
+            require_done(client.read(p, value), "nothing is lost");
+            require_equal(value, 0u, "value");
+            require_done(client.free(p), "free");
+            require_status(client.free(p), Status::kFreed, "free twice");
+            each_way(p, Status::kFreed);
+            // The place is used again, for a segment of another generation.
+            const auto next = client.allocate<std::uint64_t>(8, there({1}));
+            require_equal(next.place().place, p.place().place, "place");
+            require(next != p, "another generation");
+            require_done(client.write(next, std::uint64_t{5}), "write");
+            each_way(p, Status::kFreed);
+            require_done(client.read(next, value, ReadMode::kSubscribed), "read");
+            each_way(p, Status::kFreed);
+            require_done(client.write(next, std::uint64_t{6}), "write");
+            for (const ReadMode mode : kModes) {
+              require_done(client.read(next, value, mode), "read");
+              require_equal(value, 6u, "value");
+            }
+          }
+          meet(member, node, 0);
+        }) == "");
+}
+
+TEST_CASE("a_home_without_memory_says_so_and_goes_on") {
+  CHECK(run_members(2, [](Member& member) {
+          MemoryNode node(member, 256 << 10);
+          if (member.rank == 0) {
+            Client client(node.space);
+            std::vector<GlobalPtr<std::byte>> all;
+            std::string text;
+            for (int i = 0; i < 100 && text.find("no memory") == std::string::npos; ++i) {
+              text = error_text([&] { all.push_back(client.allocate(20'000, there({1}))); });
+            }
+            require(text.find("no memory left") != std::string::npos, text);
+            require(all.size() > 5, "there was some");
+            refused([&] { client.allocate(300 << 10, there({1})); }, "large");
+            refused([&] { client.allocate(0, there({1})); }, "empty");
+            refused([&] { client.allocate(5'000'000'000, there({1})); }, "more than 4 GiB");
+            refused([&] { client.allocate(8, there({2})); }, "no process");
+            require_done(client.free(all.back()), "free");
+            all.back() = client.allocate(20'000, there({1}));
+            require_done(client.read(all.back(), std::span<std::byte>()), "an empty read");
+          }
+          meet(member, node, 0);
+        }) == "");
+}
+
+TEST_CASE("spaces_of_different_options_are_refused_everywhere") {
+  CHECK(run_members(2, [](Member& member) {
+          dsfabric::Fabric fabric = member.join(MemoryNode::config(1));
+          const std::string text = error_text(
+              [&] { const Space space(fabric, {.bytes = std::size_t{65536} << member.rank}); });
+          require(text.find("SpaceOptions") != std::string::npos, text);
+          refused([&] { const Space space(fabric, {.bytes = 0}); }, "0 bytes");
+        }) == "");
+}
+
+TEST_CASE("errors_name_the_operation_and_the_segment") {
+  CHECK(run_members(1, [](Member& member) {
+          MemoryNode node(member);
+          Client client(node.space);
+          const auto p = client.allocate<int>();
+          require_done(client.free(p), "free");
+          int value = 0;
+          const std::string text =
+              error_text([&] { client.require(client.read(p, value), p, "reading a number"); });
+          require(text.find("reading a number: the segment was freed") != std::string::npos, text);
+          require_equal(client.locate(p).length, 0u, "what is located");
+        }) == "");
+}
