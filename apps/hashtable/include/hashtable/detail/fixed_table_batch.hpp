@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// FixedTable: many operations at once: reads in flight, and calls that carry many operations.
+#pragma once
+
+#include "hashtable/detail/fixed_table.hpp"
+
+namespace hashtable::detail {
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+auto FixedTable<kKeyWords, kValueWords>::answer_batch(Home& home, BatchCall& call,
+                                                      std::uint16_t rank) -> BatchAnswer {
+  BatchAnswer answers;
+  std::array<std::uint64_t, kBatch> hashes;
+  for (std::uint32_t i = 0; i < call.count; ++i) {
+    hashes[i] = hash_of(call.keys[i].data(), kKeyWords);
+    home.prefetch_entry(hashes[i]);
+  }
+  for (std::uint32_t i = 0; i < call.count; ++i) home.prefetch_slot(hashes[i]);
+  for (std::uint32_t i = 0; i < call.count; ++i) {
+    Asked asked{call.operations[i], rank, hashes[i], call.keys[i], call.values[i]};
+    answers.statuses[i] = answer(home, asked, rank);
+    answers.values[i] = asked.value;
+  }
+  return answers;
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+void FixedTable<kKeyWords, kValueWords>::send(std::uint32_t home, Flight& flight) {
+  flight.sent = true;
+  (void)calls_.call_return(
+      thread_of(home),
+      [at = homes_[home], batch = flight.call](dsfabric::CallContext& call) mutable {
+        return answer_batch(*at.get(call.fabric), batch, rank_of(call));
+      },
+      flight.answer);
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+void FixedTable<kKeyWords, kValueWords>::finish(Flight& flight) {
+  const std::uint32_t count = std::exchange(flight.call.count, 0);
+  flight.sent = false;
+  const BatchAnswer answers = flight.answer.get();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    flight.items[i]->status = answers.statuses[i];
+    flight.items[i]->request.value = answers.values[i];
+  }
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+void FixedTable<kKeyWords, kValueWords>::prepare(std::span<Item> items) const noexcept {
+  for (Item& item : items) {
+    item.status = Status::kAgain;
+    prepare(item.request);
+    if (home_of(item.request.hash, parts()) == rank_) home_.prefetch_entry(item.request.hash);
+  }
+  for (const Item& item : items) {
+    if (home_of(item.request.hash, parts()) == rank_) home_.prefetch_slot(item.request.hash);
+  }
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
+  if (batch_runs_) {  // a fiber of this worker is in the middle of one
+    for (Item& item : items) item.status = perform(item.request);
+    return;
+  }
+  batch_runs_ = true;
+  const struct End {
+    FixedTable& table;
+    ~End() {
+      table.batch_runs_ = false;
+      for (auto& flights : table.flights_) {
+        // After an exception: a slot that is pending is not used again.
+        for (auto& flight : flights->flights) {
+          if (flight && flight->sent) flight.reset();
+          if (flight) flight->call.count = 0;
+        }
+      }
+    }
+  } end{*this};
+  if (flights_.empty()) {
+    for (std::uint32_t i = 0; i < parts(); ++i) flights_.push_back(std::make_unique<Flights>());
+  }
+
+  /// Reads that are on their way.
+  struct Reads {
+    struct Started {
+      Item* item;
+      RemotePort* port;
+      BucketWord bucket;
+      std::uint32_t home;
+    };
+    std::array<Started, kInFlight> started;
+    std::uint32_t count = 0;
+    dtutils::Synchronizer arrived{0};
+    ~Reads() { drain(); }
+    void drain() noexcept {
+      for (std::uint32_t i = 0; i < count; ++i) started[i].port->drain(arrived);
+    }
+  } reads;
+  const auto end_reads = [&] {
+    reads.drain();
+    const std::uint32_t count = std::exchange(reads.count, 0);
+    for (std::uint32_t i = 0; i < count && reads.arrived.failures() != 0; ++i) {
+      reads.started[i].port->require_alive();
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto& read = reads.started[i];
+      read.item->status =
+          one_sided(read.home, read.item->request, read.port->copy(i + 1), read.bucket);
+    }
+  };
+
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i % kCallBatch == 0)
+      prepare(items.subspan(i, std::min<std::size_t>(kCallBatch, items.size() - i)));
+    Item& item = items[i];
+    Asked& asked = item.request;
+    const std::uint32_t home = home_of(asked.hash, parts());
+    if (home == rank_) {
+      item.status = local(asked);
+    } else if (by_call(asked.operation)) {
+      Flights& flights = *flights_[home];
+      auto& flight = flights.flights[flights.next];
+      if (!flight) flight.emplace(self_.fabric()).call.count = 0;
+      if (flight->sent) finish(*flight);
+      const std::uint32_t at = flight->call.count++;
+      flight->call.operations[at] = asked.operation;
+      flight->call.keys[at] = asked.key;
+      flight->call.values[at] = asked.value;
+      flight->items[at] = &item;
+      if (flight->call.count == kBatch) {
+        send(home, *flight);
+        flights.next = (flights.next + 1) % kFlights;
+      }
+    } else if (asked.operation == Operation::kFind) {
+      RemotePort& port = *ports_[home];
+      const BucketWord bucket = port.bucket_of(asked.hash);
+      reads.started[reads.count++] = {&item, &port, bucket, home};
+      port.start(reads.count, bucket.index(), reads.arrived);
+      if (reads.count == kInFlight) end_reads();
+    } else {
+      item.status = one_sided(home, asked);
+    }
+  }
+  if (reads.count != 0) end_reads();
+  for (std::uint32_t home = 0; home < parts(); ++home) {
+    for (auto& flight : flights_[home]->flights) {
+      if (flight && !flight->sent && flight->call.count != 0) send(home, *flight);
+    }
+  }
+  for (auto& flights : flights_) {
+    for (auto& flight : flights->flights) {
+      if (flight && flight->sent) finish(*flight);
+    }
+  }
+  for (Item& item : items) {
+    if (item.status == Status::kAgain) item.status = perform_prepared(item.request);
+  }
+}
+
+}  // namespace hashtable::detail

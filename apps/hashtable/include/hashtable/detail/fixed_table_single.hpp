@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// FixedTable: one operation, at home, from elsewhere, and by call; and the walk over all entries.
+#pragma once
+
+#include "dtutils/wait.hpp"
+#include "hashtable/detail/entries.hpp"
+#include "hashtable/detail/fixed_table.hpp"
+
+namespace hashtable::detail {
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+Status FixedTable<kKeyWords, kValueWords>::answer(Home& home, Asked& asked, std::uint16_t rank) {
+  /// Tries that others may spoil before the caller is asked to come again.
+  constexpr int kTries = 64;
+  LocalPort port(home);
+  Seen<kValueWords> seen;
+  asked.me = rank;
+  for (int tries = 0; tries < kTries; ++tries) {
+    const BucketWord bucket = home.bucket_of(asked.hash);
+    examine<kKeyWords, kValueWords>(port.read(bucket.index()), bucket, asked.hash, asked.key, seen);
+    if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen)
+        [[likely]] {
+      asked.value = seen.value;
+      return Status::kDone;
+    }
+    const Attempt tried = attempt(port, bucket, asked, seen, true);
+    switch (tried.ended) {
+      case Ended::kDecided:
+        return tried.status;
+      case Ended::kDecidedFrozen:
+        if (home.bucket_of(asked.hash) == bucket) return tried.status;
+        break;
+      case Ended::kFull:
+      case Ended::kFrozen: {
+        const Room room = home.make_room(asked.hash, bucket);
+        if (room == Room::kNone) return Status::kFull;
+        if (room == Room::kBusy) return Status::kAgain;
+        break;
+      }
+      case Ended::kBusy:
+        home.repair(tried.block, tried.slot, tried.busy);
+        return Status::kAgain;
+      case Ended::kAgain:
+      case Ended::kStale:
+        break;
+    }
+  }
+  return Status::kAgain;
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+Status FixedTable<kKeyWords, kValueWords>::local(Asked& asked) {
+  dtutils::Backoff backoff;
+  for (;;) {
+    const Status status = answer(home_, asked, rank_);
+    if (status != Status::kAgain) return status;
+    // What it waits for ends when the other writer has written, or is found dead.
+    self_.progress() ? backoff.reset() : backoff.pause();
+  }
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+Status FixedTable<kKeyWords, kValueWords>::one_sided(std::uint32_t home, Asked& asked,
+                                                     const std::uint64_t* copy, BucketWord bucket) {
+  RemotePort& port = *ports_[home];
+  if (copy == nullptr) bucket = port.bucket_of(asked.hash);
+  if (asked.operation == Operation::kInsert && insert_blindly(port, bucket, asked)) {
+    return Status::kDone;
+  }
+  dtutils::Backoff backoff;
+  for (;; bucket = port.bucket_of(asked.hash), copy = nullptr) {
+    Seen<kValueWords> seen;
+    if (copy == nullptr) copy = port.read(bucket.index());
+    examine<kKeyWords, kValueWords>(copy, bucket, asked.hash, asked.key, seen);
+    if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen)
+        [[likely]] {
+      asked.value = seen.value;
+      if (cache_.wanted()) keep(asked, bucket, seen);
+      return Status::kDone;
+    }
+    const Attempt tried = attempt(port, bucket, asked, seen, true);
+    bool wait = false;
+    switch (tried.ended) {
+      case Ended::kDecided:
+        return tried.status;
+      case Ended::kDecidedFrozen:
+        // What was seen is true if the bucket is in the directory now, after the look.
+        port.refresh(asked.hash);
+        if (port.bucket_of(asked.hash) == bucket) return tried.status;
+        break;
+      case Ended::kFull:
+      case Ended::kFrozen: {
+        const Room room = ask_for_room(home, asked.hash, bucket);
+        if (room == Room::kNone) return Status::kFull;
+        wait = room == Room::kBusy;
+        port.refresh(asked.hash);
+        break;
+      }
+      case Ended::kBusy:
+        if (gone(tried.busy.owner())) ask_for_repair(home, tried);
+        wait = true;
+        break;
+      case Ended::kStale:
+        port.refresh(asked.hash);
+        break;
+      case Ended::kAgain:
+        break;
+    }
+    if (wait) self_.progress() ? backoff.reset() : backoff.pause();
+  }
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+Status FixedTable<kKeyWords, kValueWords>::called(std::uint32_t home, Asked& asked) {
+  const auto at_home = [at = homes_[home], asked](dsfabric::CallContext& call) {
+    Asked mine = asked;
+    const Status status = answer(*at.get(call.fabric), mine, rank_of(call));
+    return Answer<kValueWords>{status, mine.value};
+  };
+  dtutils::Backoff backoff;
+  for (;;) {
+    Answer<kValueWords> result;
+    if (!answer_in_use_) {
+      answer_in_use_ = true;
+      const struct Free {
+        bool& in_use;
+        ~Free() { in_use = false; }
+      } free{answer_in_use_};
+      (void)calls_.call_return(thread_of(home), at_home, answer_);
+      result = answer_.get();
+    } else {  // a fiber of this worker waits for an answer in the slot
+      result = calls_.call_return(thread_of(home), at_home).get();
+    }
+    if (result.status != Status::kAgain) {
+      asked.value = result.value;
+      return result.status;
+    }
+    self_.progress() ? backoff.reset() : backoff.pause();
+  }
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+Room FixedTable<kKeyWords, kValueWords>::ask_for_room(std::uint32_t home, std::uint64_t hash,
+                                                      BucketWord bucket) {
+  dsfabric::SendChannel channel(self_.fabric());
+  return channel
+      .call_return(dsfabric::ThreadId::service_of(thread_of(home).process),
+                   [at = homes_[home], hash, bucket](dsfabric::CallContext& call) {
+                     return at.get(call.fabric)->make_room(hash, bucket);
+                   })
+      .get();
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+void FixedTable<kKeyWords, kValueWords>::ask_for_repair(std::uint32_t home, const Attempt& tried) {
+  dsfabric::SendChannel channel(self_.fabric());
+  channel
+      .call_return(
+          dsfabric::ThreadId::service_of(thread_of(home).process),
+          [at = homes_[home], block = tried.block, slot = tried.slot, busy = tried.busy](
+              dsfabric::CallContext& call) { at.get(call.fabric)->repair(block, slot, busy); })
+      .get();
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+template <class F>
+void FixedTable<kKeyWords, kValueWords>::for_each(F&& f) {
+  using Collected = Entries<kKeyWords, kValueWords>;
+  Collected entries;
+  for (std::uint32_t home = 0; home < parts(); ++home) {
+    RemotePort* const port = ports_[home].get();
+    // Hashes below `next` are done: what moves between buckets moves within a range of hashes.
+    std::uint64_t next = 0;
+    for (bool all = false; !all;) {
+      const BucketWord bucket = port == nullptr ? home_.bucket_of(next) : port->bucket_of(next);
+      bool holds =
+          port == nullptr ? entries.collect(local_, bucket) : entries.collect(*port, bucket);
+      if (port != nullptr && (!holds || entries.frozen())) port->refresh(next);
+      if (holds && entries.frozen()) {
+        holds = (port == nullptr ? home_.bucket_of(next) : port->bucket_of(next)) == bucket;
+      }
+      if (!holds) continue;
+      for (const auto& [key, value] : entries.all()) f(key, value);
+      const unsigned depth = bucket.depth();
+      next = ((next >> (64 - depth)) + 1) << (64 - depth);
+      all = next == 0;
+    }
+  }
+}
+
+}  // namespace hashtable::detail

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// A table of keys and values of any size: the slots hold a hash, and name a piece of memory.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hashtable/detail/fixed_table.hpp"
+
+namespace hashtable::detail {
+
+/// A key and its value as they lie in a piece, in words:
+///
+///     bytes of the key : 32, of the value : 32 | key | value
+///
+/// A piece has all keys of one hash, one record behind the other: the colliding ones too.
+struct Record {
+  /// The words of all.
+  std::span<const std::uint64_t> words;
+
+  /// The words that a run of bytes takes.
+  static constexpr std::size_t words_of(std::size_t bytes) noexcept { return (bytes + 7) / 8; }
+  /// Bytes of the key.
+  std::size_t key_bytes() const noexcept { return words[0] & 0xffff'ffff; }
+  /// Bytes of the value.
+  std::size_t value_bytes() const noexcept { return words[0] >> 32; }
+  /// The key.
+  std::span<const std::byte> key() const noexcept {
+    return std::as_bytes(words.subspan(1)).first(key_bytes());
+  }
+  /// The value.
+  std::span<const std::byte> value() const noexcept {
+    return std::as_bytes(words.subspan(1 + words_of(key_bytes()))).first(value_bytes());
+  }
+  /// The first record of a piece, which is not empty.
+  static Record first_of(std::span<const std::uint64_t> piece) noexcept {
+    const Record all{piece};
+    return {piece.first(1 + words_of(all.key_bytes()) + words_of(all.value_bytes()))};
+  }
+  /// The record of a key in a piece; empty words when there is none.
+  static Record find(std::span<const std::uint64_t> piece, std::span<const std::byte> key) noexcept;
+};
+
+/// The untyped table of records. Finds are one-sided: they read a block of a bucket, then a piece,
+/// and compare the check of the piece with the one in the slot. Changes are made by the home alone:
+/// by its worker (Mode::kByCall), else by a service thread of its process. Owner thread only.
+class PackedTable {
+ public:
+  /// As FixedTable. Setup only.
+  PackedTable(dsfabric::Thread& self, const Options& options, const TypeNames& types);
+
+  /// The record of a key, whose words stay until the next operation; empty when there is none.
+  std::optional<Record> find(std::span<const std::byte> key);
+  /// Insert, update, or remove (whose record has no value). Throws Error when it is larger than
+  /// Options::max_entry.
+  Status change(Operation operation, std::span<const std::byte> key,
+                std::span<const std::byte> value);
+  /// Calls f(record) for each entry.
+  template <class F>
+  void for_each(F&& f) {
+    std::vector<std::uint64_t> piece;
+    table_.for_each([&](const Key& key, const Value& value) {
+      Value seen = value;
+      if (!fetch(key[0], seen, piece)) return;
+      for (std::span<const std::uint64_t> left = piece; !left.empty();) {
+        const Record record = Record::first_of(left);
+        left = left.subspan(record.words.size());
+        f(record);
+      }
+    });
+  }
+  /// The part of this worker.
+  Home& home() noexcept { return table_.home(); }
+  /// Gives all keys the same hash. For tests; by all workers, before the first insert.
+  void collide() noexcept { mask_ = 0; }
+
+ private:
+  /// key: the hash of the user's key. value: place and words of the piece, and its check.
+  using Table = FixedTable<1, 3>;
+  using Key = std::array<std::uint64_t, 1>;
+  using Value = std::array<std::uint64_t, 3>;
+
+  std::uint64_t key_of(std::span<const std::byte> key) const noexcept;
+  bool fetch(std::uint64_t key, Value& value, std::vector<std::uint64_t>& piece);
+  static Status apply(Home& home, std::uint16_t rank, Operation operation, std::uint64_t key,
+                      std::span<const std::uint64_t> words);
+
+  Table table_;
+  const Options options_;
+  std::vector<std::uint64_t> piece_;
+  std::vector<std::uint64_t> record_;
+  std::uint64_t mask_ = ~std::uint64_t{0};
+};
+
+}  // namespace hashtable::detail

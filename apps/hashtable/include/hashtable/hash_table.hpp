@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+// HashTable<Key, Value>: a hash table spread over all workers of a job.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "dsfabric/travels.hpp"
+#include "hashtable/cost.hpp"
+#include "hashtable/detail/fixed_table.hpp"
+#include "hashtable/detail/packed_table.hpp"
+#include "hashtable/options.hpp"
+
+namespace hashtable {
+
+/// Entries that lie in the slots themselves. Keys are compared by their bytes.
+template <class Key, class Value>
+concept InSlots = dsfabric::PlainData<Key> && dsfabric::PlainData<Value> &&
+                      std::has_unique_object_representations_v<Key> && sizeof(Key) <= kMaxSlotKey
+                  && sizeof(Value) <= kMaxSlotValue;
+
+/// How full a table is; see detail::Fill.
+using Fill = detail::Fill;
+
+/// A hash table whose parts lie at all workers of a job: each key has its home at one of them, by
+/// its hash. Two forms behind one name: plain keys and values of at most kMaxSlotKey and
+/// kMaxSlotValue bytes lie in the slots of buckets, and all else that travels
+/// (dsfabric/travels.hpp: std::string, std::vector, ...) lies in pieces that the slots name.
+///
+///     hashtable::HashTable<std::uint64_t, std::uint64_t> table{self};
+///     if (table.insert(1, 2) == hashtable::Status::kDone) ...
+///     const std::optional<std::uint64_t> two = table.find(1);
+///
+/// Each worker makes its own object, at the same point of its program (a collective), and uses only
+/// this one: owner thread only. All objects are one table. They are destroyed after a barrier that
+/// follows the last operation.
+///
+/// All operations on a key are linearizable: each takes place at one moment between its call and
+/// its return. An operation whose home is gone throws dsfabric::PeerFailed; it may have taken
+/// place. Operations on other homes go on. In a handler outside a fiber only find() may be
+/// used, in mode kOneSided.
+///
+/// Source: paper 002, section 4 (buckets of blocks with chains; cost model); RACE (2021) and
+/// extendible hashing for the directory; Pilaf (2013) for the checks.
+template <class Key, class Value>
+class HashTable;
+
+/// Entries in slots: find is one RDMA read; insert is one compare-and-swap and one write.
+template <class Key, class Value>
+requires InSlots<Key, Value>
+class HashTable<Key, Value> {
+  static constexpr std::uint32_t kKeyWords = (sizeof(Key) + 7) / 8;
+  static constexpr std::uint32_t kValueWords = (sizeof(Value) + 7) / 8;
+  using Table = detail::FixedTable<kKeyWords, kValueWords>;
+  using Asked = typename Table::Asked;
+  /// Operations for each figure of the cost model, when the table is made.
+  static constexpr std::uint32_t kRounds = 50;
+
+ public:
+  /// Bytes that a find reads.
+  static constexpr std::uint32_t kBlockBytes = Table::kShape.block_bytes();
+  /// Bytes that an insert writes.
+  static constexpr std::uint32_t kEntryBytes = 8 * (2 + kKeyWords + kValueWords);
+
+  /// One operation of a batch.
+  class Item {
+   public:
+    /// `value`: for insert and update.
+    Item(Operation operation, const Key& key, const Value& value = {}) noexcept {
+      item_.request = asked(operation, key, value);
+    }
+    /// The answer.
+    Status status() const noexcept { return item_.status; }
+    /// What find has found, when status() is kDone.
+    Value value() const noexcept { return value_of(item_.request.value); }
+
+   private:
+    detail::BatchItem<kKeyWords, kValueWords> item_;
+  };
+
+  /// An operation that start() has begun.
+  class Pending {
+   public:
+    /// Whether get() would not wait.
+    bool ready() const noexcept { return future_.ready(); }
+    /// Waits, serving calls. Once.
+    Status get() {
+      const auto answer = future_.get();
+      asked_.value = answer.value;
+      return answer.status != Status::kAgain ? answer.status : table_->perform(asked_);
+    }
+    /// What find has found, after get() has answered kDone.
+    Value value() const noexcept { return value_of(asked_.value); }
+
+   private:
+    friend class HashTable;
+    Pending(Table& table, const Asked& asked) : table_(&table), asked_(asked) {
+      future_ = table.start(asked_);
+    }
+    Table* table_;
+    Asked asked_;
+    dsfabric::RemoteFuture<detail::Answer<kValueWords>> future_;
+  };
+
+  /// A collective of all workers. Throws Error when they give other types or options, or there is
+  /// no memory; PeerFailed. Setup only.
+  explicit HashTable(dsfabric::Thread& self, const Options& options = {})
+      : table_(self, options, detail::type_names<Key, Value>(), 0) {
+    if (options.mode == Mode::kAutomatic) {
+      choose(cost::measure(self, kBlockBytes, kEntryBytes, kRounds).all);
+    }
+  }
+
+  /// The value of a key.
+  std::optional<Value> find(const Key& key) {
+    Asked request = asked(Operation::kFind, key);
+    if (table_.perform(request) != Status::kDone) return std::nullopt;
+    return value_of(request.value);
+  }
+  /// kDone; kExists, and the value stays as it was; kFull.
+  Status insert(const Key& key, const Value& value) {
+    Asked request = asked(Operation::kInsert, key, value);
+    return table_.perform(request);
+  }
+  /// kDone; kMissing; kFull, when the key has changed so often that its bucket must be rebuilt, and
+  /// there is no memory for that.
+  Status update(const Key& key, const Value& value) {
+    Asked request = asked(Operation::kUpdate, key, value);
+    return table_.perform(request);
+  }
+  /// kDone; kMissing.
+  Status remove(const Key& key) {
+    Asked request = asked(Operation::kRemove, key);
+    return table_.perform(request);
+  }
+
+  /// Many operations, in no fixed order, and all done when it returns: one-sided finds with
+  /// kInFlight reads in flight, calls with up to kCallBatch operations each.
+  void perform(std::span<Item> items) {
+    static_assert(sizeof(Item) == sizeof(detail::BatchItem<kKeyWords, kValueWords>));
+    table_.perform(std::span(
+        reinterpret_cast<detail::BatchItem<kKeyWords, kValueWords>*>(items.data()), items.size()));
+  }
+  /// Begins one operation by an aggregated call, whatever the mode; flush() sends what was begun.
+  /// The result may outlive no table.
+  Pending start(Operation operation, const Key& key, const Value& value = {}) {
+    return Pending(table_, asked(operation, key, value));
+  }
+  /// See start().
+  void flush() noexcept { table_.flush(); }
+
+  /// Calls f(key, value) for each entry: once for each key that is there all the time, at most once
+  /// for a key that comes or goes meanwhile. One-sided in every mode.
+  template <class F>
+  void for_each(F&& f) {
+    table_.for_each(
+        [&](const auto& key, const auto& value) { f(value_from<Key>(key), value_of(value)); });
+  }
+
+  /// How full this worker's part is. Setup only.
+  Fill fill() { return table_.home().fill(); }
+  /// For the cost model, from this worker's part. Setup only.
+  cost::Load load() {
+    const Fill fill = table_.home().fill();
+    const double first = static_cast<double>(fill.slots) * static_cast<double>(fill.buckets) /
+                         static_cast<double>(fill.buckets + fill.chained);
+    return {static_cast<double>(fill.entries - fill.chained_entries) / first,
+            static_cast<double>(fill.full) / static_cast<double>(fill.buckets),
+            fill.entries == 0
+                ? 0.0
+                : static_cast<double>(fill.chained_entries) / static_cast<double>(fill.entries)};
+  }
+  /// Mode::kAutomatic decides again, for this worker, with these figures. Setup only.
+  void choose(const cost::Basics& basics) {
+    for (const Operation operation :
+         {Operation::kFind, Operation::kInsert, Operation::kUpdate, Operation::kRemove}) {
+      table_.by_call(operation, cost::cheaper(operation, basics, 0, load()) == Mode::kByCall);
+    }
+  }
+  /// Whether an operation goes by call.
+  bool by_call(Operation operation) const noexcept { return table_.by_call(operation); }
+
+  /// For tests.
+  Table& detail() noexcept { return table_; }
+
+ private:
+  template <class T, std::size_t kWords>
+  static T value_from(const std::array<std::uint64_t, kWords>& words) noexcept {
+    T value;
+    std::memcpy(static_cast<void*>(&value), words.data(), sizeof value);
+    return value;
+  }
+  static Value value_of(const std::array<std::uint64_t, kValueWords>& words) noexcept {
+    return value_from<Value>(words);
+  }
+  static Asked asked(Operation operation, const Key& key, const Value& value = {}) noexcept {
+    Asked asked{operation, 0, 0, {}, {}};
+    std::memcpy(asked.key.data(), static_cast<const void*>(&key), sizeof key);
+    std::memcpy(asked.value.data(), static_cast<const void*>(&value), sizeof value);
+    return asked;
+  }
+
+  Table table_;
+};
+
+/// Entries in pieces: find is two RDMA reads; changes are made by the home, by its worker
+/// (Mode::kByCall) or by a service thread of its process (all other modes).
+template <class Key, class Value>
+requires(!InSlots<Key, Value> && dsfabric::Travelling<Key> &&
+         dsfabric::Travelling<Value>) class HashTable<Key, Value> {
+ public:
+  /// See above.
+  explicit HashTable(dsfabric::Thread& self, const Options& options = {})
+      : table_(self, options, detail::type_names<Key, Value>()) {}
+
+  /// The value of a key.
+  std::optional<Value> find(const Key& key) {
+    const auto record = table_.find(pack(key, key_));
+    if (!record) return std::nullopt;
+    return unpack<Value>(record->value());
+  }
+  /// kDone, kExists, kFull. As update() and remove(): throws Error when the packed entry is larger
+  /// than Options::max_entry.
+  Status insert(const Key& key, const Value& value) {
+    return table_.change(Operation::kInsert, pack(key, key_), pack(value, value_));
+  }
+  /// kDone, kMissing, kFull.
+  Status update(const Key& key, const Value& value) {
+    return table_.change(Operation::kUpdate, pack(key, key_), pack(value, value_));
+  }
+  /// kDone, kMissing; kFull, when other keys have the same hash and there is no memory to copy
+  /// them.
+  Status remove(const Key& key) { return table_.change(Operation::kRemove, pack(key, key_), {}); }
+  /// As that of entries in slots.
+  template <class F>
+  void for_each(F&& f) {
+    table_.for_each([&](const detail::Record& record) {
+      f(unpack<Key>(record.key()), unpack<Value>(record.value()));
+    });
+  }
+  /// How full this worker's part is. Setup only.
+  Fill fill() { return table_.home().fill(); }
+  /// For tests.
+  detail::PackedTable& detail() noexcept { return table_; }
+
+ private:
+  template <class T>
+  static std::span<const std::byte> pack(const T& value, std::vector<std::byte>& bytes) {
+    dsfabric::Packer counter(nullptr);
+    counter(value);
+    bytes.resize(counter.size());
+    dsfabric::Packer writer(bytes.data());
+    writer(value);
+    return bytes;
+  }
+  template <class T>
+  static T unpack(std::span<const std::byte> bytes) {
+    dsfabric::Unpacker in(bytes);
+    return in.template value<T>();
+  }
+
+  std::vector<std::byte> key_;
+  std::vector<std::byte> value_;
+  detail::PackedTable table_;
+};
+
+}  // namespace hashtable

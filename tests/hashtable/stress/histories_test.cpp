@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Random operations of several processes on few keys, in a table that grows, with deaths: what
+// everybody saw must be what one map could have answered.
+#include <cstdlib>
+#include <string>
+
+#include "dsfabric/support/killed_job.hpp"
+#include "hashtable/hashtable.hpp"
+#include "hashtable/support/table_history.hpp"
+#include "support/catch.hpp"
+#include "support/random.hpp"
+#include "support/require.hpp"
+
+using namespace hashtable;
+using support::Member;
+using support::require;
+using support::TableHistory;
+
+namespace {
+
+using Table = HashTable<std::uint64_t, std::uint64_t>;
+constexpr std::uint64_t kKeys = 12;
+constexpr std::uint32_t kProcesses = 3;
+
+/// How operations are made: the mode of all, or each process in its own way.
+enum class How { kOneSided, kByCall, kCached, kMixed };
+
+bool record(TableHistory& history, std::uint32_t rank, Table& table, Operation operation,
+            std::uint64_t key, std::uint64_t value) {
+  if (!history.begin(rank, operation, key, value)) return false;
+  Status status = Status::kAgain;
+  switch (operation) {
+    case Operation::kFind: {
+      const auto found = table.find(key);
+      status = found ? Status::kDone : Status::kMissing;
+      value = found.value_or(0);
+      break;
+    }
+    case Operation::kInsert:
+      status = table.insert(key, value);
+      break;
+    case Operation::kUpdate:
+      status = table.update(key, value);
+      break;
+    case Operation::kRemove:
+      status = table.remove(key);
+      break;
+  }
+  history.end(rank, status, value);
+  return true;
+}
+
+/// Until `done`, or so many operations. What throws PeerFailed stays open in the history.
+void operate(TableHistory& history, Member& member, dsfabric::Thread& self, Table& table,
+             std::uint64_t operations, std::uint64_t seed) {
+  support::Random random(seed * 7 + member.rank);
+  for (std::uint64_t i = 0; i < operations; ++i) {
+    const std::uint64_t key = random.below(kKeys);
+    const std::uint64_t value = (i + 1) * kProcesses + member.rank;
+    const std::uint64_t kind = random.below(10);
+    const Operation operation = kind < 4   ? Operation::kFind
+                                : kind < 6 ? Operation::kInsert
+                                : kind < 8 ? Operation::kUpdate
+                                           : Operation::kRemove;
+    try {
+      (void)record(history, member.rank, table, operation, key, value);
+      // Other keys make buckets split, and be rebuilt.
+      if (random.below(4) == 0) {
+        const std::uint64_t other = 1000 + random.below(300);
+        if (table.insert(other, other) == Status::kExists) (void)table.remove(other);
+      }
+    } catch (const dsfabric::PeerFailed& failed) {
+      require(failed.process().value == 2, "only the victim fails");
+    }
+    self.progress();
+  }
+}
+
+void check(const TableHistory& history, std::uint32_t dead_home) {
+  for (std::uint64_t key = 0; key < kKeys; ++key) {
+    if (detail::home_of(detail::hash_of(&key, 1), kProcesses) == dead_home) continue;
+    CAPTURE(key);
+    auto events = history.of_key(key);
+    CHECK(support::Linearization(std::move(events)).exists());
+  }
+}
+
+void run(How how, const std::string& adversary, std::uint64_t operations, bool kill,
+         std::uint64_t seed) {
+  CAPTURE(static_cast<int>(how), adversary, kill, seed);
+  setenv("CARIAMA_SHM_ADVERSARY", adversary.c_str(), 1);
+  TableHistory& history = TableHistory::make();
+  const auto work = [&, how, operations, kill, seed](Member& member, dsfabric::Thread& self) {
+    const Mode mode = how == How::kByCall   ? Mode::kByCall
+                      : how == How::kCached ? Mode::kCached
+                                            : Mode::kOneSided;
+    Table table(self, {.mode = mode, .bytes = 512 << 10, .buckets = 2});
+    for (const Operation operation :
+         {Operation::kFind, Operation::kInsert, Operation::kUpdate, Operation::kRemove}) {
+      if (how == How::kMixed) table.detail().by_call(operation, member.rank == 1);
+    }
+    support::meet(member, self);
+    if (kill && member.rank == 2) {
+      operate(history, member, self, table, operations / 4, seed);
+      support::end_victim(member.memory);
+      operate(history, member, self, table, 100'000'000, seed + 1);  // until it is killed
+    }
+    operate(history, member, self, table, operations, seed);
+    if (kill) {
+      support::serve_until(self, [&] { return self.fabric().failed({2}); });
+      operate(history, member, self, table, operations / 4, seed + 2);
+    }
+    const std::uint32_t all = kill ? kProcesses - 1 : kProcesses;
+    member.memory.words[1]++;
+    support::serve_until(self, [&] { return member.memory.words[1] == all; });
+    require(table.detail().home().invariant(), "the directory is right");
+    member.memory.words[2]++;
+    support::serve_until(self, [&] { return member.memory.words[2] == all; });
+  };
+  if (kill) {
+    CHECK(support::run_and_kill(kProcesses, 2, work) == "2: signal 9\n");
+  } else {
+    support::ForkJob job(kProcesses, [&](Member& member) {
+      dsfabric::Config config;
+      config.threads = 1;
+      dsfabric::Fabric fabric = member.join(config);
+      fabric.run([&](dsfabric::Thread& self) { work(member, self); });
+    });
+    CHECK(job.wait(std::chrono::seconds(60)) == "");
+  }
+  unsetenv("CARIAMA_SHM_ADVERSARY");
+  check(history, kill ? 2 : kProcesses);
+  munmap(&history, sizeof history);
+}
+
+std::string adversary_of(std::uint64_t seed) {
+  return "seed=" + std::to_string(1 + seed % 100'000);
+}
+
+}  // namespace
+
+TEST_CASE("histories_of_a_growing_table_are_linearizable") {
+  const std::uint64_t seed = support::test_seed();
+  for (const How how : {How::kOneSided, How::kByCall, How::kCached, How::kMixed}) {
+    run(how, "", 4000, false, seed);
+  }
+}
+
+TEST_CASE("histories_under_the_adversary_are_linearizable") {
+  const std::uint64_t seed = support::test_seed();
+  for (const How how : {How::kOneSided, How::kByCall, How::kCached, How::kMixed}) {
+    run(how, adversary_of(seed), 300, false, seed);
+  }
+}
+
+TEST_CASE("histories_with_a_death_are_linearizable_and_nobody_waits_for_ever") {
+  const std::uint64_t seed = support::test_seed();
+  for (std::uint64_t point = 0; point < 3; ++point) {
+    run(How::kOneSided, "", 2000, true, seed + point);
+    run(How::kMixed, "", 2000, true, seed + point);
+    run(How::kOneSided, adversary_of(seed + point), 150, true, seed + point);
+  }
+}

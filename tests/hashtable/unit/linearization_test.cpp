@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The checker of histories: it accepts what a map may answer, and nothing else.
+#include "hashtable/support/table_history.hpp"
+#include "support/catch.hpp"
+
+using support::Linearization;
+using support::TableEvent;
+using enum hashtable::Operation;
+using enum hashtable::Status;
+
+TEST_CASE("a_history_that_a_map_could_have_is_accepted") {
+  CHECK(Linearization({{{1, 2, 0, 5, kInsert, kDone}, {3, 4, 0, 5, kFind, kDone}},
+                       {{5, 6, 0, 0, kRemove, kDone}, {7, 8, 0, 0, kFind, kMissing}}})
+            .exists());
+  // Two at once: either order.
+  CHECK(Linearization({{{1, 9, 0, 5, kInsert, kDone}}, {{2, 3, 0, 0, kFind, kMissing}}}).exists());
+  CHECK(Linearization({{{1, 9, 0, 5, kInsert, kDone}}, {{2, 3, 0, 5, kFind, kDone}}}).exists());
+  // One that never returned may have taken place, or not.
+  CHECK(Linearization({{{1, TableEvent::kNever, 0, 5, kInsert, kAgain}},
+                       {{2, 3, 0, 0, kFind, kMissing}, {4, 5, 0, 5, kFind, kDone}}})
+            .exists());
+}
+
+TEST_CASE("a_history_that_no_map_could_have_is_refused") {
+  CHECK_FALSE(
+      Linearization({{{1, 2, 0, 5, kInsert, kDone}}, {{3, 4, 0, 0, kFind, kMissing}}}).exists());
+  CHECK_FALSE(
+      Linearization({{{1, 2, 0, 5, kInsert, kDone}}, {{1, 2, 0, 6, kInsert, kDone}}}).exists());
+  CHECK_FALSE(Linearization({{{1, 9, 0, 5, kInsert, kDone}},
+                             {{2, 3, 0, 5, kFind, kDone}, {4, 5, 0, 0, kFind, kMissing}}})
+                  .exists());
+  CHECK_FALSE(Linearization(
+                  {{{1, TableEvent::kNever, 0, 5, kInsert, kAgain}}, {{2, 3, 0, 6, kFind, kDone}}})
+                  .exists());
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// Words, shapes, the sub-allocation, a look at a torn block, and the formulas of the cost model.
+#include <cmath>
+#include <cstdint>
+#include <ostream>
+#include <set>
+#include <vector>
+
+#include "hashtable/cost.hpp"
+#include "hashtable/detail/examine.hpp"
+#include "hashtable/detail/heap.hpp"
+#include "support/catch.hpp"
+
+using namespace hashtable;
+using namespace hashtable::detail;
+
+TEST_CASE("a_slot_word_gives_back_its_parts") {
+  const SlotWord word = SlotWord::make(SlotState::kLive, 777, 12'345, 0x1234'5678, 1);
+  CHECK(word.state() == SlotState::kLive);
+  CHECK(word.fingerprint() == 777);
+  CHECK(word.owner() == 12'345);
+  CHECK(word.version() == 0x1234'5678);
+  CHECK(word.life() == 0x1234);
+  CHECK(word.cell() == 1);
+  CHECK_FALSE(word.locked());
+  CHECK_FALSE(word.frozen());
+}
+
+TEST_CASE("slots_fill_a_block_and_do_not_overlap") {
+  for (std::uint32_t key_words = 1; key_words <= 4; ++key_words) {
+    for (std::uint32_t value_words = 1; value_words <= 8; ++value_words) {
+      const Shape shape = shape_of(key_words, value_words);
+      CHECK(shape.slots >= kMinSlots);
+      CHECK(shape.slot_at(shape.slots) <= shape.block_words);
+      CHECK(shape.block_words % 8 == 0);
+      CHECK(shape.cell_at(1, 0) == shape.slot_at(1));
+      CHECK(shape.word_at(0) == shape.cell_at(0, 0) + 1 + value_words);
+      CHECK(shape.cell_at(0, 1) == shape.word_at(0) + 1);
+      CHECK(shape.key_at(0) + key_words == shape.slot_at(1));
+    }
+  }
+}
+
+TEST_CASE("blocks_and_pieces_never_overlap_and_memory_comes_back") {
+  Heap heap(1024, 8, 64);
+  std::set<std::uint32_t> blocks;
+  const auto piece = heap.take(100);
+  REQUIRE(piece);
+  while (const auto block = heap.take_block()) {
+    CHECK(blocks.insert(block->index()).second);
+    CHECK(block->index() * 64 >= 8);
+    CHECK((block->index() + 1) * 64 <= *piece);
+    CHECK(block->life() == 1);
+  }
+  CHECK(blocks.size() > 5);
+  CHECK_FALSE(heap.take(64));
+  heap.give_block(*blocks.begin());
+  const auto again = heap.take_block();
+  REQUIRE(again);
+  CHECK(again->index() == *blocks.begin());
+  CHECK(again->life() == 2);  // so that words of its first life fit nowhere
+  heap.give(*piece, 100);
+  CHECK(heap.taken() == 0);
+  CHECK(heap.take(100) == piece);
+}
+
+TEST_CASE("a_look_takes_no_cell_that_is_half_written_and_no_word_of_another_life") {
+  constexpr Shape kShape = shape_of(1, 1);
+  std::vector<std::uint64_t> block(kShape.block_words);
+  const BucketWord bucket = BucketWord::make(3, 1, 7);
+  const std::array<std::uint64_t, 1> key{42};
+  const std::uint64_t hash = hash_of(key.data(), 1);
+  const std::uint32_t slot = first_slot(hash, kShape.slots);
+  const auto look = [&] {
+    Seen<1> seen;
+    examine<1, 1>(block.data(), bucket, hash, key, seen);
+    return seen;
+  };
+  const auto put = [&](unsigned cell, std::uint32_t version, std::uint64_t value) {
+    block[kShape.cell_at(slot, cell)] = check_of(version, &value, 1, key.data(), 1);
+    block[kShape.cell_at(slot, cell) + 1] = value;
+  };
+  const auto word = [&](SlotState state, std::uint32_t version, unsigned cell) {
+    block[kShape.word_at(slot)] = SlotWord::make(state, fingerprint_of(hash), 0, version, cell).raw;
+  };
+  for (std::uint32_t i = 0; i < kShape.slots; ++i) {
+    block[kShape.word_at(i)] = SlotWord::empty(bucket.birth()).raw;
+  }
+  CHECK(look().look == Look::kEmpty);
+  const std::uint32_t birth = bucket.birth();
+  block[kShape.key_at(slot)] = 42;
+  word(SlotState::kLive, birth + 1, 1);
+  CHECK(look().look == Look::kEmpty);  // behind it: the first entry is still arriving
+  CHECK(look().claimed);
+  put(1, birth + 1, 5);
+  CHECK(look().look == Look::kValue);
+  CHECK(look().value[0] == 5);
+  word(SlotState::kLive, birth + 2, 0);  // an update whose cell is still arriving
+  CHECK(look().look == Look::kValue);
+  CHECK(look().value[0] == 5);
+  CHECK(look().settling);
+  block[kShape.cell_at(slot, 0) + 1] = 6;
+  CHECK(look().value[0] == 5);
+  put(0, birth + 2, 6);
+  CHECK(look().value[0] == 6);
+  CHECK_FALSE(look().settling);
+  word(SlotState::kAbsent, birth + 3, 0);
+  CHECK(look().look == Look::kAbsent);
+  word(SlotState::kLive, birth + 4, 1);  // an insert of the removed key, still arriving
+  CHECK(look().look == Look::kAbsent);
+  CHECK(look().settling);
+  block[kShape.word_at(slot)] =
+      SlotWord::empty(BucketWord::make(3, 1, 8).birth()).raw;  // the memory is another block
+  CHECK(look().look == Look::kStale);
+}
+
+namespace {
+
+/// Equal but for rounding.
+struct About {
+  explicit About(double figure) : value(figure) {}
+  double value;
+  friend bool operator==(double a, const About& b) { return std::abs(a - b.value) < 1e-6; }
+  friend std::ostream& operator<<(std::ostream& out, const About& b) { return out << b.value; }
+};
+
+}  // namespace
+
+TEST_CASE("the_cost_model_adds_what_operations_are_made_of") {
+  const cost::Basics basics{.write = 1,
+                            .read_word = 3,
+                            .read = 10,
+                            .compare_and_swap = 100,
+                            .fetch_and_add = 0,
+                            .call = 10'000,
+                            .service = 50'000,
+                            .lock = 0,
+                            .hit = 1000};
+  using enum Operation;
+  CHECK(cost::expect(kFind, Mode::kOneSided, basics, 0, {}) == About(1010));
+  CHECK(cost::expect(kFind, Mode::kOneSided, basics, 0.7, {}) == About(1010));
+  CHECK(cost::expect(kFind, Mode::kCached, basics, 0.7, {}) == About(0.7 * 1003 + 0.3 * 1010));
+  CHECK(cost::expect(kFind, Mode::kOneSided, basics, 0, {.factor = 1, .chained = 0.5}) ==
+        About(1515));
+  CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {}) == About(101));
+  CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {.factor = 0.5}) == About(101 + 555));
+  CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {.full = 0.5}) ==
+        About(101 + 0.5 * (50'000 + 6 + 1010)));
+  CHECK(cost::expect(kUpdate, Mode::kOneSided, basics, 0, {}) == About(1111));
+  CHECK(cost::expect(kRemove, Mode::kOneSided, basics, 0, {}) == About(1110));
+  CHECK(cost::expect(kRemove, Mode::kByCall, basics, 0, {}) == About(11'000));
+  CHECK(cost::cheaper(kFind, basics, 0, {}) == Mode::kOneSided);
+  CHECK(cost::cheaper(kFind, basics, 0, {.factor = 1, .chained = 20}) == Mode::kOneSided);
+  cost::Basics near = basics;
+  near.call = 5;
+  CHECK(cost::cheaper(kFind, near, 0, {}) == Mode::kByCall);
+  CHECK(cost::to_json({basics, near}).find("\"call_ns\": 5.00") != std::string::npos);
+}
