@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// A lock of the job as an object that std::unique_lock and std::shared_lock work on.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+
+#include "locks/detail/worker.hpp"
+#include "locks/ncosed.hpp"
+
+namespace locks {
+
+/// What SharedMutex needs of a scheme: see Ncosed.
+template <class M>
+concept Manager = requires(detail::Worker& worker, detail::Place& place, const LockAddress& lock) {
+  { M::kScheme } -> std::convertible_to<Scheme>;
+  { M::kAsksBeforeItWaits } -> std::convertible_to<bool>;
+  M::lock(worker, place, lock);
+  { M::try_lock(worker, place, lock) } -> std::same_as<bool>;
+  { M::unlock(worker, place, lock) }
+  noexcept;
+};
+
+namespace detail {
+/// The Errors of SharedMutex, which are all mistakes in the program.
+[[noreturn]] void refuse_lock(bool exclusive, bool held_exclusively);
+[[noreturn]] void refuse_unlock(bool exclusive, bool held);
+void require_scheme(const LockSpace& space, Scheme scheme);
+}  // namespace detail
+
+/// A worker's way to one lock of the job. Each worker, and each fiber that locks, makes its own
+/// object for the same LockId; the object is cheap, and holds the lock at most once. Satisfies
+/// SharedTimedLockable:
+///
+///     locks::SharedMutex account(space, {home, 17});
+///     const std::unique_lock lock(account);            // or std::shared_lock
+///     if (account.owner_died()) repair(...);           // the holder before did not finish
+///
+/// The scheme is a template parameter, so that a call of lock() comes to the atomics without a
+/// virtual call and without a branch on the scheme. It must be that of the space.
+///
+/// Waiting: a fiber gives its thread back, a program serves meanwhile. An inline handler may not
+/// wait: where it would have to, lock() throws Error; it uses try_lock().
+///
+/// Errors: locking an object that holds the lock, or locking what the program of this worker holds
+/// by another object, is an Error (there is no upgrade), and so is unlocking what is not held. When
+/// the home of the lock is gone, lock() throws PeerFailed, and unlock() does nothing. What a
+/// handler throws while lock() serves leaves lock(), which does not hold the lock then.
+///
+/// Owner thread only. It is not destroyed while it holds the lock, and the space outlives it.
+template <Manager M = Ncosed>
+class SharedMutex {
+ public:
+  /// Throws Error when there is no such lock, or the space has another scheme.
+  SharedMutex(LockSpace& space, LockId lock) : SharedMutex(space, space.address(lock)) {}
+  /// A lock whose words lie elsewhere, see LockSpace::adopt.
+  SharedMutex(LockSpace& space, const LockAddress& lock) : worker_(space.worker()), lock_(lock) {
+    detail::require_scheme(space, M::kScheme);
+  }
+  SharedMutex(const SharedMutex&) = delete;
+  SharedMutex& operator=(const SharedMutex&) = delete;
+  ~SharedMutex() = default;
+
+  /// Takes the lock alone.
+  void lock() { acquire<detail::Mode::kExclusive>(); }
+  /// Takes the lock together with other readers.
+  void lock_shared() { acquire<detail::Mode::kShared>(); }
+  /// Takes the lock if it is free; waits for nobody who holds it.
+  bool try_lock() { return try_acquire<detail::Mode::kExclusive>(); }
+  /// The same, shared.
+  bool try_lock_shared() { return try_acquire<detail::Mode::kShared>(); }
+  /// Tries again and again, with pauses, until the time is over. It does not stand in the queue:
+  /// others that do may come first.
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
+    return try_until<detail::Mode::kExclusive>(std::chrono::steady_clock::now() + time);
+  }
+  /// As try_lock_for, with a point in time of any clock.
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
+    return try_lock_for(end - Clock::now());
+  }
+  /// As try_lock_for.
+  template <class Rep, class Period>
+  bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
+    return try_until<detail::Mode::kShared>(std::chrono::steady_clock::now() + time);
+  }
+  /// As try_lock_for, with a point in time of any clock.
+  template <class Clock, class Duration>
+  bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& end) {
+    return try_lock_shared_for(end - Clock::now());
+  }
+  /// Gives it back; throws Error when this object does not hold it alone.
+  void unlock() { release<detail::Mode::kExclusive>(); }
+  /// Gives it back; throws Error when this object does not hold it shared.
+  void unlock_shared() { release<detail::Mode::kShared>(); }
+
+  /// Whether this object holds the lock.
+  bool held() const noexcept { return place_ != nullptr; }
+  /// While it is held: the exclusive holder before died, so what the lock protects may be half
+  /// changed. It stays true for readers until the next exclusive holder has come; from whoever
+  /// comes after that one it is false.
+  bool owner_died() const noexcept { return place_ != nullptr && place_->owner_died != 0; }
+  /// The lock.
+  const LockAddress& address() const noexcept { return lock_; }
+
+ private:
+  using Mode = detail::Mode;
+
+  template <Mode kMode>
+  void acquire() {
+    if (place_ != nullptr) [[unlikely]]
+      detail::refuse_lock(kMode == Mode::kExclusive, mode_ == Mode::kExclusive);
+    worker_.refuse_second(lock_, kMode);
+    // A request that stands in the queue cannot be taken back, so this is asked before.
+    if constexpr (!M::kAsksBeforeItWaits || kMode == Mode::kShared) {
+      if (!worker_.may_wait()) [[unlikely]] {
+        if (!try_acquire<kMode>()) worker_.refuse_to_wait();
+        return;
+      }
+    }
+    detail::Place& place = worker_.take(lock_, kMode);
+    M::lock(worker_, place, lock_);
+    hold<kMode>(place);
+  }
+  template <Mode kMode>
+  bool try_acquire() {
+    if (place_ != nullptr) [[unlikely]]
+      detail::refuse_lock(kMode == Mode::kExclusive, mode_ == Mode::kExclusive);
+    detail::Place& place = worker_.take(lock_, kMode);
+    const bool taken = M::try_lock(worker_, place, lock_);
+    if (taken) hold<kMode>(place);
+    return taken;
+  }
+  template <Mode kMode>
+  bool try_until(std::chrono::steady_clock::time_point end) {
+    for (std::uint32_t round = 0;; ++round) {
+      if (try_acquire<kMode>()) return true;
+      if (std::chrono::steady_clock::now() >= end) return false;
+      if (!worker_.may_wait()) worker_.refuse_to_wait();
+      worker_.pause(round);
+    }
+  }
+  template <Mode kMode>
+  void hold(detail::Place& place) {
+    if (worker_.has_thrown()) [[unlikely]] {
+      if (const std::exception_ptr thrown = worker_.thrown(place)) {
+        M::unlock(worker_, place, lock_);
+        std::rethrow_exception(thrown);
+      }
+    }
+    worker_.mark_by_program(place);
+    mode_ = kMode;
+    place_ = &place;
+  }
+  template <Mode kMode>
+  void release() {
+    if (place_ == nullptr || mode_ != kMode) [[unlikely]]
+      detail::refuse_unlock(kMode == Mode::kExclusive, place_ != nullptr);
+    detail::Place& place = *place_;
+    place_ = nullptr;
+    M::unlock(worker_, place, lock_);
+  }
+
+  detail::Worker& worker_;
+  LockAddress lock_;
+  detail::Place* place_ = nullptr;
+  Mode mode_ = Mode::kExclusive;
+};
+
+/// For SharedMutex(space, lock) without template arguments.
+SharedMutex(LockSpace&, LockId)->SharedMutex<Ncosed>;
+/// The same with an address.
+SharedMutex(LockSpace&, const LockAddress&)->SharedMutex<Ncosed>;
+
+}  // namespace locks

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// LockSpace and SharedMutex: set-up, and the Errors of mistakes.
+#include "locks/lock_space.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "dtutils/error.hpp"
+#include "keeper.hpp"
+#include "locks/shared_mutex.hpp"
+#include "space_core.hpp"
+
+namespace locks {
+
+LockSpace::LockSpace(dsfabric::Thread& self, const LockSpaceOptions& options)
+    : core_(detail::SpaceCore::enter(self, options)) {
+  try {
+    core_->meet(self.all_gather(core_->hello_of(self.id().index)));
+    worker_ = std::make_unique<detail::Worker>(self, *core_);
+    // Nobody locks before all know all places.
+    self.barrier();
+  } catch (...) {
+    core_->leave();
+    throw;
+  }
+}
+
+LockSpace::~LockSpace() { core_->leave(); }
+
+dsfabric::Thread& LockSpace::self() const noexcept { return worker_->self(); }
+
+const LockSpaceOptions& LockSpace::options() const noexcept { return core_->options(); }
+
+LockAddress LockSpace::address(LockId lock) const {
+  if (lock.home.value >= core_->fabric().processes() || lock.index >= core_->options().locks) {
+    throw dtutils::Error(fmt::format("lock {} of process {}", lock.index, lock.home.value),
+                         fmt::format("the space has {} locks at each of {} processes",
+                                     core_->options().locks, core_->fabric().processes()),
+                         "raise LockSpaceOptions::locks, or name a lock that exists");
+  }
+  return {core_->words_of(lock.home).part(lock.index * sizeof(LockWords), sizeof(LockWords))};
+}
+
+void LockSpace::adopt(std::span<LockWords> words) { core_->adopt(words); }
+
+std::uint64_t LockSpace::repairs() const noexcept { return core_->keeper().repairs(); }
+
+namespace detail {
+
+void refuse_lock(bool exclusive, bool held_exclusively) {
+  if (!held_exclusively && exclusive) {
+    throw dtutils::Error("SharedMutex", "it is held shared and cannot be upgraded",
+                         "unlock it first, and look again at what it protects after lock()");
+  }
+  throw dtutils::Error("SharedMutex", "this object holds the lock already",
+                       "unlock it first: the lock is not recursive");
+}
+
+void refuse_unlock(bool exclusive, bool held) {
+  throw dtutils::Error(
+      "SharedMutex",
+      !held ? "it is not held" : (exclusive ? "it is held shared" : "it is held exclusively"),
+      "call unlock() after lock(), and unlock_shared() after lock_shared(), once each");
+}
+
+void require_scheme(const LockSpace& space, Scheme scheme) {
+  if (space.options().scheme == scheme) return;
+  throw dtutils::Error("SharedMutex", "the space has locks of another scheme",
+                       "give LockSpaceOptions::scheme the kScheme of the template argument");
+}
+
+}  // namespace detail
+}  // namespace locks

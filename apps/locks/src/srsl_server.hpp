@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The server of Srsl: the queues of the locks of this home.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "locks/detail/place.hpp"
+
+namespace dsfabric {
+class Fabric;
+}
+
+namespace locks::detail {
+
+/// A request for a lock, in the message that brings it.
+struct SrslRequest {
+  std::uint64_t lock;
+  PlaceNumber number;
+  Mode mode;
+};
+
+/// Service threads run `request` and `release`, the keeper `remove_dead`. Answers are calls to the
+/// workers, which are sent outside of the lock. Any thread.
+class SrslServer {
+ public:
+  SrslServer(dsfabric::Fabric& fabric, std::uint32_t space) : fabric_(fabric), space_(space) {}
+  SrslServer(const SrslServer&) = delete;
+  SrslServer& operator=(const SrslServer&) = delete;
+
+  /// Grants the lock by a call, at once or later.
+  void request(const SrslRequest& request);
+  /// Grants the lock at once, or not at all: a Verdict, or kRefused.
+  std::uint32_t try_request(const SrslRequest& request);
+  static constexpr std::uint32_t kRefused = 0xffff;
+  void release(const SrslRequest& request);
+  /// Takes out all requests of processes that have failed. Every process has cut them off.
+  void remove_dead();
+
+ private:
+  struct Waiter {
+    PlaceNumber number;
+    Mode mode;
+  };
+  struct Queue {
+    std::vector<PlaceNumber> readers;
+    PlaceNumber holder = 0;
+    std::deque<Waiter> waiting;
+    /// An exclusive holder died, and none has come since.
+    bool died = false;
+  };
+  struct Grant {
+    PlaceNumber number;
+    Verdict verdict;
+  };
+
+  bool gone(PlaceNumber number) const;
+  static bool admits(const Queue& queue, Mode mode) noexcept;
+  static Verdict admit(Queue& queue, const Waiter& waiter);
+  static void grant_next(Queue& queue, std::vector<Grant>& grants);
+  void forget_if_free(std::uint64_t lock);
+  void send(const std::vector<Grant>& grants);
+
+  dsfabric::Fabric& fabric_;
+  const std::uint32_t space_;
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, Queue> queues_;
+};
+
+}  // namespace locks::detail
