@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+// The hash table beside the raw operations that it is made of, and how many operations a second.
+#include "bench/services/hashtable_cases.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "bench/services/cases.hpp"
+#include "bench/services/hashtable_fixture.hpp"
+#include "riutils/riutils.hpp"
+
+namespace services_bench {
+namespace {
+
+using dsfabric::Thread;
+using fabric_bench::NodePtr;
+using fabric_bench::on_worker;
+using fabric_bench::require;
+using hashtable::Mode;
+
+std::shared_ptr<TableFixture> fixture() { return std::make_shared<TableFixture>(); }
+
+/// Runs `work` on the worker of each process, before the first or after the last batch.
+template <class Work>
+auto collectively(const NodePtr& node, Work work) {
+  return [&node, work](bench::Channel&) {
+    node->run([&](Thread& self) {
+      work(self);
+      return 0.0;
+    });
+  };
+}
+
+/// Process 1 serves until process 0 tells it to stop.
+double serve(Thread& self, bench::Batch&) {
+  fabric_bench::serve_until(self, [] { return fabric_bench::arrived().acknowledged != 0; });
+  fabric_bench::arrived() = {};
+  return 0;
+}
+void stop_serving(Thread& self) {
+  riutils::RDMAMessengerGlobal calls(self);
+  require(calls.call(self.neighbour(1), [] { fabric_bench::arrived().acknowledged = 1; }),
+          "the peer is gone");
+}
+
+// --- find ------------------------------------------------------------------------------------
+
+void add_find(bench::Suite& suite, const NodePtr& node) {
+  constexpr std::size_t kKeys = 4096;
+  const auto shared = fixture();
+  const auto keys = std::make_shared<std::vector<std::uint64_t>>();
+  const auto look = [=](Thread&, bench::Batch& batch) {
+    std::size_t at = 0;
+    return batch.ns_each([&] {
+      for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
+        const std::uint64_t key = (*keys)[at];
+        at = (at + 1) % kKeys;
+        require(shared->table->find(key) == key, "a wrong value");
+      }
+    });
+  };
+  const auto read = [=](Thread& self, bench::Batch& batch) {
+    ByHand raw(self, *shared->table);
+    std::vector<dtutils::RemoteMemoryLocator> blocks;
+    for (const std::uint64_t key : *keys) {
+      blocks.push_back(raw.place(*shared->table, key, 0, Table::kBlockBytes / 8));
+    }
+    std::size_t at = 0;
+    return batch.ns_each([&] {
+      for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
+        raw.read(blocks[at]);
+        at = (at + 1) % kKeys;
+      }
+    });
+  };
+  suite.add({.name = "find_one_sided",
+             .size = 8,
+             .variants = {{.name = "read", .measure = on_worker(node, read)},
+                          {.name = "find", .measure = on_worker(node, look)}},
+             .ratios = {{.over = "find", .under = "read", .bar = "<= 1.2"}},
+             .prepare = collectively(node,
+                                     [=](Thread& self) {
+                                       shared->make(self, {.bytes = 4 << 20, .buckets = 1024});
+                                       *keys = keys_of(1, 2, kKeys);
+                                       if (shared->table->detail().rank() == 1) {
+                                         for (const std::uint64_t key : *keys) {
+                                           require(shared->table->insert(key, key) == Status::kDone,
+                                                   "an insert");
+                                         }
+                                       }
+                                       std::shuffle(keys->begin(), keys->end(), std::mt19937_64(7));
+                                       self.barrier();
+                                     }),
+             .finish = collectively(node, [=](Thread& self) { shared->end(self); })});
+}
+
+// --- insert ----------------------------------------------------------------------------------
+
+constexpr std::size_t kInserts = 1024;
+
+/// A new table, whose lines process 0 has in its cache; then `work(self, keys)`, timed.
+template <class Work>
+auto on_new_table(const NodePtr& node, Mode mode, bool served, Work work) {
+  const auto shared = fixture();
+  return on_worker(node, [=](Thread& self, bench::Batch& batch) {
+    shared->make(self, {.mode = mode, .bytes = 2 << 20, .buckets = 1024});
+    std::vector<std::uint64_t> keys = keys_of(1, 2, kInserts);
+    keys.resize(std::min<std::uint64_t>(kInserts, batch.iterations()));
+    self.barrier();
+    double ns = 0;
+    if (shared->table->detail().rank() == 0) {
+      own_lines(self, *shared->table);
+      ns = work(self, batch, *shared->table, keys) / static_cast<double>(keys.size());
+      if (served) stop_serving(self);
+    } else if (served) {
+      (void)serve(self, batch);
+    }
+    shared->end(self);
+    return ns;
+  });
+}
+
+double insert_all(Thread&, bench::Batch& batch, Table& table,
+                  const std::vector<std::uint64_t>& keys) {
+  return batch.time_ns([&] {
+    for (const std::uint64_t key : keys) {
+      require(table.insert(key, key) == Status::kDone, "an insert");
+    }
+  });
+}
+
+void add_insert_one_sided(bench::Suite& suite, const NodePtr& node) {
+  const auto by_hand = [](bool together) {
+    return [together](Thread& self, bench::Batch& batch, Table& table,
+                      const std::vector<std::uint64_t>& keys) {
+      ByHand raw(self, table);
+      std::vector<dtutils::RemoteMemoryLocator> slots;
+      for (const std::uint64_t key : keys) slots.push_back(raw.slot(table, key));
+      return batch.time_ns([&] {
+        for (const auto& slot : slots) {
+          if (together) {
+            raw.write_and_swap(slot.part(8, slot.length - 8), slot.part(0, 8), 0, 0);
+          } else {
+            (void)raw.swap(slot.part(0, 8), 0, 1);
+            raw.write(slot);
+          }
+        }
+      });
+    };
+  };
+  const auto variant = [&](const std::string& name, auto work) {
+    const auto run = on_new_table(node, Mode::kOneSided, false, work);
+    return bench::Variant{.name = name, .measure = run, .assist = run};
+  };
+  suite.add({.name = "insert_one_sided",
+             .size = 8,
+             .variants = {variant("swap_then_write", by_hand(false)),
+                          variant("write_and_swap", by_hand(true)), variant("insert", insert_all)},
+             .ratios = {{.over = "insert", .under = "swap_then_write", .bar = "<= 1.25"},
+                        {.over = "insert", .under = "write_and_swap"}},
+             .min_iterations = kInserts,
+             .max_iterations = kInserts});
+}
+
+void add_insert_by_call(bench::Suite& suite, const NodePtr& node) {
+  const auto ask = [](Thread& self, bench::Batch& batch, Table&,
+                      const std::vector<std::uint64_t>& keys) {
+    riutils::RDMAMessengerGlobal calls(self);
+    dsfabric::ReturnSlot<std::uint64_t> slot(self.fabric());
+    return batch.time_ns([&] {
+      for (const std::uint64_t key : keys) {
+        require(calls.call_return(
+                    self.neighbour(1), [key] { return key + 1; }, slot),
+                "the peer is gone");
+        require(slot.get() == key + 1, "a wrong result");
+      }
+    });
+  };
+  const auto variant = [&](const std::string& name, auto work) {
+    const auto run = on_new_table(node, Mode::kByCall, true, work);
+    return bench::Variant{.name = name, .measure = run, .assist = run};
+  };
+  suite.add({.name = "insert_by_call",
+             .size = 8,
+             .variants = {variant("call_return", ask), variant("insert", insert_all)},
+             .ratios = {{.over = "insert", .under = "call_return", .bar = "<= 1.25"}},
+             .min_iterations = kInserts,
+             .max_iterations = kInserts});
+}
+
+// --- rate ------------------------------------------------------------------------------------
+
+constexpr std::uint64_t kRateKeys = 1 << 18;
+
+/// Numbers below `n` with Zipf's distribution (Gray et al., "Quickly generating billion-record
+/// synthetic databases", 1994), spread over the keys.
+std::vector<std::uint64_t> zipf(std::uint64_t n, double theta, std::size_t count,
+                                std::uint64_t seed) {
+  double zeta = 0;
+  for (std::uint64_t i = 1; i <= n; ++i) zeta += 1 / std::pow(static_cast<double>(i), theta);
+  const double alpha = 1 / (1 - theta);
+  const double zeta_2 = 1 + std::pow(0.5, theta);
+  const double eta = (1 - std::pow(2.0 / static_cast<double>(n), 1 - theta)) / (1 - zeta_2 / zeta);
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform;
+  std::vector<std::uint64_t> numbers;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double u = uniform(random);
+    const double scaled = u * zeta;
+    const double rank = scaled < 1 ? 0
+                        : scaled < zeta_2
+                            ? 1
+                            : static_cast<double>(n) * std::pow(eta * u - eta + 1, alpha);
+    numbers.push_back(
+        (std::min<std::uint64_t>(static_cast<std::uint64_t>(rank), n - 1) * 0x9e37'79b1 + 1) % n);
+  }
+  return numbers;
+}
+
+void add_rate(bench::Suite& suite, const NodePtr& node) {
+  constexpr std::size_t kStream = 1 << 16;
+  constexpr std::size_t kGroup = 1024;
+  const auto shared = fixture();
+  const auto items = std::make_shared<std::vector<Table::Item>>();
+  const auto run = [=](Mode mode) {
+    return [=](Thread& self, bench::Batch& batch) {
+      for (const Operation operation : {Operation::kFind, Operation::kUpdate}) {
+        shared->table->detail().by_call(operation, mode == Mode::kByCall);
+      }
+      const std::uint64_t groups = (batch.iterations() + kGroup - 1) / kGroup;
+      self.barrier();
+      const double ns = batch.time_ns([&] {
+        for (std::uint64_t group = 0; group < groups; ++group) {
+          shared->table->perform(std::span(*items).subspan(group * kGroup % kStream, kGroup));
+        }
+        self.barrier();
+      });
+      for (std::size_t i = 0; i < std::min<std::uint64_t>(groups * kGroup, kStream); ++i) {
+        require((*items)[i].status() == Status::kDone, "an operation");
+      }
+      // Both processes do as many.
+      return 2 * static_cast<double>(groups * kGroup) * 1e9 / ns;
+    };
+  };
+  const auto variant = [&](const std::string& name, Mode mode, const std::string& bar) {
+    const auto both = on_worker(node, run(mode));
+    return bench::Variant{.name = name, .measure = both, .assist = both, .bar = bar};
+  };
+  suite.add({.name = "table_rate",
+             .size = 95,
+             .unit = bench::Unit::kPerSecond,
+             .variants = {variant("by_call", Mode::kByCall, ">= 40e6"),
+                          variant("one_sided", Mode::kOneSided, ">= 15e6")},
+             .prepare = collectively(
+                 node,
+                 [=](Thread& self) {
+                   shared->make(self, {.bytes = 24 << 20, .buckets = 1 << 14});
+                   Table& table = *shared->table;
+                   const std::uint64_t rank = table.detail().rank();
+                   for (std::uint64_t key = 0; key < kRateKeys; ++key) {
+                     const bool mine =
+                         hashtable::detail::home_of(hashtable::detail::hash_of(&key, 1), 2) == rank;
+                     if (mine) require(table.insert(key, key) == Status::kDone, "an insert");
+                   }
+                   items->clear();
+                   std::mt19937_64 random(rank + 3);
+                   for (const std::uint64_t key : zipf(kRateKeys, 0.99, kStream, rank + 1)) {
+                     items->emplace_back(
+                         random() % 100 < 95 ? Operation::kFind : Operation::kUpdate, key, key);
+                   }
+                   self.barrier();
+                   for (std::uint32_t i = 0; i < 1 << 14; ++i) {  // the directory of the other one
+                     table.detail().port(1 - table.detail().rank()).refresh(std::uint64_t{i} << 50);
+                   }
+                   self.barrier();
+                 }),
+             .finish = collectively(node, [=](Thread& self) {
+               items->clear();
+               shared->end(self);
+             })});
+}
+
+}  // namespace
+
+void own_lines(dsfabric::Thread& self, Table& table) {
+  ByHand raw(self, table);
+  constexpr auto kShape = hashtable::detail::shape_of(1, 1);
+  // A compare-and-swap that fails takes the line all the same.
+  for (std::uint64_t bucket = 0; bucket < 1024; ++bucket) {
+    const auto block =
+        table.detail().port(1 - table.detail().rank()).bucket_of(bucket << (64 - 10));
+    for (std::uint32_t word = 0; word < kShape.block_words; word += 8) {
+      const auto region = table.detail().region_of(1 - table.detail().rank());
+      (void)raw.swap(region.part(std::uint64_t{block.index()} * Table::kBlockBytes + word * 8, 8),
+                     ~std::uint64_t{0}, 0);
+    }
+  }
+}
+
+void add_hashtable_cases(bench::Suite& suite, const NodePtr& node) {
+  add_find(suite, node);
+  add_insert_one_sided(suite, node);
+  add_insert_by_call(suite, node);
+  add_rate(suite, node);
+  add_cost_cases(suite, node);
+}
+
+}  // namespace services_bench
