@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One thread's work in the distributed tree: selection, creation, simulation, the way back.
+// One thread's way through the distributed tree: selection and creation; LeafEvaluator does the
+// rest.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "dsfabric/dsfabric.hpp"
-#include "mcts/backpropagate.hpp"
+#include "mcts/leaf_evaluator.hpp"
 #include "mcts/messages.hpp"
 #include "mcts/outbox.hpp"
 #include "mcts/placement.hpp"
@@ -45,6 +46,7 @@ class Walker {
         slab_(tree.arena()),
         worker_map_(self, this),
         outbox_(worker_map_, channel, counters_),
+        leaves_(tree, worker_map_, outbox_, counters_),
         rank_(worker_map_.rank()) {}
   Walker(const Walker&) = delete;
   Walker& operator=(const Walker&) = delete;
@@ -56,10 +58,10 @@ class Walker {
     lends_ = spread_of(settings, workers, root_threads) == Spread::kLeaves;
     learns_ = HasOwners<G> && settings.rave > 0;
     policy_ = Policy::of(settings, learns_);
-    full_ = 2 * settings.playouts;
     counters_ = {};
     slab_.forget();
-    simulator_.begin(settings, learns_, window_.max(), rank_);
+    worker_map_.begin(settings);
+    leaves_.begin(settings, learns_, policy_, window_.max());
     made_.clear();
     root_visits_ = 0;
     root_threads_ = root_threads;
@@ -94,11 +96,7 @@ class Walker {
     descend(*root_, root_visits_, false);
   }
   /// Runs one simulation that a call has left here; false: there is none.
-  bool simulate_next() noexcept {
-    if (simulator_.waiting() == 0) return false;
-    simulate(simulator_.pop());
-    return true;
-  }
+  bool simulate_next() noexcept { return leaves_.simulate_next(); }
 
   const Counters& counters() const noexcept { return counters_; }
   /// A call could not be made: its destination is gone, and rollouts with it.
@@ -124,23 +122,20 @@ class Walker {
   void on_create(const G& position, ParentRef parent) noexcept {
     const Outcome outcome = position.outcome();
     Node<G>* const made = make(position, parent, rank_, outcome);
-    begin_at(made, outcome, {position, parent, link_to(made)}, true);
+    leaves_.begin_at(made, outcome, {position, parent, link_to(made)}, true);
   }
   void on_simulate(const G& position, ParentRef parent) noexcept {
-    evaluate({position, parent}, true);
+    leaves_.evaluate({position, parent}, true);
   }
   void on_return(ParentRef to, Result result, const OwnersHere* owners) noexcept {
-    credit(to, result, owners);
+    leaves_.credit(to, result, owners);
   }
   void on_created(ParentRef to, Link link, Result result, const OwnersHere* owners) noexcept {
     resume(tree_.node(to.node.cell), to.child, link, true);
-    credit(to, result, owners);
+    leaves_.credit(to, result, owners);
   }
 
-  /// Whether a node of that worker is reached without a call.
-  bool here(std::uint16_t rank) const noexcept {
-    return worker_map_.is_near(rank) && !settings_.always_call;
-  }
+  bool here(std::uint16_t rank) const noexcept { return worker_map_.is_in_reach(rank); }
 
   // --- selection -------------------------------------------------------------------------------
   /// From a node of this process down. `by_call`: simulations must wait for their turn, since this
@@ -148,9 +143,8 @@ class Walker {
   void descend(Node<G>& start, std::uint32_t visits, bool by_call) noexcept {
     Node<G>* node = &start;
     for (;;) {
-      if (node->outcome != Outcome::kOngoing) return end_at(*node);
-      Children* const children =
-          tree_.children_of(*node, visits, slab_, learns_, simulator_.random());
+      if (node->outcome != Outcome::kOngoing) return leaves_.end_at(*node);
+      Children* const children = tree_.children_of(*node, visits, slab_, learns_, leaves_.random());
       if (children == nullptr) return stay_at(*node, by_call);
       const auto [i, visits_of_child] = children->select(policy_, visits, slab_);
       if (visits_of_child == 0) return stay_at(*node, by_call);
@@ -170,7 +164,7 @@ class Walker {
   /// A rollout ends at a node whose children get no memory.
   void stay_at(Node<G>& node, bool by_call) noexcept {
     ++counters_.refused;
-    count_at(&node);
+    leaves_.count_at(&node);
     share(node.position, node.parent(), by_call);
   }
 
@@ -184,7 +178,8 @@ class Walker {
       ++counters_.refused;
       const Outcome outcome = next.outcome();
       const ParentRef parent = parent_ref(node, i);
-      outcome != Outcome::kOngoing ? end(outcome, {next, parent}) : share(next, parent, by_call);
+      outcome != Outcome::kOngoing ? leaves_.end(outcome, {next, parent})
+                                   : share(next, parent, by_call);
       return nullptr;
     }
     const NodeRef at = link.at();
@@ -198,16 +193,16 @@ class Walker {
   void expand(Node<G>& node, Children& children, std::uint32_t i, bool by_call) noexcept {
     G next = node.position;
     next.apply(children.move(i));
-    const std::uint16_t chosen = placement_.choose(is_busy(), simulator_.random());
+    const std::uint16_t chosen = placement_.choose(is_busy(), leaves_.random());
     const ParentRef parent = parent_ref(node, i);
     if (!here(chosen) && !lends_) return outbox_.create(chosen, next, parent);
     const Outcome outcome = next.outcome();
     Node<G>* const made = make(next, parent, here(chosen) ? chosen : rank_, outcome);
     resume(node, i, link_to(made), by_call);
     if (here(chosen) || outcome != Outcome::kOngoing) {
-      return begin_at(made, outcome, {next, parent}, by_call);
+      return leaves_.begin_at(made, outcome, {next, parent}, by_call);
     }
-    count_at(made);
+    leaves_.count_at(made);
     outbox_.simulate(chosen, next, parent);
   }
   /// Whether others have less to do. The starters see how many rollouts are away; others see how
@@ -217,7 +212,7 @@ class Walker {
     // Half as many again as its share: nodes that come and go because of small differences cost
     // more calls than the differences cost time.
     const std::uint32_t share = window() / workers_;
-    return simulator_.waiting() > share + share / 2;
+    return leaves_.waiting() > share + share / 2;
   }
 
   /// Child `i` of the node is there: selections that waited for it go on.
@@ -245,72 +240,24 @@ class Walker {
     return {{tree_.cell_of(node), node.owner}, static_cast<std::uint16_t>(i)};
   }
 
-  // --- simulation ------------------------------------------------------------------------------
-  /// The first rollout at a new leaf, which has no node when there was no memory for one.
-  void begin_at(Node<G>* node, Outcome outcome, const Job<G>& job, bool by_call) noexcept {
-    count_at(node);
-    outcome != Outcome::kOngoing ? end(outcome, job) : evaluate(job, by_call);
-  }
-  /// A rollout ends at the node, if there is one.
-  static void count_at(Node<G>* node) noexcept {
-    if (node != nullptr) node->own.fetch_add(1, std::memory_order_relaxed);
-  }
-  void end_at(Node<G>& node) noexcept {
-    count_at(&node);
-    end(node.outcome, {node.position, node.parent()});
-  }
-  void end(Outcome outcome, const Job<G>& job) noexcept {
-    give_back(job, simulator_.all_end(outcome), outcome, nullptr);
-  }
   /// The simulation of a position that gets no node: here, or lent to a worker with less to do. The
   /// root stays here, since its rollouts end in this process.
   void share(const G& position, const ParentRef& parent, bool by_call) noexcept {
-    const std::uint16_t chosen = placement_.choose(is_busy(), simulator_.random());
-    if (here(chosen) || parent.is_nobody()) return evaluate({position, parent}, by_call);
+    const std::uint16_t chosen = placement_.choose(is_busy(), leaves_.random());
+    if (here(chosen) || parent.is_nobody()) return leaves_.evaluate({position, parent}, by_call);
     outbox_.simulate(chosen, position, parent);
-  }
-  void evaluate(const Job<G>& job, bool by_call) noexcept {
-    if (!by_call || !simulator_.push(job)) simulate(job);
-  }
-  void simulate(const Job<G>& job) noexcept {
-    OwnersHere owners;
-    const std::uint32_t points = simulator_.simulate(job.position, owners);
-    give_back(job, points, Outcome::kOngoing, learns_ ? &owners : nullptr);
-  }
-
-  // --- back-propagation ------------------------------------------------------------------------
-  void give_back(const Job<G>& job, std::uint32_t points, Outcome decided,
-                 const OwnersHere* owners) noexcept {
-    ++counters_.simulations;
-    counters_.points += points;
-    const Result result{static_cast<std::uint16_t>(points),
-                        static_cast<std::uint16_t>(is_win(decided) ? decided : Outcome::kOngoing)};
-    const ParentRef& to = job.parent;
-    if (!job.link.is_pending()) return outbox_.created(to, job.link, result, owners);
-    if (to.is_nobody()) return finish(result);
-    here(to.node.rank) ? credit(to, result, owners) : outbox_.give_back(to, result, owners);
-  }
-  /// From a node of this process up, as far as it goes without a call.
-  void credit(ParentRef to, Result result, const OwnersHere* owners) noexcept {
-    const auto in_reach = [this](std::uint16_t rank) { return here(rank); };
-    const Arrival end = backpropagate(tree_, {to, result}, owners, full_, policy_, in_reach);
-    end.to.is_nobody() ? finish(end.result) : outbox_.give_back(end.to, end.result, owners);
-  }
-  void finish(Result result) noexcept {
-    ++counters_.finished;
-    const auto decided = static_cast<Outcome>(result.decided);
-    if (decided != Outcome::kOngoing) tree_.prove(decided);
   }
 
   Tree<G>& tree_;
   Slab slab_;
   /// With the walkers of all workers.
   WorkerMap worker_map_;
+  Counters counters_;
   Outbox<Walker, Channel> outbox_;
+  LeafEvaluator<Walker, Channel> leaves_;
   std::uint16_t rank_;
   std::uint32_t root_threads_ = 1;
   std::uint32_t root_visits_ = 0;
-  std::uint32_t full_ = 0;
   std::uint32_t workers_ = 1;
   bool learns_ = false;
   bool lends_ = false;
@@ -319,8 +266,6 @@ class Walker {
   Policy policy_;
   Placement placement_;
   Window window_;
-  Simulator<G> simulator_;
-  Counters counters_;
   Node<G>* root_ = nullptr;
   std::vector<std::uint32_t> made_;
 };
