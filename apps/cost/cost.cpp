@@ -89,9 +89,10 @@ int main(int argc, char** argv) try {
       fmt::print("{}", hashtable::cost::to_json(costs));
       return;
     }
-    fmt::print("{} workers, device {}, reads of {} bytes, writes of {}\n\n{}",
-               self.fabric().total_threads(), self.fabric().device().name, options.block,
-               options.entry, hashtable::cost::to_text(costs));
+    fmt::print("{} workers, started by {}, device {}, reads of {} bytes, writes of {}\n\n{}",
+               self.fabric().total_threads(), self.fabric().launched_by(),
+               self.fabric().device().name, options.block, options.entry,
+               hashtable::cost::to_text(costs));
     fmt::print("\nlocks::SharedMutex, lock and unlock by one worker alone: {:.1f} ns\n", lock);
     print_expected(costs.all, static_cast<double>(options.load) / 100);
   });

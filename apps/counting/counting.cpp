@@ -35,22 +35,32 @@ void count_together(dsfabric::Fabric& fabric, const Options& options) {
       })
       .recurrent([](auto& t) { t.set(&Row::count, t.mine(&Row::count) + 1); });
 
+  // What all have reached, as ranges of everything that is new at once.
+  std::uint64_t reached = 0;
+  std::uint64_t ranges = 0;
+  table.when_grows([](const auto& t) { return t.min(&Row::count); }, std::uint64_t{0})
+      .deliver([&](auto&, std::uint64_t, std::uint64_t last) {
+        reached = last;
+        ++ranges;
+      });
+
   const auto begin = std::chrono::steady_clock::now();
   sst::Pace pace{fabric};
-  while (table.min(&Row::count) < goal) pace.after(table.evaluate());
+  while (reached < goal) pace.after(table.evaluate());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   // Rows are fetched from their owners, so none may leave before all have seen the end.
   if (options.mode == "reads") fabric.run([](dsfabric::Thread&) {});
 
   if (fabric.process().value != 0) return;
   const double rate = static_cast<double>(goal) / took.count();
-  fmt::print("{} processes counted to {} in {:.3f} s: {:.0f} counts a second\n", fabric.processes(),
-             goal, took.count(), rate);
+  fmt::print("{} processes counted to {} in {:.3f} s: {:.0f} counts a second, in {} ranges\n",
+             fabric.processes(), goal, took.count(), rate, ranges);
   if (!options.json.empty()) {
     common::write_json(options.json, {{"processes", fabric.processes()},
                                       {"mode", options.mode},
                                       {"counts", goal},
                                       {"seconds", took.count()},
+                                      {"ranges", ranges},
                                       {"counts_per_second", rate}});
   }
 }
