@@ -2,6 +2,8 @@
 // The device's copy engine: ascending stores, the widest that this CPU has.
 #include "shm/copy.hpp"
 
+#include <thread>
+
 #include "dtutils/device_memory.hpp"
 #include "dtutils/limits.hpp"
 #include "shm/shuffle.hpp"
@@ -133,9 +135,14 @@ void place_bytes_shuffled(void* target, const void* source, std::size_t length,
                           std::uint64_t random) noexcept {
   auto* to = static_cast<std::byte*>(target);
   auto* from = static_cast<const std::byte*>(source);
-  for_each_piece_shuffled(
-      reinterpret_cast<std::uintptr_t>(target), length, kCacheLine, random,
-      [&](std::size_t begin, std::size_t part) { place_bytes(to + begin, from + begin, part); });
+  // One copy in four pauses halfway, or a reader would hardly ever meet it unfinished.
+  constexpr std::uint64_t kEach = 4;
+  std::uint64_t pieces_until_pause = (random >> 8) % (kEach * (length / kCacheLine + 1));
+  for_each_piece_shuffled(reinterpret_cast<std::uintptr_t>(target), length, kCacheLine, random,
+                          [&](std::size_t begin, std::size_t part) {
+                            place_bytes(to + begin, from + begin, part);
+                            if (pieces_until_pause-- == 0) std::this_thread::yield();
+                          });
 }
 
 }  // namespace dtutils::shm

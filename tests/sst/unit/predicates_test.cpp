@@ -189,6 +189,26 @@ TEST_CASE("growing_values_are_handed_over_in_ranges_without_gap_or_overlap") {
   CHECK(ranges == std::vector<std::pair<int, int>>{{11, 11}, {12, 15}, {16, 40}});
 }
 
+TEST_CASE("no_predicate_is_lost_when_threads_add_at_the_same_moment") {
+  World world;
+  All all;
+  constexpr std::size_t kThreads = 2, kEach = 20'000;
+  std::atomic<std::size_t> ready{0};
+  support::Threads threads;
+  for (std::size_t t = 0; t < kThreads; ++t) {
+    threads.start([&] {
+      ++ready;
+      while (ready < kThreads) std::this_thread::yield();
+      for (std::size_t i = 0; i < kEach; ++i) {
+        when(all, [](const World&) { return false; }).recurrent([](World&) {});
+      }
+    });
+  }
+  threads.join();
+  all.evaluate(world);
+  CHECK(all.size() == kThreads * kEach);
+}
+
 TEST_CASE("other_threads_add_and_remove_while_one_evaluates") {
   World world;
   All all;
