@@ -3,6 +3,7 @@
 #include "sst/predicates.hpp"
 
 #include <atomic>
+#include <barrier>
 #include <string>
 #include <vector>
 
@@ -192,21 +193,21 @@ TEST_CASE("growing_values_are_handed_over_in_ranges_without_gap_or_overlap") {
 TEST_CASE("no_predicate_is_lost_when_threads_add_at_the_same_moment") {
   World world;
   All all;
-  constexpr std::size_t kThreads = 2, kEach = 20'000;
-  std::atomic<std::size_t> ready{0};
+  constexpr std::size_t kThreads = 2, kEach = 2'000, kRounds = 50;
+  std::barrier round(kThreads);
   support::Threads threads;
   for (std::size_t t = 0; t < kThreads; ++t) {
     threads.start([&] {
-      ++ready;
-      while (ready < kThreads) std::this_thread::yield();
-      for (std::size_t i = 0; i < kEach; ++i) {
+      for (std::size_t i = 0; i < kRounds * kEach; ++i) {
+        // Together again, in case that one of them had no core.
+        if (i % kEach == 0) round.arrive_and_wait();
         when(all, [](const World&) { return false; }).recurrent([](World&) {});
       }
     });
   }
   threads.join();
   all.evaluate(world);
-  CHECK(all.size() == kThreads * kEach);
+  CHECK(all.size() == kThreads * kRounds * kEach);
 }
 
 TEST_CASE("other_threads_add_and_remove_while_one_evaluates") {
