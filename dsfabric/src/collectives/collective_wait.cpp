@@ -13,14 +13,19 @@ constexpr const char* kDuring = "a collective operation";
 
 }  // namespace
 
+std::optional<ProcessId> CollectiveWait::failed() const noexcept {
+  const std::uint32_t count = failures_.count();
+  if (count == foreign_.load(std::memory_order_relaxed)) return {};
+  const auto first = failures_.first_of([this](ProcessId each) { return participants_.has(each); });
+  if (!first) foreign_.store(count, std::memory_order_relaxed);
+  return first;
+}
+
 void CollectiveWait::throw_if_over() const {
   if (own_failure_.declared()) {
-    throw PeerFailed(self_, kDuring, own_failure_.reason());
+    throw PeerFailed(participants_.members().self(), kDuring, own_failure_.reason());
   }
-  if (failures_.count() != 0) {
-    const ProcessId first = failures_.first();
-    throw PeerFailed(first, kDuring, failures_.reason(first));
-  }
+  if (const auto first = failed()) throw PeerFailed(*first, kDuring, failures_.reason(*first));
   if (broken_.load(std::memory_order_acquire)) {
     const std::scoped_lock lock(mutex_);
     std::rethrow_exception(broken_by_);

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <mutex>
+#include <optional>
 
+#include "collectives/participants.hpp"
 #include "dtutils/wait.hpp"
 #include "failure/failures.hpp"
 #include "failure/own_failure.hpp"
@@ -14,19 +17,22 @@
 
 namespace dsfabric {
 
-/// Over for good, with every wait for them, are the collectives of a process when
+/// Over for good, with every wait for them, are the collectives of a group in a process when
 ///
-///  - it believes that some peer has failed,
+///  - it believes that some process of the group has failed,
 ///  - one of its own workers or service handlers threw, or
-///  - a collective itself threw, because the workers are in different ones.
+///  - a collective of the group itself threw, because the workers are in different ones.
 ///
 /// The first is a belief, and rests on failed() alone: see Collectives for what holds where two
 /// processes believe different things.
 class CollectiveWait {
  public:
-  CollectiveWait(ProcessId self, const Failures& failures, const OwnFailure& own_failure,
-                 MessageEngine& messages) noexcept
-      : self_(self), failures_(failures), own_failure_(own_failure), messages_(messages) {}
+  CollectiveWait(const Participants& participants, const Failures& failures,
+                 const OwnFailure& own_failure, MessageEngine& messages) noexcept
+      : participants_(participants),
+        failures_(failures),
+        own_failure_(own_failure),
+        messages_(messages) {}
   CollectiveWait(const CollectiveWait&) = delete;
   CollectiveWait& operator=(const CollectiveWait&) = delete;
 
@@ -55,6 +61,10 @@ class CollectiveWait {
 
   /// Throws PeerFailed, or what ended the collectives. Any thread.
   void throw_if_over() const;
+  /// Whether they are over. Any thread.
+  bool over() const noexcept {
+    return broken_.load(std::memory_order_acquire) || own_failure_.declared() || failed();
+  }
   /// A collective threw in the worker that acted for all: it throws the same in the others. Any
   /// thread.
   void break_for_all(std::exception_ptr cause) noexcept;
@@ -62,10 +72,15 @@ class CollectiveWait {
  private:
   [[noreturn]] static void throw_left(ProcessId process);
 
-  const ProcessId self_;
+  /// The process of the group that failed first.
+  std::optional<ProcessId> failed() const noexcept;
+
+  const Participants& participants_;
   const Failures& failures_;
   const OwnFailure& own_failure_;
   MessageEngine& messages_;
+  /// So many failures are known to be of processes outside of the group.
+  mutable std::atomic<std::uint32_t> foreign_{0};
   std::atomic<bool> broken_{false};
   mutable std::mutex mutex_;
   std::exception_ptr broken_by_;

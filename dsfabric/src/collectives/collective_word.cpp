@@ -10,15 +10,14 @@ namespace dsfabric {
 namespace {
 
 /// " from thread 1.0"; nothing when no worker of the job has that rank.
-std::string from(std::uint32_t root, const Members& members) {
-  return root < members.total_threads()
-             ? fmt::format(" from thread {}", members.thread_of_rank(root))
-             : std::string();
+std::string from(std::uint32_t root, const Participants& participants) {
+  return root < participants.total() ? fmt::format(" from thread {}", participants.worker(root))
+                                     : std::string();
 }
 
 }  // namespace
 
-std::string describe(const CollectiveCall& call, const Members& members) {
+std::string describe(const CollectiveCall& call, const Participants& participants) {
   switch (call.kind) {
     case Collective::kBarrier:
       return "Thread::barrier()";
@@ -27,7 +26,8 @@ std::string describe(const CollectiveCall& call, const Members& members) {
     case Collective::kAllReduce:
       return fmt::format("Thread::all_reduce() of {} bytes", call.bytes);
     case Collective::kBroadcast:
-      return fmt::format("Thread::broadcast() of {} bytes{}", call.bytes, from(call.root, members));
+      return fmt::format("Thread::broadcast() of {} bytes{}", call.bytes,
+                         from(call.root, participants));
     case Collective::kTermination:
       return "wait_for_termination()";
     case Collective::kRunBegins:
@@ -38,11 +38,12 @@ std::string describe(const CollectiveCall& call, const Members& members) {
   return "no collective that is known here";
 }
 
-void throw_mismatch(const Members& members, const std::string& one, const CollectiveCall& its,
-                    const std::string& other, const CollectiveCall& others) {
+void throw_mismatch(const Participants& participants, const std::string& one,
+                    const CollectiveCall& its, const std::string& other,
+                    const CollectiveCall& others) {
   throw dtutils::Error("collective operation",
-                       fmt::format("{} is in {}, and {} in {}", one, describe(its, members), other,
-                                   describe(others, members)),
+                       fmt::format("{} is in {}, and {} in {}", one, describe(its, participants),
+                                   other, describe(others, participants)),
                        "call the same collectives in the same order, with values of one type and "
                        "one root, on every worker");
 }

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "collectives/participants.hpp"
 #include "dsfabric/thread.hpp"
-#include "job/members.hpp"
 
 namespace dsfabric {
 
@@ -22,10 +22,10 @@ struct CollectiveCall {
 };
 
 /// "Thread::broadcast() of 8 bytes from thread 1.0".
-std::string describe(const CollectiveCall& call, const Members& members);
+std::string describe(const CollectiveCall& call, const Participants& participants);
 
 /// Throws the Error of two who are in different collectives.
-[[noreturn]] void throw_mismatch(const Members& members, const std::string& one,
+[[noreturn]] void throw_mismatch(const Participants& participants, const std::string& one,
                                  const CollectiveCall& its, const std::string& other,
                                  const CollectiveCall& others);
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "dsfabric/peer_failed.hpp"
 #include "job/job_limits.hpp"
@@ -13,31 +14,33 @@
 
 namespace dsfabric {
 
-Collectives::Collectives(const Members& members, Connections& connections, ControlBlocks& control,
-                         Failures& failures, const OwnFailure& own_failure, MessageEngine& messages,
-                         Arrivals& arrivals)
-    : members_(members),
-      control_(control),
+Collectives::Collectives(const Participants& participants, dtutils::RDMAMemory memory,
+                         Connections& connections, Failures& failures,
+                         const OwnFailure& own_failure, MessageEngine& messages, Arrivals& arrivals)
+    : participants_(participants),
       arrivals_(arrivals),
-      workers_(members.threads()),
+      workers_(participants.here()),
       came_(workers_),
-      wait_(members.self(), failures, own_failure, messages),
-      rounds_(members, connections, control, failures, messages, wait_) {}
+      wait_(participants, failures, own_failure, messages),
+      block_(std::move(memory), RoundLayout(participants.processes(), participants.max_workers()),
+             connections),
+      rounds_(participants, connections, block_, failures, messages, wait_) {}
 
 void Collectives::require_one_collective() const {
-  const auto name = [&](std::uint32_t worker) {
-    return fmt::format("thread {}", ThreadId{members_.self(), static_cast<std::uint16_t>(worker)});
+  const auto name = [&](std::uint32_t slot) {
+    const std::uint32_t rank = participants_.rank(participants_.self(), slot);
+    return fmt::format("thread {}", participants_.worker(rank));
   };
   for (std::uint32_t i = 1; i < workers_; ++i) {
     if (came_[i].to == came_[0].to) continue;
-    throw_mismatch(members_, name(0), came_[0].to, name(i), came_[i].to);
+    throw_mismatch(participants_, name(0), came_[0].to, name(i), came_[i].to);
   }
 }
 
 template <class Act>
 void Collectives::together(ThreadContext& context, const CollectiveCall& call, Act act) {
   wait_.throw_if_over();
-  came_[context.number].to = call;
+  came_[participants_.slot_of(context.number)].to = call;
   if (workers_ == 1) {
     arrivals_.begin_again();
     act();
@@ -58,14 +61,14 @@ void Collectives::together(ThreadContext& context, const CollectiveCall& call, A
     finished_.store(before + 1, std::memory_order_release);
     return;
   }
-  wait_.until(context, members_.self(),
+  wait_.until(context, participants_.process(participants_.self()),
               [&] { return finished_.load(std::memory_order_acquire) != before; });
 }
 
 void Collectives::barrier(ThreadContext& context, Collective kind) {
   const CollectiveCall call{kind, 0, 0};
-  if (context.in_handler) refuse_handlers(describe(call, members_));
-  rounds_.wait_for_posts(context);
+  if (context.in_handler) refuse_handlers(describe(call, participants_));
+  rounds_.wait_for_posts(context, participants_.slot_of(context.number));
   together(context, call, [&] { rounds_.barrier(context, call); });
 }
 
@@ -81,24 +84,23 @@ bool Collectives::quiet_barrier(ThreadContext& context, Collective kind) {
 void Collectives::gather(ThreadContext& context, Collective kind, std::span<const std::byte> mine,
                          std::span<std::byte> all, std::uint32_t root) {
   const CollectiveCall call{kind, static_cast<std::uint32_t>(mine.size()), root};
-  if (context.in_handler) refuse_handlers(describe(call, members_));
-  ControlBlock& control = control_.own();
-  const ControlLayout& layout = control.layout();
+  if (context.in_handler) refuse_handlers(describe(call, participants_));
+  const RoundLayout& layout = block_.layout();
+  const std::uint32_t processes = participants_.processes();
   for (std::size_t begin = 0; begin < mine.size(); begin += kGatherBytes) {
     const std::size_t length = std::min(kGatherBytes, mine.size() - begin);
     // The same for all: the count of rounds is raised by whoever acts, before others return.
     const unsigned parity = rounds_.gather_parity();
-    std::memcpy(control.source<std::byte>(layout.gather_bytes(parity, members_.self())) +
-                    context.number * kGatherBytes,
-                mine.data() + begin, length);
+    std::memcpy(
+        block_.at(layout.slot(parity, 0)) + participants_.slot_of(context.number) * kGatherBytes,
+        mine.data() + begin, length);
     together(context, call, [&] { rounds_.gathering(context, call); });
-    for (const Member& peer : members_.all()) {
-      const std::size_t offset = layout.gather_bytes(parity, peer.info.id);
-      const std::byte* from = peer.info.id == members_.self() ? control.source<std::byte>(offset)
-                                                              : control.at<std::byte>(offset);
-      for (std::uint32_t i = 0; i < peer.info.threads; ++i) {
-        std::memcpy(all.data() + (peer.first_rank + i) * mine.size() + begin,
-                    from + i * kGatherBytes, length);
+    for (std::uint32_t i = 0; i < processes; ++i) {
+      const std::uint32_t index = (participants_.self() + i) % processes;
+      const std::byte* const from = block_.at(layout.slot(parity, i));
+      for (std::uint32_t slot = 0; slot < participants_.workers(index); ++slot) {
+        std::memcpy(all.data() + participants_.rank(index, slot) * mine.size() + begin,
+                    from + slot * kGatherBytes, length);
       }
     }
   }

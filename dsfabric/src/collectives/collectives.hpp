@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The collectives of all workers: they meet in their process, and one acts for it among the others.
+// The collectives of a group: its workers meet in their process, and one acts for it among others.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,8 @@
 
 #include "collectives/collective_wait.hpp"
 #include "collectives/collective_word.hpp"
+#include "collectives/participants.hpp"
+#include "collectives/round_block.hpp"
 #include "collectives/rounds.hpp"
 #include "dtutils/limits.hpp"
 #include "threads/arrivals.hpp"
@@ -17,7 +19,7 @@
 namespace dsfabric {
 
 /// Workers of a process count themselves in; the last one acts for all of them among the processes
-/// (Rounds), by one-sided writes into the control blocks, and lets the others go on. Before a
+/// (Rounds), by one-sided writes into their blocks, and lets the others go on. Before a
 /// barrier each worker waits until its own posts are done, since no flag follows them on the same
 /// way to everybody.
 ///
@@ -40,19 +42,24 @@ namespace dsfabric {
 ///    sent by a process that had come to that collective.
 class Collectives {
  public:
-  Collectives(const Members& members, Connections& connections, ControlBlocks& control,
-              Failures& failures, const OwnFailure& own_failure, MessageEngine& messages,
-              Arrivals& arrivals);
+  /// `memory` is for the layout of these participants (RoundBlock). Setup only.
+  Collectives(const Participants& participants, dtutils::RDMAMemory memory,
+              Connections& connections, Failures& failures, const OwnFailure& own_failure,
+              MessageEngine& messages, Arrivals& arrivals);
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
 
   void barrier(ThreadContext& context, Collective kind);
-  /// `all` has room for the bytes of every worker of the job, `mine.size()` each. `root` is the
+  /// `all` has room for the bytes of every participant by rank, `mine.size()` each. `root` is the
   /// rank of the worker whose bytes count, where there is one.
   void gather(ThreadContext& context, Collective kind, std::span<const std::byte> mine,
               std::span<std::byte> all, std::uint32_t root = 0);
   /// The barrier around the work of run(): false instead of PeerFailed.
   bool quiet_barrier(ThreadContext& context, Collective kind);
+
+  const Participants& participants() const noexcept { return participants_; }
+  RoundBlock& block() noexcept { return block_; }
+  CollectiveWait& wait() noexcept { return wait_; }
 
  private:
   template <class Act>
@@ -66,12 +73,13 @@ class Collectives {
     CollectiveCall to;
   };
 
-  const Members& members_;
-  ControlBlocks& control_;
+  const Participants& participants_;
   Arrivals& arrivals_;
   const std::uint32_t workers_;
+  /// By slot.
   std::vector<Came> came_;
   CollectiveWait wait_;
+  RoundBlock block_;
   /// Touched by the one that acts for all.
   Rounds rounds_;
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dtutils/device_memory.hpp"
 #include "dtutils/wait.hpp"
 #include "job/job_limits.hpp"
@@ -31,67 +33,76 @@ bool stays(Wrong wrong) {
 }  // namespace
 
 void Rounds::barrier(ThreadContext& context, const CollectiveCall& call) {
-  const ControlLayout& layout = control_.layout();
-  const std::uint64_t count = ++barriers_;
+  ++barriers_;
+  block_.word(RoundLayout::source(Kind::kBarrier, barriers_ % 2)) =
+      CollectiveWord(call, barriers_, gathers_).bits();
   unsigned round = 0;
-  for (std::uint32_t distance = 1; distance < processes_; distance *= 2, ++round) {
-    const std::size_t offset = layout.barrier_flag(count % 2, round);
-    const ProcessId to{static_cast<std::uint16_t>((members_.self().value + distance) % processes_)};
-    const ProcessId from{
-        static_cast<std::uint16_t>((members_.self().value + processes_ - distance) % processes_)};
-    control_.own().source<Flag>(offset)->count = CollectiveWord(call, count, gathers_).bits();
-    write(context, to, offset, sizeof(Flag::count));
-    const std::uint64_t& flag = control_.own().at<Flag>(offset)->count;
-    wait_.until(
-        context, from, [&] { return load(flag).reached(count); },
-        [&] { look_for_gathering(from, call); });
-    require_same(from, flag, call);
+  for (std::uint32_t stride = 1; stride < processes_; stride *= kCollectiveRadix, ++round) {
+    for_each_partner(stride, [&](unsigned j, std::uint32_t distance) {
+      write_word(context, after(distance), Kind::kBarrier, round, j);
+    });
+    await_words(context, Kind::kBarrier, round, stride, call,
+                [&](std::uint32_t distance) { return before(distance); });
   }
 }
 
 void Rounds::gathering(ThreadContext& context, const CollectiveCall& call) {
-  ControlBlock& control = control_.own();
-  const ControlLayout& layout = control.layout();
+  const RoundLayout& layout = block_.layout();
   const unsigned parity = gather_parity();
-  const std::uint64_t count = ++gathers_;
-  const std::size_t bytes = layout.gather_bytes(parity, members_.self());
-  const std::size_t flag = layout.gather_flag(parity, members_.self());
-  const std::uint32_t workers = members_.threads();
-  control.source<Flag>(flag)->count = CollectiveWord(call, count, barriers_).bits();
-  for (std::uint32_t i = 1; i < processes_; ++i) {
-    const ProcessId to{static_cast<std::uint16_t>((members_.self().value + i) % processes_)};
-    write(context, to, bytes, workers * kGatherBytes);
-    write(context, to, flag, sizeof(Flag::count));
-  }
-  // Whose word of the first round of a barrier comes here.
-  const ProcessId before{
-      static_cast<std::uint16_t>((members_.self().value + processes_ - 1) % processes_)};
-  for (std::uint32_t i = 1; i < processes_; ++i) {
-    const ProcessId from{static_cast<std::uint16_t>((members_.self().value + i) % processes_)};
-    const std::uint64_t& theirs = control.at<Flag>(layout.gather_flag(parity, from))->count;
-    wait_.until(
-        context, from, [&] { return load(theirs).reached(count); },
-        [&] { look_for_barrier(before, call); });
-    require_same(from, theirs, call);
+  ++gathers_;
+  block_.word(RoundLayout::source(Kind::kGathering, parity)) =
+      CollectiveWord(call, gathers_, barriers_).bits();
+  unsigned round = 0;
+  for (std::uint32_t stride = 1; stride < processes_; stride *= kCollectiveRadix, ++round) {
+    for_each_partner(stride, [&](unsigned j, std::uint32_t distance) {
+      const std::uint32_t slots = std::min(stride, processes_ - distance);
+      write(context, before(distance), layout.slot(parity, distance), layout.slot(parity, 0),
+            slots * layout.slot_bytes());
+      write_word(context, before(distance), Kind::kGathering, round, j);
+    });
+    await_words(context, Kind::kGathering, round, stride, call,
+                [&](std::uint32_t distance) { return after(distance); });
   }
 }
 
-void Rounds::wait_for_posts(ThreadContext& context) {
-  for (std::uint16_t i = 0; i < processes_; ++i) {
-    const ProcessId to{i};
-    dtutils::Transmitter& out = connections_.of(context, to);
+void Rounds::write_word(ThreadContext& context, std::uint32_t to, Kind kind, unsigned round,
+                        unsigned partner) {
+  const unsigned parity = count_of(kind) % 2;
+  write(context, to, RoundLayout::flag(kind, parity, round, partner),
+        RoundLayout::source(kind, parity), sizeof(Flag::count));
+}
+
+template <class Where>
+void Rounds::await_words(ThreadContext& context, Kind kind, unsigned round, std::uint32_t stride,
+                         const CollectiveCall& call, Where where) {
+  const Kind other = kind == Kind::kBarrier ? Kind::kGathering : Kind::kBarrier;
+  const std::uint64_t count = count_of(kind);
+  for_each_partner(stride, [&](unsigned j, std::uint32_t distance) {
+    const std::uint32_t from = where(distance);
+    const std::size_t flag = RoundLayout::flag(kind, count % 2, round, j);
+    const std::uint64_t& theirs = block_.word(flag);
+    wait_.until(
+        context, participants_.process(from), [&] { return load(theirs).reached(count); },
+        [&] { look_for_other(other, call); });
+    require_same(from, flag, call);
+  });
+}
+
+void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
+  for (std::uint32_t i = 0; i < processes_; ++i) {
+    dtutils::Transmitter& out = connections_.of(context, participants_.process(i));
     const dtutils::RetireTag tag = out.tag();
-    Settled& settled = settled_[context.number][i];
+    Settled& settled = settled_[slot][i];
     if (settled.tag.ticket == tag.ticket) continue;
     settled = {tag, true};
     // What was posted without a signal is known to be done when something after it is.
     messages_.make_room(context, out);
     if (!tag.done()) (void)out.write(dtutils::LocalBuffer{}, {}, dtutils::kSignaled);
   }
-  for (std::uint16_t i = 0; i < processes_; ++i) {
-    Settled& settled = settled_[context.number][i];
+  for (std::uint32_t i = 0; i < processes_; ++i) {
+    Settled& settled = settled_[slot][i];
     if (!settled.awaited) continue;
-    const ProcessId to{i};
+    const ProcessId to = participants_.process(i);
     dtutils::Transmitter& out = connections_.of(context, to);
     wait_.until(context, to, [&] {
       (void)out.progress();
@@ -99,58 +110,51 @@ void Rounds::wait_for_posts(ThreadContext& context) {
       return settled.tag.done() || out.broken();
     });
     settled.awaited = false;
-    pass_over(context, to, settled.tag.ticket);
+    pass_over(context, i, settled.tag.ticket);
   }
 }
 
-void Rounds::write(ThreadContext& context, ProcessId to, std::size_t offset, std::size_t length) {
-  const dtutils::Transmitter& out = connections_.of(context, to);
-  const std::uint64_t before = out.tag().ticket;
-  if (!control_.write(context, to, offset, offset, length)) [[unlikely]] {
+void Rounds::write(ThreadContext& context, std::uint32_t to, std::size_t offset, std::size_t source,
+                   std::size_t length) {
+  const ProcessId process = participants_.process(to);
+  const std::uint64_t before = connections_.of(context, process).tag().ticket;
+  if (!block_.write(context, process, to, offset, source, length)) [[unlikely]] {
     // The failure detector's thread knows, or finds out, why.
     failures_.look();
-    wait_.until(context, to, [] { return false; });
+    wait_.until(context, process, [] { return false; });
   }
   pass_over(context, to, before);
 }
 
-void Rounds::pass_over(ThreadContext& context, ProcessId to, std::uint64_t before) noexcept {
-  const dtutils::RetireTag now = connections_.of(context, to).tag();
-  dtutils::RetireTag& settled = settled_[context.number][to.value].tag;
+void Rounds::pass_over(ThreadContext& context, std::uint32_t to, std::uint64_t before) noexcept {
+  const dtutils::RetireTag now = connections_.of(context, participants_.process(to)).tag();
+  dtutils::RetireTag& settled = settled_[participants_.slot_of(context.number)][to].tag;
   // Else others share the Transmitter, and have posted too.
   if (settled.ticket == before && now.ticket == before + 1) settled = now;
 }
 
-void Rounds::require_same(ProcessId peer, const std::uint64_t& flag,
-                          const CollectiveCall& mine) const {
-  if (!load(flag).is_for(mine) && stays([&] { return !load(flag).is_for(mine); })) [[unlikely]] {
-    throw_mismatch(members_, fmt::format("process {}", members_.self()), mine,
-                   fmt::format("process {}", peer), load(flag).call());
+void Rounds::require_same(std::uint32_t peer, std::size_t flag, const CollectiveCall& mine) const {
+  const std::uint64_t& word = block_.word(flag);
+  if (!load(word).is_for(mine) && stays([&] { return !load(word).is_for(mine); })) [[unlikely]] {
+    throw_mismatch(participants_,
+                   fmt::format("process {}", participants_.process(participants_.self())), mine,
+                   fmt::format("process {}", participants_.process(peer)), load(word).call());
   }
 }
 
-void Rounds::look_for_barrier(ProcessId peer, const CollectiveCall& mine) const {
+void Rounds::look_for_other(Kind other, const CollectiveCall& mine) const {
+  const bool barrier = other == Kind::kBarrier;
+  // Whose words of the first round come here.
+  const std::uint32_t neighbour = barrier ? before(1) : after(1);
   for (unsigned parity = 0; parity < 2; ++parity) {
-    const std::size_t offset = control_.layout().barrier_flag(parity, 0);
-    const std::uint64_t& flag = control_.own().at<Flag>(offset)->count;
-    // It is in a barrier that this process has not come to, and was not in this gathering before.
+    const std::size_t flag = RoundLayout::flag(other, parity, 0, 1);
+    // It is in one that this process has not come to, and was not in this one before.
     const auto elsewhere = [&] {
-      const CollectiveWord theirs = load(flag);
-      return theirs.reached(barriers_ + 1) && !theirs.other_reached(gathers_);
+      const CollectiveWord theirs = load(block_.word(flag));
+      return theirs.reached(count_of(other) + 1) &&
+             !theirs.other_reached(barrier ? gathers_ : barriers_);
     };
-    if (elsewhere() && stays(elsewhere)) require_same(peer, flag, mine);
-  }
-}
-
-void Rounds::look_for_gathering(ProcessId peer, const CollectiveCall& mine) const {
-  for (unsigned parity = 0; parity < 2; ++parity) {
-    const std::size_t offset = control_.layout().gather_flag(parity, peer);
-    const std::uint64_t& flag = control_.own().at<Flag>(offset)->count;
-    const auto elsewhere = [&] {
-      const CollectiveWord theirs = load(flag);
-      return theirs.reached(gathers_ + 1) && !theirs.other_reached(barriers_);
-    };
-    if (elsewhere() && stays(elsewhere)) require_same(peer, flag, mine);
+    if (elsewhere() && stays(elsewhere)) require_same(neighbour, flag, mine);
   }
 }
 

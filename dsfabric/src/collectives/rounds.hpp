@@ -8,62 +8,95 @@
 
 #include "collectives/collective_wait.hpp"
 #include "collectives/collective_word.hpp"
-#include "dsfabric/ids.hpp"
+#include "collectives/participants.hpp"
+#include "collectives/round_block.hpp"
 #include "dtutils/retire_tags.hpp"
 #include "failure/failures.hpp"
-#include "job/members.hpp"
 #include "mesh/connections.hpp"
-#include "mesh/control_blocks.hpp"
 #include "messages/message_engine.hpp"
 
 namespace dsfabric {
 
-///  - Barrier: dissemination. In round r process p raises flag r of process p + 2^r and waits for
-///    its own: ceil(log2 P) rounds, no central process. Barriers may be acted by different workers,
-///    whose writes come by different queue pairs: so they use two places alternately, or a late
-///    word would cover the next one (tests/dsfabric/model/barrier.pml).
-///  - Gathering: everyone writes its workers' bytes, then a flag, into its place in every other
-///    block. Two places are used alternately: whoever writes round n + 2 has seen the flags of
-///    round n + 1 of all, who had read round n by then.
+/// With K = kCollectiveRadix, each takes ceil(log_K P) rounds, with K - 1 partners in each, and has
+/// no central process. Where processes share cores, each round costs a turn of all of them, so a
+/// larger K is faster than the usual 2; and a device has many writes under way at once.
+///
+///  - Barrier: dissemination. In round r process i raises a flag of each process i + j K^r, j from
+///  1
+///    to K - 1, and waits for as many of its own. Barriers may be acted by different workers, whose
+///    writes come by different queue pairs: so they use two places alternately, or a late word
+///    would cover the next one (tests/dsfabric/model/barrier.pml).
+///  - Gathering (J. Bruck et al., "Efficient algorithms for all-to-all communications", IEEE TPDS
+///    8, 1997): in round r process i writes the slots that it has, those of the K^r processes from
+///    itself on, to each process i - j K^r, then a flag. Two places are used alternately: whoever
+///    writes the first round of gathering n + 2 has finished n + 1, which needed a word of all, who
+///    had read what n brought by then (tests/dsfabric/model/gathering.pml).
 ///
 /// A word that comes says which collective its process is in; one that does not fit ends the
-/// collective with an Error that names both. All throw as CollectiveWait::until. One worker at a
-/// time, which acts for all of its process.
+/// collective with an Error that names both. Where some are in a barrier and some in a gathering,
+/// there is a process in one of them whose neighbour is in the other, and it looks at the words
+/// that come from there. All throw as CollectiveWait::until. One worker at a time, which acts for
+/// all of its process.
 class Rounds {
  public:
-  Rounds(const Members& members, Connections& connections, ControlBlocks& control,
+  Rounds(const Participants& participants, Connections& connections, RoundBlock& block,
          Failures& failures, MessageEngine& messages, CollectiveWait& wait)
-      : members_(members),
+      : participants_(participants),
         connections_(connections),
-        control_(control),
+        block_(block),
         failures_(failures),
         messages_(messages),
         wait_(wait),
-        processes_(members.count()),
-        settled_(members.threads(), std::vector<Settled>(members.count())) {}
+        processes_(participants.processes()),
+        settled_(participants.here(), std::vector<Settled>(processes_)) {}
   Rounds(const Rounds&) = delete;
   Rounds& operator=(const Rounds&) = delete;
 
   void barrier(ThreadContext& context, const CollectiveCall& call);
-  /// Exchanges what the workers of each process have put into its place of the control block.
+  /// Brings the first slots of all: afterwards slot i is that of the process i places after this
+  /// one.
   void gathering(ThreadContext& context, const CollectiveCall& call);
   /// Which of the two places the next gathering uses. Workers, before they come to it.
-  unsigned gather_parity() const noexcept { return gathers_ % 2; }
+  unsigned gather_parity() const noexcept { return (gathers_ + 1) % 2; }
 
-  /// Waits until all that the worker of this thread context has posted is done. Each worker for
-  /// itself.
-  void wait_for_posts(ThreadContext& context);
+  /// Waits until all that the worker of this thread context has posted to processes of the group is
+  /// done. Each worker for itself; `slot` is its own.
+  void wait_for_posts(ThreadContext& context, std::uint32_t slot);
 
  private:
-  /// The word that is raised at `flag` must be of the same collective.
-  void require_same(ProcessId peer, const std::uint64_t& flag, const CollectiveCall& mine) const;
-  /// Whether the peer is in a barrier (gathering) that comes before the gathering (barrier) in
+  using Kind = RoundLayout::Kind;
+
+  /// The process `distance` places further, and as many before.
+  std::uint32_t after(std::uint32_t distance) const noexcept {
+    return (participants_.self() + distance) % processes_;
+  }
+  std::uint32_t before(std::uint32_t distance) const noexcept {
+    return after(processes_ - distance);
+  }
+  /// Calls `visit(partner, distance)` for each partner of the round in which one stride is
+  /// `stride`.
+  template <class Visit>
+  void for_each_partner(std::uint32_t stride, Visit visit) const {
+    for (unsigned j = 1; j < kCollectiveRadix && j * stride < processes_; ++j) visit(j, j * stride);
+  }
+  /// The words of one round come from the processes `where(distance)`.
+  template <class Where>
+  void await_words(ThreadContext& context, Kind kind, unsigned round, std::uint32_t stride,
+                   const CollectiveCall& call, Where where);
+  std::uint64_t count_of(Kind kind) const noexcept {
+    return kind == Kind::kBarrier ? barriers_ : gathers_;
+  }
+  /// The word that process `peer` raised at `flag` must be of the same collective.
+  void require_same(std::uint32_t peer, std::size_t flag, const CollectiveCall& mine) const;
+  /// Whether the neighbour is in a barrier (gathering) that comes before the gathering (barrier) in
   /// which this process waits.
-  void look_for_barrier(ProcessId peer, const CollectiveCall& mine) const;
-  void look_for_gathering(ProcessId peer, const CollectiveCall& mine) const;
-  void write(ThreadContext& context, ProcessId to, std::size_t offset, std::size_t length);
+  void look_for_other(Kind other, const CollectiveCall& mine) const;
+  void write(ThreadContext& context, std::uint32_t to, std::size_t offset, std::size_t source,
+             std::size_t length);
+  void write_word(ThreadContext& context, std::uint32_t to, Kind kind, unsigned round,
+                  unsigned partner);
   /// The one post after `before` is nothing that wait_for_posts() has to wait for.
-  void pass_over(ThreadContext& context, ProcessId to, std::uint64_t before) noexcept;
+  void pass_over(ThreadContext& context, std::uint32_t to, std::uint64_t before) noexcept;
 
   /// Of one worker's Transmitter to one process: no post before this tag matters to a barrier any
   /// more; and whether a barrier waits for it now.
@@ -72,14 +105,14 @@ class Rounds {
     bool awaited = false;
   };
 
-  const Members& members_;
+  const Participants& participants_;
   Connections& connections_;
-  ControlBlocks& control_;
+  RoundBlock& block_;
   Failures& failures_;
   MessageEngine& messages_;
   CollectiveWait& wait_;
   const std::uint32_t processes_;
-  /// By worker, which alone touches its own, and by process.
+  /// By slot of the worker, which alone touches its own, and by index of the process.
   std::vector<std::vector<Settled>> settled_;
   std::uint64_t barriers_ = 0;
   std::uint64_t gathers_ = 0;

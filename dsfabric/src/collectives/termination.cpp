@@ -45,12 +45,13 @@ std::vector<CallLedger*> Termination::ledgers() const {
   return ledgers_;
 }
 
-std::uint64_t Termination::run_waves(Thread& self, ThreadContext& context, Collective kind,
+std::uint64_t Termination::run_waves(Thread& self, ThreadContext& context, Collectives& collectives,
+                                     Collective kind,
                                      std::optional<std::chrono::milliseconds> patience) {
   /// Steps of progress between two waves at most: others wait for this worker.
   constexpr int kSteps = 32;
   using Clock = std::chrono::steady_clock;
-  std::vector<Wave> all(members_.total_threads());
+  std::vector<Wave> all(collectives.participants().total());
   std::optional<Wave> before;
   std::optional<Clock::time_point> end;
   dtutils::Backoff backoff;
@@ -75,8 +76,8 @@ std::uint64_t Termination::run_waves(Thread& self, ThreadContext& context, Colle
       mine.calls = mine.calls + threads_.continuations();
     }
     mine.late = end && Clock::now() >= *end ? 1 : 0;
-    collectives_.gather(context, kind, std::as_bytes(std::span(&mine, 1)),
-                        std::as_writable_bytes(std::span(all)));
+    collectives.gather(context, kind, std::as_bytes(std::span(&mine, 1)),
+                       std::as_writable_bytes(std::span(all)));
     const Wave now =
         std::accumulate(all.begin(), all.end(), Wave{}, [](const Wave& a, const Wave& b) {
           return Wave{a.calls + b.calls, a.late + b.late};
@@ -90,8 +91,8 @@ std::uint64_t Termination::run_waves(Thread& self, ThreadContext& context, Colle
   }
 }
 
-void Termination::wait(Thread& self, ThreadContext& context) {
-  (void)run_waves(self, context, Collective::kTermination, {});
+void Termination::wait(Thread& self, ThreadContext& context, Collectives& collectives) {
+  (void)run_waves(self, context, collectives, Collective::kTermination, {});
 }
 
 void Termination::drain(Thread& self, ThreadContext& context) {
@@ -101,7 +102,8 @@ void Termination::drain(Thread& self, ThreadContext& context) {
   // functions would miss what has gone with the work.
   if (failures_.count() != 0 || own_failure_.declared()) return;
   try {
-    const std::uint64_t lost = run_waves(self, context, Collective::kRunEnds, leave_timeout_);
+    const std::uint64_t lost =
+        run_waves(self, context, collectives_, Collective::kRunEnds, leave_timeout_);
     lost_.store(lost, std::memory_order_relaxed);
   } catch (const PeerFailed&) {
     // Calls from there and to there are lost, and whoever waits for them knows.

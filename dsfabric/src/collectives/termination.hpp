@@ -13,7 +13,6 @@
 #include "dsfabric/thread.hpp"
 #include "failure/failures.hpp"
 #include "failure/own_failure.hpp"
-#include "job/members.hpp"
 #include "threads/thread_registry.hpp"
 
 namespace dsfabric {
@@ -21,11 +20,11 @@ namespace dsfabric {
 /// Thread contracts at the methods.
 class Termination {
  public:
-  Termination(std::chrono::milliseconds leave_timeout, const Members& members,
-              const ThreadRegistry& threads, const Failures& failures,
-              const OwnFailure& own_failure, Collectives& collectives) noexcept
+  /// `collectives`: those of the whole job.
+  Termination(std::chrono::milliseconds leave_timeout, const ThreadRegistry& threads,
+              const Failures& failures, const OwnFailure& own_failure,
+              Collectives& collectives) noexcept
       : leave_timeout_(leave_timeout),
-        members_(members),
         threads_(threads),
         failures_(failures),
         own_failure_(own_failure),
@@ -37,7 +36,9 @@ class Termination {
   void add(CallLedger& ledger);
 
   /// wait_for_termination(), for a worker. Throws as that.
-  void wait(Thread& self, ThreadContext& context);
+  void wait(Thread& self, ThreadContext& context) { wait(self, context, collectives_); }
+  /// The same among those who take part in these collectives, all workers of their processes.
+  void wait(Thread& self, ThreadContext& context, Collectives& collectives);
   /// The same at the end of run(), but without PeerFailed, and no longer than Config::leave_timeout
   /// after all workers have come: lost() is the number of calls that were not executed by then.
   void drain(Thread& self, ThreadContext& context);
@@ -52,12 +53,11 @@ class Termination {
     friend bool operator==(const Wave&, const Wave&) = default;
   };
   /// Calls that were not executed after `patience`.
-  std::uint64_t run_waves(Thread& self, ThreadContext& context, Collective kind,
-                          std::optional<std::chrono::milliseconds> patience);
+  std::uint64_t run_waves(Thread& self, ThreadContext& context, Collectives& collectives,
+                          Collective kind, std::optional<std::chrono::milliseconds> patience);
   std::vector<CallLedger*> ledgers() const;
 
   const std::chrono::milliseconds leave_timeout_;
-  const Members& members_;
   const ThreadRegistry& threads_;
   const Failures& failures_;
   const OwnFailure& own_failure_;

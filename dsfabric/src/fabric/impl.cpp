@@ -37,8 +37,7 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
       connections(pd, receive_queue, config, members.count(), sharing_threads(members, config)),
       zones(pd, meeting.placement.zones, config),
       receiver(receive_queue, zones.first().pages, config),
-      control(zones.first().pages, ControlLayout(members.count(), members.max_threads()),
-              connections),
+      control(zones.first().pages, ControlLayout(members.count()), connections),
       threads(members.self(), members.threads(), config.service_threads, config.outside_threads),
       failures(members.self(), members.count()),
       end_notices(members, threads, connections, control, failures),
@@ -46,10 +45,15 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
       messages(fabric, members, threads, connections, receiver, failures, arrivals, service_sleep,
                zones.first().pages, config.receive_limit),
       control_service(fabric, members, zones, threads, failures, messages),
-      collectives(members, connections, control, failures, own_failure, messages, arrivals),
-      termination(config.leave_timeout, members, threads, failures, own_failure, collectives),
+      everybody(members),
+      collectives(
+          everybody,
+          zones.first().pages.allocate(RoundLayout(members.count(), members.max_threads()).size()),
+          connections, failures, own_failure, messages, arrivals),
+      termination(config.leave_timeout, threads, failures, own_failure, collectives),
       call_tables(agree_on_functions(bootstrap, config)) {
-  connect_all(bootstrap, config, connections, control);
+  RoundBlock& block = collectives.block();
+  block.set_peers(connect_all(bootstrap, config, connections, control, block.remote()));
   messages.set_handler(MessageKind::kCall, call_handler());
   log_membership();
 }

@@ -8,6 +8,7 @@
 #include "bootstrap/shared_bootstrap.hpp"
 #include "calls/call_tables.hpp"
 #include "collectives/collectives.hpp"
+#include "collectives/participants.hpp"
 #include "collectives/termination.hpp"
 #include "dsfabric/config.hpp"
 #include "dsfabric/fabric.hpp"
@@ -76,6 +77,7 @@ class Fabric::Impl {
   // What threads do with each other.
   MessageEngine messages;
   ControlService control_service;
+  const Participants everybody;
   Collectives collectives;
   Termination termination;
   const CallTables call_tables;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "dtutils/log.hpp"
 
 namespace dsfabric {
@@ -76,9 +78,10 @@ void Failures::handle(
   }
 }
 
-ProcessId Failures::first() const {
+std::optional<ProcessId> Failures::first_of(const std::function<bool(ProcessId)>& wanted) const {
   const std::scoped_lock lock(mutex_);
-  return failed_.empty() ? self_ : failed_.front().process;
+  const auto found = std::ranges::find_if(failed_, wanted, &Failed::process);
+  return found == failed_.end() ? std::nullopt : std::optional(found->process);
 }
 
 std::string Failures::reason(ProcessId process) const {

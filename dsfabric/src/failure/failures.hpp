@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,8 +51,8 @@ class Failures {
   /// Failed peers, this process itself included. Any thread, wait-free. Acquire: pairs with
   /// declare.
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
-  /// The one that failed first.
-  ProcessId first() const;
+  /// The one that failed first among those of which `wanted` is true. Any thread (takes a lock).
+  std::optional<ProcessId> first_of(const std::function<bool(ProcessId)>& wanted) const;
   std::string reason(ProcessId process) const;
   void on_failure(Upcall upcall);
   WakeFd& wake_fd() noexcept { return wake_; }

@@ -12,7 +12,7 @@
 namespace dsfabric {
 
 /// Raise it with every change of a wire format: processes of another version are refused.
-inline constexpr std::uint32_t kProtocolVersion = 4;
+inline constexpr std::uint32_t kProtocolVersion = 5;
 
 /// Queue pairs between two processes, where nobody says how many.
 inline constexpr std::uint32_t kMaxQueuePairs = 4;
@@ -25,8 +25,11 @@ inline constexpr unsigned kSendsPerLook = kProgressBatch / 2;
 
 /// Bytes of each worker that one round of a gathering collective carries.
 inline constexpr std::size_t kGatherBytes = 64;
-/// Rounds of a dissemination barrier: enough for 2^16 processes.
-inline constexpr unsigned kBarrierRounds = 16;
+/// In one round of a collective a process hears of kCollectiveRadix - 1 others; after so many
+/// rounds, of 2^16 processes.
+inline constexpr std::uint32_t kCollectiveRadix = 16;
+inline constexpr unsigned kCollectiveRounds = 4;
+static_assert(kCollectiveRadix == 1u << 4 && 4 * kCollectiveRounds >= 16);
 /// Looks at a flag between two calls of progress() in a collective.
 inline constexpr unsigned kFlagLooks = 8;
 /// How long a word of a collective may be half written.

@@ -13,7 +13,6 @@
 #include "dtutils/limits.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/rdma_memory.hpp"
-#include "job/job_limits.hpp"
 
 namespace dsfabric {
 
@@ -33,45 +32,19 @@ struct alignas(dtutils::kCacheLine) EndNotice {
 };
 static_assert(sizeof(EndNotice) == 256 && offsetof(EndNotice, reason) == 8);
 
-/// A word that one peer raises and the owner watches (collective_word.hpp).
-struct alignas(dtutils::kCacheLine) Flag {
-  std::uint64_t count;
-};
-static_assert(sizeof(Flag) == 64);
-
-/// Where things lie in the block; the same in every process of a job, for it depends on the number
-/// of processes and the largest number of workers only:
-///
-///     EndNotice[processes]                 written by each peer about itself
-///     Flag[kBarrierRounds], twice          dissemination barrier, one a round, alternately
-///     {Flag, bytes[gather_size]}[processes], twice      gathering, alternately
-///
-/// A second half of the block, of the same layout, is private: what a process writes to its peers,
-/// it writes from the same offset there.
+/// Where things lie in the block; the same in every process of a job: an EndNotice of each process,
+/// written by that process about itself. A second half of the block, of the same layout, is
+/// private: what a process writes to its peers, it writes from the same offset there.
 class ControlLayout {
  public:
-  ControlLayout(std::uint32_t processes, std::uint32_t max_threads) noexcept
-      : processes_(processes), gather_size_(max_threads * kGatherBytes) {}
+  explicit ControlLayout(std::uint32_t processes) noexcept : processes_(processes) {}
 
   std::size_t end_notice(ProcessId of) const noexcept { return of.value * sizeof(EndNotice); }
-  std::size_t barrier_flag(unsigned parity, unsigned round) const noexcept {
-    return processes_ * sizeof(EndNotice) +
-           (std::size_t{parity} * kBarrierRounds + round) * sizeof(Flag);
-  }
-  std::size_t gather_flag(unsigned parity, ProcessId of) const noexcept {
-    return barrier_flag(2, 0) +
-           (std::size_t{parity} * processes_ + of.value) * (sizeof(Flag) + gather_size_);
-  }
-  std::size_t gather_bytes(unsigned parity, ProcessId of) const noexcept {
-    return gather_flag(parity, of) + sizeof(Flag);
-  }
-  std::size_t gather_size() const noexcept { return gather_size_; }
   /// Of the part that peers write into.
-  std::size_t size() const noexcept { return gather_flag(2, ProcessId{0}); }
+  std::size_t size() const noexcept { return processes_ * sizeof(EndNotice); }
 
  private:
   std::size_t processes_;
-  std::size_t gather_size_;
 };
 
 /// The own block: `at(offset)` is what peers write, `source(offset)` what is written to peers from.

@@ -31,8 +31,12 @@ Meeting meet(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& device, cons
 /// The settings, with queue_pairs filled in.
 Config with_queue_pairs(Config config, const Members& members) noexcept;
 
-/// Connects this process with each process. A collective of all processes; setup only.
-void connect_all(SharedBootstrap& bootstrap, const Config& config, Connections& connections,
-                 ControlBlocks& control);
+/// Connects this process with each process. Tells them where `block` is, and returns what they
+/// tell. A collective of all processes; setup only.
+std::vector<dtutils::RemoteMemoryLocator> connect_all(SharedBootstrap& bootstrap,
+                                                      const Config& config,
+                                                      Connections& connections,
+                                                      ControlBlocks& control,
+                                                      const dtutils::RemoteMemoryLocator& block);
 
 }  // namespace dsfabric

@@ -26,7 +26,7 @@
 
 namespace support {
 
-inline constexpr std::uint32_t kMaxProcesses = 16;
+inline constexpr std::uint32_t kMaxProcesses = 32;
 inline constexpr std::size_t kMaxBytes = 64 << 10;
 
 /// What the processes of a job share; made before fork(2).
@@ -105,6 +105,7 @@ class ForkJob {
   ForkJob(std::uint32_t size, const Body& body)
       : memory_(new (mmap(nullptr, sizeof(JobMemory), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0)) JobMemory) {
+    if (size > kMaxProcesses) throw std::length_error("too many processes for a test's job");
     for (std::uint32_t rank = 0; rank < size; ++rank) {
       const pid_t pid = fork();
       if (pid == 0) _exit(live(rank, size, body));
