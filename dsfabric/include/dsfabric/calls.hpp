@@ -9,11 +9,11 @@
 #include <span>
 #include <type_traits>
 
+#include "dsfabric/broadcast_calls.hpp"
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/call_status.hpp"
 #include "dsfabric/callable.hpp"
 #include "dsfabric/detail/arguments.hpp"
-#include "dsfabric/detail/broadcast.hpp"
 #include "dsfabric/detail/call_wrappers.hpp"
 #include "dsfabric/remote_future.hpp"
 #include "dsfabric/return_slot.hpp"
@@ -58,7 +58,8 @@ enum class ReadOn : std::uint8_t {
   kServiceThread,
 };
 
-/// Mixed into a channel: `class Channel : public Calls<Channel>`. Every method returns kAccepted,
+/// Mixed into a channel: `class Channel : public Calls<Channel>`, with the broadcasts of
+/// BroadcastCalls. Every method returns kAccepted,
 /// or why the call was not made; then its Synchronizer or slot has failed. The callable is copied
 /// once, into the memory that is sent. `sent` is decremented when the peer has the call, which says
 /// nothing about its execution; a ReturnSlot or ExecutionSlots tells when it was executed.
@@ -67,7 +68,7 @@ enum class ReadOn : std::uint8_t {
 /// broadcast without slots), Fabric::on_exception reports it at the destination. Owner thread of
 /// the channel only.
 template <class Channel>
-class Calls {
+class Calls : public BroadcastCalls<Channel> {
  public:
   /// Thread `to` runs `function()`, or `function(CallContext&)`.
   template <class F>
@@ -184,57 +185,6 @@ class Calls {
     }
   }
 
-  /// All workers of the job, this one too, run `function()` or `function(CallContext&)`. The calls
-  /// travel along a binomial tree of workers, which forward them over channels of the same kind: as
-  /// messages, or through rings of their own. A process that is gone is left out. With `executed`,
-  /// each worker reports when it has run the call. The broadcasts of one thread over one channel
-  /// run in their order everywhere, while no process fails (rings: and while no step goes by
-  /// message).
-  template <class F>
-  CallStatus broadcast(const F& function, ExecutionSlots* executed = nullptr) {
-    return broadcast_buffer(function, std::span<const std::byte>(), executed);
-  }
-
-  /// The same for `function(CallContext&, std::byte* buffer, std::uint32_t bytes)`, with the buffer
-  /// in the call.
-  template <class F>
-  CallStatus broadcast_buffer(const F& function, std::span<const std::byte> buffer,
-                              ExecutionSlots* executed = nullptr) {
-    detail::check_callable<F>();
-    Fabric& fabric = channel().fabric();
-    return start(executed, detail::Broadcast<F>(function, detail::tree_of(fabric, executed)),
-                 buffer);
-  }
-
-  /// The same; `from` is written into the `into` of each worker, by its parent in the tree, before
-  /// the callable runs there. `from` may be the piece of this worker. It must stay as it is until
-  /// all have reported to `executed`.
-  template <class F>
-  CallStatus broadcast_buffer(const F& function, const dtutils::RDMAMemory& from,
-                              SymmetricBuffer& into, std::uint32_t bytes,
-                              ExecutionSlots& executed) {
-    detail::check_callable<F>();
-    Fabric& fabric = channel().fabric();
-    const detail::Tree tree = detail::tree_of(fabric, &executed);
-    const ThreadId root = fabric.thread_of_rank(tree.root);
-    if (!detail::write_to(fabric, from.local(0, bytes), into, root)) return refused(executed);
-    return start(&executed, detail::BroadcastWritten<F>(function, tree, into.there(root), bytes),
-                 {});
-  }
-
-  /// The same; each worker reads `buffer` from this process into memory of its own. It must stay as
-  /// it is until all have reported to `executed`.
-  template <class F>
-  CallStatus broadcast_buffer(const F& function, const dtutils::RDMAMemory& buffer,
-                              ExecutionSlots& executed) {
-    detail::check_callable<F>();
-    Fabric& fabric = channel().fabric();
-    dtutils::RemoteMemoryLocator from = buffer.remote();
-    from.process = fabric.process().value;
-    return start(&executed,
-                 detail::BroadcastRead<F>(function, detail::tree_of(fabric, &executed), from), {});
-  }
-
  private:
   /// Arguments that travel like captures, where they fit into one record's callable.
   template <class F, class... A>
@@ -313,14 +263,6 @@ class Calls {
     status = send();
     return status;
   }
-  template <class F>
-  CallStatus start(ExecutionSlots* executed, const F& wrapped, std::span<const std::byte> extra) {
-    const ThreadId root = channel().fabric().thread_of_rank(wrapped.tree.root);
-    if (executed != nullptr) executed->expect();
-    const CallStatus status = call_buffer(root, wrapped, extra);
-    if (status != CallStatus::kAccepted && executed != nullptr) executed->refuse();
-    return status;
-  }
   CallStatus commit(dtutils::Synchronizer* sent) noexcept {
     return channel().commit(sent) ? CallStatus::kAccepted : CallStatus::kPeerGone;
   }
@@ -331,11 +273,6 @@ class Calls {
   CallStatus refused(dtutils::Synchronizer* sent) noexcept {
     if (sent != nullptr) sent->fail();
     return channel().refusal();
-  }
-  static CallStatus refused(ExecutionSlots& executed) noexcept {
-    executed.expect();
-    executed.refuse();
-    return CallStatus::kPeerGone;
   }
 
   /// Where futures come from; found by the first call that gives one.

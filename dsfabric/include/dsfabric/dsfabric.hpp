@@ -3,14 +3,17 @@
 #pragma once
 
 #include "dsfabric/bootstrap.hpp"
+#include "dsfabric/broadcast_calls.hpp"
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/call_status.hpp"
 #include "dsfabric/callable.hpp"
 #include "dsfabric/calls.hpp"
+#include "dsfabric/collective_calls.hpp"
 #include "dsfabric/config.hpp"
 #include "dsfabric/execution_slots.hpp"
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/global_ptr.hpp"
+#include "dsfabric/group.hpp"
 #include "dsfabric/handler_scope.hpp"
 #include "dsfabric/ids.hpp"
 #include "dsfabric/message.hpp"

@@ -14,6 +14,8 @@
 
 namespace dsfabric {
 
+class Group;
+
 /// One Synchronizer for each worker of the job, in registered memory, where that worker decrements
 /// it by an RDMA write. For one broadcast at a time. Owner thread only; the fabric outlives it.
 class ExecutionSlots {
@@ -32,8 +34,8 @@ class ExecutionSlots {
   std::vector<ThreadId> wait();
 
   // What Calls needs: prepares for a broadcast; ends all because none was sent; the words.
-  /// For Calls: prepares for one broadcast.
-  void expect() noexcept;
+  /// For Calls: prepares for one broadcast, to the members of the group; nullptr: to all workers.
+  void expect(const Group* group = nullptr) noexcept;
   /// For Calls: the broadcast was not sent; ends all waits as failed.
   void refuse() noexcept;
   /// For Calls: where workers report that they have executed the broadcast.

@@ -16,7 +16,7 @@ class Thread;
 
 /// Which layer a message belongs to: the index of its message handler. A layer above takes a free
 /// number from kFirstFree on.
-enum class MessageKind : std::uint8_t { kControl = 0, kCall = 1, kFirstFree = 2 };
+enum class MessageKind : std::uint8_t { kControl = 0, kCall = 1, kGroup = 2, kFirstFree = 3 };
 /// Kinds are below this number.
 inline constexpr std::size_t kMessageKinds = 16;
 

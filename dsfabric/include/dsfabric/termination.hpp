@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+
+#include "dsfabric/ids.hpp"
 
 namespace dsfabric {
 
+class Group;
 class Thread;
 
 /// Calls that were issued, and calls whose function has run to its end.
@@ -32,10 +36,10 @@ class CallLedger {
 
   /// Sends what this worker has gathered or held back, as far as it can.
   virtual void flush(Thread& worker) noexcept = 0;
-  /// What this worker has issued, and the first worker of a process also what was executed in that
-  /// process. A call is counted as issued before it is sent, and as executed after what it made was
-  /// counted as issued.
-  virtual CallCount count(Thread& worker) = 0;
+  /// What this worker has issued to these processes, and the first worker of a process also what
+  /// was executed in that process for them. A call is counted as issued before it is sent, and as
+  /// executed after what it made was counted as issued.
+  virtual CallCount count(Thread& worker, std::span<const ProcessId> processes) = 0;
   /// The work of this worker has ended: calls that wait for it to prepare something run without.
   virtual void work_ended(Thread& worker) noexcept = 0;
 };
@@ -51,5 +55,11 @@ class CallLedger {
 /// Throws PeerFailed when a process has failed or left: its calls are lost; and what handlers throw
 /// when there is no upcall for it. Not inside a handler.
 void wait_for_termination(Thread& self);
+
+/// The same among the members of a group, which are all workers of some processes (else it throws
+/// Error): returns when every call has been executed that these processes made to each other. Calls
+/// from elsewhere and to elsewhere do not count; none that comes from elsewhere makes calls among
+/// the members meanwhile.
+void wait_for_termination(Group& group);
 
 }  // namespace dsfabric

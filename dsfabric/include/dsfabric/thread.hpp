@@ -2,15 +2,11 @@
 // What a worker thread is handed: its name, its progress, and the collectives of all workers.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
+#include "dsfabric/collective_calls.hpp"
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/ids.hpp"
 #include "dsfabric/peer_failed.hpp"
@@ -23,22 +19,6 @@ class MessageEngine;
 class ThreadContext;
 class ThreadRegistry;
 
-/// The kinds of collectives. The kind travels along, so that workers that are in different
-/// collectives find out.
-enum class Collective : std::uint8_t {
-  kBarrier = 1,
-  kAllGather,
-  kAllReduce,
-  kBroadcast,
-  kTermination,
-  kRunBegins,
-  kRunEnds,
-};
-
-/// A value that may travel through a collective.
-template <class T>
-concept CollectiveValue = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>;
-
 /// Work of a layer above that progress() does after its own; true when it did something.
 struct ProgressHook {
   /// Does some work and does not wait; true when it did something.
@@ -50,7 +30,7 @@ struct ProgressHook {
 
 /// A worker. Fabric::run makes it; it lives until the work returns. While it lives,
 /// Synchronizer::wait on this thread makes progress. Owner thread only, except id() and fabric().
-class Thread {
+class Thread : public CollectiveCalls<Thread> {
  public:
   /// For Fabric::run, on the thread of the worker.
   Thread(Fabric& fabric, ThreadContext& context, ThreadRegistry& threads, Connections& connections,
@@ -85,57 +65,21 @@ class Thread {
   /// Whether a message handler runs on this thread now.
   bool in_handler() const noexcept;
 
-  // --- collectives --------------------------------------------------------------------------
-  // Every worker of the job calls the same ones in the same order. They serve incoming messages
-  // while they wait, and throw PeerFailed as soon as a process has failed or left. Workers that are
-  // in different collectives, or give values of different sizes or different roots, get an Error
-  // that names both (or, in another process than the one that finds out, PeerFailed with that
-  // reason). A handler, a fiber too, gets an Error. A thread that runs a message which was sent
-  // after a collective, also a service thread, sees what the workers of its own process did before
-  // that collective.
-
-  /// Returns when all workers have called it; what each wrote before, on its own Transmitters, is
-  /// visible to all: it waits for that first. A call may not have arrived then: its caller waits
-  /// for a ReturnSlot or ExecutionSlots first.
+  // --- collectives: those of CollectiveCalls, and ---------------------------------------------
+  /// Returns when all workers of the job have called it; what each wrote before, on its own
+  /// Transmitters, is visible to all: it waits for that first. A call may not have arrived then:
+  /// its caller waits for a ReturnSlot or ExecutionSlots first. As the other collectives; a thread
+  /// that runs a message which was sent after a collective, also a service thread, sees what the
+  /// workers of its own process did before that collective.
   void barrier();
 
-  /// Everyone's value, in the order of threads. Other workers that have the values may call this
-  /// one before it returns: where their handlers need the result, call a barrier afterwards.
-  template <CollectiveValue T>
-  std::vector<T> all_gather(const T& mine) {
-    return gather_values(Collective::kAllGather, mine);
-  }
-
-  /// `combine` over all values, from left to right in the order of threads. All workers get the
-  /// same result, also for an operation that rounds.
-  template <CollectiveValue T, class Combine = std::plus<T>>
-  requires std::is_invocable_r_v<T, Combine&, const T&, const T&> T
-  all_reduce(const T& mine, Combine combine = {}) {
-    const std::vector<T> all = gather_values(Collective::kAllReduce, mine);
-    T result = all.front();
-    for (std::size_t i = 1; i < all.size(); ++i) {
-      result = combine(std::as_const(result), all[i]);
-    }
-    return result;
-  }
-
-  /// The value that `root` gives; what the others give is ignored. All name the same root.
-  template <CollectiveValue T>
-  T broadcast(const T& mine, ThreadId root) {
-    T value = mine;
-    broadcast_bytes(std::as_writable_bytes(std::span(&value, 1)), root);
-    return value;
-  }
-
  private:
-  template <CollectiveValue T>
-  std::vector<T> gather_values(Collective kind, const T& mine) {
-    std::vector<T> all(fabric_.total_threads());
-    gather_bytes(kind, std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
-    return all;
-  }
-  void gather_bytes(Collective kind, std::span<const std::byte> mine, std::span<std::byte> all);
-  void broadcast_bytes(std::span<std::byte> value, ThreadId root);
+  friend CollectiveCalls<Thread>;
+  std::uint32_t workers() const noexcept { return fabric_.total_threads(); }
+  /// The rank of the root of a broadcast; throws Error when there is no such worker.
+  std::uint32_t require_rank(ThreadId root) const;
+  void gather_bytes(Collective kind, std::span<const std::byte> mine, std::span<std::byte> all,
+                    std::uint32_t root);
 
   Fabric& fabric_;
   ThreadContext& context_;

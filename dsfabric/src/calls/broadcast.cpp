@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "collectives/groups.hpp"
+#include "dsfabric/detail/inside.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/error.hpp"
 
@@ -35,12 +37,33 @@ Tree tree_of(Fabric& fabric, const ExecutionSlots* executed) noexcept {
   const Thread* const self = fabric.current_thread();
   const ThreadId root = self != nullptr ? self->id() : ThreadId{fabric.process(), 0};
   return {executed != nullptr ? executed->words() : dtutils::RemoteMemoryLocator{},
-          self != nullptr ? root : ThreadId::service_of(fabric.process()), fabric.rank_of(root), 0,
+          self != nullptr ? root : ThreadId::service_of(fabric.process()),
+          0,
+          fabric.rank_of(root),
+          0,
           fabric.total_threads()};
 }
 
-ThreadId first_of(Fabric& fabric, const Tree& tree) noexcept {
-  return fabric.thread_of_rank((tree.root + tree.first) % fabric.total_threads());
+Tree tree_of(const Group& group, const ExecutionSlots* executed) noexcept {
+  return {executed != nullptr ? executed->words() : dtutils::RemoteMemoryLocator{},
+          group.worker().id(),
+          group.rank(),
+          0,
+          group.size(),
+          group.key()};
+}
+
+ThreadId first_of(Fabric& fabric, const Tree& tree) {
+  if (tree.group == 0) {
+    return fabric.thread_of_rank((tree.root + tree.first) % fabric.total_threads());
+  }
+  const GroupCore* const group = Inside::groups(fabric).find(tree.group);
+  if (group == nullptr) {
+    throw dtutils::Error("a broadcast over a Group", "this process has no such group any more",
+                         "destroy a Group when all that was begun over it has ended");
+  }
+  const Participants& all = group->participants;
+  return all.worker((tree.root + tree.first) % all.total());
 }
 
 bool write_to(Fabric& fabric, dtutils::LocalBuffer from, const SymmetricBuffer& into, ThreadId to) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "dsfabric/group.hpp"
 #include "dsfabric/handler_scope.hpp"
 
 namespace dsfabric {
@@ -48,12 +49,20 @@ Synchronizer* ExecutionSlots::word(std::uint32_t rank) const noexcept {
       reinterpret_cast<Synchronizer*>(memory_.data() + rank * sizeof(Synchronizer)));
 }
 
-void ExecutionSlots::expect() noexcept {
+void ExecutionSlots::expect(const Group* group) noexcept {
   failures_ = fabric_.failures();
+  const auto expect_worker = [this](ThreadId worker) {
+    const std::uint32_t rank = fabric_.rank_of(worker);
+    auto* const fresh = new (word(rank)) Synchronizer(1);
+    tied_[rank].emplace(fabric_, worker.process, *fresh);
+  };
   for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
     tied_[rank].reset();
-    auto* const fresh = new (word(rank)) Synchronizer(1);
-    tied_[rank].emplace(fabric_, fabric_.thread_of_rank(rank).process, *fresh);
+    new (word(rank)) Synchronizer(0);
+    if (group == nullptr) expect_worker(fabric_.thread_of_rank(rank));
+  }
+  for (std::uint32_t rank = 0; group != nullptr && rank < group->size(); ++rank) {
+    expect_worker(group->member(rank));
   }
 }
 

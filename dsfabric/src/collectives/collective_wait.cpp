@@ -2,9 +2,12 @@
 // CollectiveWait: why there are no more collectives.
 #include "collectives/collective_wait.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "dsfabric/peer_failed.hpp"
+#include "dtutils/error.hpp"
 
 namespace dsfabric {
 namespace {
@@ -30,6 +33,19 @@ void CollectiveWait::throw_if_over() const {
     const std::scoped_lock lock(mutex_);
     std::rethrow_exception(broken_by_);
   }
+}
+
+void CollectiveWait::limit(std::optional<std::chrono::milliseconds> patience) noexcept {
+  const auto end = std::chrono::steady_clock::now() + patience.value_or(std::chrono::seconds(0));
+  end_.store(patience ? end.time_since_epoch().count() : 0, std::memory_order_relaxed);
+}
+
+void CollectiveWait::throw_if_late(ProcessId on) const {
+  const auto end = end_.load(std::memory_order_relaxed);
+  if (end == 0 || std::chrono::steady_clock::now().time_since_epoch().count() < end) return;
+  throw dtutils::Error("making a Group", fmt::format("process {} has not come in time", on),
+                       "make it on all its members, with one list, in one order; or raise the "
+                       "setting start_timeout");
 }
 
 void CollectiveWait::throw_left(ProcessId process) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -51,6 +52,7 @@ class CollectiveWait {
         if (done()) return;
       }
       throw_if_over();
+      throw_if_late(on);
       look();
       if (failures_.state(on) == PeerState::kLeft && !done()) [[unlikely]] {
         throw_left(on);
@@ -58,6 +60,10 @@ class CollectiveWait {
       messages_.progress(context) ? backoff.reset() : backoff.pause();
     }
   }
+
+  /// From now on until() throws Error, which names the process that it waits for, when `patience`
+  /// has passed; nothing ends that. Any thread.
+  void limit(std::optional<std::chrono::milliseconds> patience) noexcept;
 
   /// Throws PeerFailed, or what ended the collectives. Any thread.
   void throw_if_over() const;
@@ -71,6 +77,7 @@ class CollectiveWait {
 
  private:
   [[noreturn]] static void throw_left(ProcessId process);
+  void throw_if_late(ProcessId on) const;
 
   /// The process of the group that failed first.
   std::optional<ProcessId> failed() const noexcept;
@@ -81,6 +88,8 @@ class CollectiveWait {
   MessageEngine& messages_;
   /// So many failures are known to be of processes outside of the group.
   mutable std::atomic<std::uint32_t> foreign_{0};
+  /// When limit() ends, as a count of the steady clock; 0: never.
+  std::atomic<std::chrono::steady_clock::rep> end_{0};
   std::atomic<bool> broken_{false};
   mutable std::mutex mutex_;
   std::exception_ptr broken_by_;

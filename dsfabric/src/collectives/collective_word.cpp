@@ -18,15 +18,16 @@ std::string from(std::uint32_t root, const Participants& participants) {
 }  // namespace
 
 std::string describe(const CollectiveCall& call, const Participants& participants) {
+  const char* const whose = participants.whole_job() ? "Thread" : "Group";
   switch (call.kind) {
     case Collective::kBarrier:
-      return "Thread::barrier()";
+      return fmt::format("{}::barrier()", whose);
     case Collective::kAllGather:
-      return fmt::format("Thread::all_gather() of {} bytes", call.bytes);
+      return fmt::format("{}::all_gather() of {} bytes", whose, call.bytes);
     case Collective::kAllReduce:
-      return fmt::format("Thread::all_reduce() of {} bytes", call.bytes);
+      return fmt::format("{}::all_reduce() of {} bytes", whose, call.bytes);
     case Collective::kBroadcast:
-      return fmt::format("Thread::broadcast() of {} bytes{}", call.bytes,
+      return fmt::format("{}::broadcast() of {} bytes{}", whose, call.bytes,
                          from(call.root, participants));
     case Collective::kTermination:
       return "wait_for_termination()";
@@ -34,6 +35,8 @@ std::string describe(const CollectiveCall& call, const Participants& participant
       return "the beginning of run()";
     case Collective::kRunEnds:
       return "the end of run()";
+    case Collective::kGroupBegins:
+      return "the making of a Group";
   }
   return "no collective that is known here";
 }

@@ -21,6 +21,7 @@ class Participants {
   /// of this process. Setup only.
   Participants(const Members& members, std::vector<ThreadId> workers);
 
+  bool whole_job() const noexcept { return workers_.empty(); }
   std::uint32_t total() const noexcept { return total_; }
   std::uint32_t processes() const noexcept { return static_cast<std::uint32_t>(processes_.size()); }
   /// Of this process.
@@ -57,7 +58,6 @@ class Participants {
     /// Of its slot 0, in the order of processes and slots.
     std::uint32_t first = 0;
   };
-  bool whole_job() const noexcept { return workers_.empty(); }
 
   const Members& members_;
   std::vector<Process> processes_;

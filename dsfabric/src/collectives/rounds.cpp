@@ -32,13 +32,27 @@ bool stays(Wrong wrong) {
 
 }  // namespace
 
+std::vector<std::uint32_t> Rounds::partners(std::uint32_t self, std::uint32_t processes) {
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t stride = 1; stride < processes; stride *= kCollectiveRadix) {
+    for_each_partner(stride, processes, [&](unsigned, std::uint32_t distance) {
+      all.push_back((self + distance) % processes);
+      all.push_back((self + processes - distance) % processes);
+    });
+  }
+  std::ranges::sort(all);
+  const auto again = std::ranges::unique(all);
+  all.erase(again.begin(), again.end());
+  return all;
+}
+
 void Rounds::barrier(ThreadContext& context, const CollectiveCall& call) {
   ++barriers_;
   block_.word(RoundLayout::source(Kind::kBarrier, barriers_ % 2)) =
       CollectiveWord(call, barriers_, gathers_).bits();
   unsigned round = 0;
   for (std::uint32_t stride = 1; stride < processes_; stride *= kCollectiveRadix, ++round) {
-    for_each_partner(stride, [&](unsigned j, std::uint32_t distance) {
+    for_each_partner(stride, processes_, [&](unsigned j, std::uint32_t distance) {
       write_word(context, after(distance), Kind::kBarrier, round, j);
     });
     await_words(context, Kind::kBarrier, round, stride, call,
@@ -54,7 +68,7 @@ void Rounds::gathering(ThreadContext& context, const CollectiveCall& call) {
       CollectiveWord(call, gathers_, barriers_).bits();
   unsigned round = 0;
   for (std::uint32_t stride = 1; stride < processes_; stride *= kCollectiveRadix, ++round) {
-    for_each_partner(stride, [&](unsigned j, std::uint32_t distance) {
+    for_each_partner(stride, processes_, [&](unsigned j, std::uint32_t distance) {
       const std::uint32_t slots = std::min(stride, processes_ - distance);
       write(context, before(distance), layout.slot(parity, distance), layout.slot(parity, 0),
             slots * layout.slot_bytes());
@@ -77,7 +91,7 @@ void Rounds::await_words(ThreadContext& context, Kind kind, unsigned round, std:
                          const CollectiveCall& call, Where where) {
   const Kind other = kind == Kind::kBarrier ? Kind::kGathering : Kind::kBarrier;
   const std::uint64_t count = count_of(kind);
-  for_each_partner(stride, [&](unsigned j, std::uint32_t distance) {
+  for_each_partner(stride, processes_, [&](unsigned j, std::uint32_t distance) {
     const std::uint32_t from = where(distance);
     const std::size_t flag = RoundLayout::flag(kind, count % 2, round, j);
     const std::uint64_t& theirs = block_.word(flag);

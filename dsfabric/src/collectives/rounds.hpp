@@ -52,6 +52,9 @@ class Rounds {
   Rounds(const Rounds&) = delete;
   Rounds& operator=(const Rounds&) = delete;
 
+  /// The processes, by index, that process `self` of so many writes to, and that write to it.
+  static std::vector<std::uint32_t> partners(std::uint32_t self, std::uint32_t processes);
+
   void barrier(ThreadContext& context, const CollectiveCall& call);
   /// Brings the first slots of all: afterwards slot i is that of the process i places after this
   /// one.
@@ -76,8 +79,8 @@ class Rounds {
   /// Calls `visit(partner, distance)` for each partner of the round in which one stride is
   /// `stride`.
   template <class Visit>
-  void for_each_partner(std::uint32_t stride, Visit visit) const {
-    for (unsigned j = 1; j < kCollectiveRadix && j * stride < processes_; ++j) visit(j, j * stride);
+  static void for_each_partner(std::uint32_t stride, std::uint32_t processes, Visit visit) {
+    for (unsigned j = 1; j < kCollectiveRadix && j * stride < processes; ++j) visit(j, j * stride);
   }
   /// The words of one round come from the processes `where(distance)`.
   template <class Where>

@@ -51,7 +51,12 @@ std::uint64_t Termination::run_waves(Thread& self, ThreadContext& context, Colle
   /// Steps of progress between two waves at most: others wait for this worker.
   constexpr int kSteps = 32;
   using Clock = std::chrono::steady_clock;
-  std::vector<Wave> all(collectives.participants().total());
+  const Participants& participants = collectives.participants();
+  std::vector<Wave> all(participants.total());
+  std::vector<ProcessId> processes;
+  for (std::uint32_t i = 0; i < participants.processes(); ++i) {
+    processes.push_back(participants.process(i));
+  }
   std::optional<Wave> before;
   std::optional<Clock::time_point> end;
   dtutils::Backoff backoff;
@@ -68,11 +73,13 @@ std::uint64_t Termination::run_waves(Thread& self, ThreadContext& context, Colle
     }
     flush_all();
     Wave mine;
-    for (CallLedger* const ledger : ledgers()) mine.calls = mine.calls + ledger->count(self);
+    for (CallLedger* const ledger : ledgers())
+      mine.calls = mine.calls + ledger->count(self, processes);
     // The first worker of a process counts its messages, and what follows its futures.
     if (context.number == 0) {
-      const std::uint64_t run = threads_.sum(&ThreadContext::calls_run);
-      mine.calls = mine.calls + CallCount{threads_.sum(&ThreadContext::calls_sent), run};
+      const std::span<const ProcessId> counted(processes);
+      const std::uint64_t run = threads_.sum(&ThreadContext::calls_run, counted);
+      mine.calls = mine.calls + CallCount{threads_.sum(&ThreadContext::calls_sent, counted), run};
       mine.calls = mine.calls + threads_.continuations();
     }
     mine.late = end && Clock::now() >= *end ? 1 : 0;

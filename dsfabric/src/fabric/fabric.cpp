@@ -25,6 +25,7 @@ Fabric::Fabric(const Config& config, std::unique_ptr<Bootstrap> bootstrap)
   inside_.messages_ = &impl_->messages;
   inside_.control_ = &impl_->control_service;
   inside_.termination_ = &impl_->termination;
+  inside_.groups_ = &impl_->groups;
   inside_.calls_ = &impl_->call_tables;
   // Only now: peers may call as soon as they have started.
   impl_->start();

@@ -38,7 +38,8 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
       zones(pd, meeting.placement.zones, config),
       receiver(receive_queue, zones.first().pages, config),
       control(zones.first().pages, ControlLayout(members.count()), connections),
-      threads(members.self(), members.threads(), config.service_threads, config.outside_threads),
+      threads(members.self(), members.count(), members.threads(), config.service_threads,
+              config.outside_threads),
       failures(members.self(), members.count()),
       end_notices(members, threads, connections, control, failures),
       own_failure(members.self(), failures, end_notices),
@@ -51,6 +52,8 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
           zones.first().pages.allocate(RoundLayout(members.count(), members.max_threads()).size()),
           connections, failures, own_failure, messages, arrivals),
       termination(config.leave_timeout, threads, failures, own_failure, collectives),
+      groups(fabric, members, zones.first().pieces, connections, failures, own_failure, messages,
+             arrivals, config.start_timeout),
       call_tables(agree_on_functions(bootstrap, config)) {
   RoundBlock& block = collectives.block();
   block.set_peers(connect_all(bootstrap, config, connections, control, block.remote()));

@@ -8,6 +8,7 @@
 #include "bootstrap/shared_bootstrap.hpp"
 #include "calls/call_tables.hpp"
 #include "collectives/collectives.hpp"
+#include "collectives/groups.hpp"
 #include "collectives/participants.hpp"
 #include "collectives/termination.hpp"
 #include "dsfabric/config.hpp"
@@ -80,6 +81,7 @@ class Fabric::Impl {
   const Participants everybody;
   Collectives collectives;
   Termination termination;
+  Groups groups;
   const CallTables call_tables;
 
   // What users have left here.

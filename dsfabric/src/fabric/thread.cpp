@@ -63,21 +63,15 @@ bool Thread::in_handler() const noexcept { return context_.in_handler; }
 
 void Thread::barrier() { collectives_.barrier(context_, Collective::kBarrier); }
 
-void Thread::gather_bytes(Collective kind, std::span<const std::byte> mine,
-                          std::span<std::byte> all) {
-  collectives_.gather(context_, kind, mine, all);
+std::uint32_t Thread::require_rank(ThreadId root) const {
+  if (fabric_.exists(root)) return fabric_.rank_of(root);
+  throw dtutils::Error("Thread::broadcast()", fmt::format("its root {} does not exist", root),
+                       "ask Fabric::thread_of_rank for one");
 }
 
-void Thread::broadcast_bytes(std::span<std::byte> value, ThreadId root) {
-  if (!fabric_.exists(root)) {
-    throw dtutils::Error("Thread::broadcast()", fmt::format("its root {} does not exist", root),
-                         "ask Fabric::thread_of_rank for one");
-  }
-  std::vector<std::byte> all(value.size() * fabric_.total_threads());
-  const std::uint32_t rank = fabric_.rank_of(root);
-  collectives_.gather(context_, Collective::kBroadcast, value, all, rank);
-  const auto from = all.begin() + static_cast<std::ptrdiff_t>(value.size() * rank);
-  std::copy(from, from + static_cast<std::ptrdiff_t>(value.size()), value.begin());
+void Thread::gather_bytes(Collective kind, std::span<const std::byte> mine,
+                          std::span<std::byte> all, std::uint32_t root) {
+  collectives_.gather(context_, kind, mine, all, root);
 }
 
 }  // namespace dsfabric

@@ -30,6 +30,8 @@ inline constexpr std::size_t kGatherBytes = 64;
 inline constexpr std::uint32_t kCollectiveRadix = 16;
 inline constexpr unsigned kCollectiveRounds = 4;
 static_assert(kCollectiveRadix == 1u << 4 && 4 * kCollectiveRounds >= 16);
+/// Groups that a process is in at once.
+inline constexpr std::size_t kMaxGroups = 1024;
 /// Looks at a flag between two calls of progress() in a collective.
 inline constexpr unsigned kFlagLooks = 8;
 /// How long a word of a collective may be half written.

@@ -170,7 +170,7 @@ void MessageEngine::run(ThreadContext& context, ReceiveBuffer& buffer) {
   // Also when it throws.
   const bool is_call = header.kind == static_cast<std::uint8_t>(MessageKind::kCall);
   const dtutils::detail::ScopeExit counted([&]() noexcept {
-    if (is_call) ThreadRegistry::count(context.calls_run);
+    if (is_call) context.calls_run.add(message.source.process);
   });
   const HandlerRuns in_handler(context);
   arrivals_.see();

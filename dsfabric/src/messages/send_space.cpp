@@ -74,7 +74,7 @@ bool SendSpace::commit(MessageKind kind, ThreadId to, dtutils::Synchronizer* sen
     }
     return false;
   }
-  if (kind == MessageKind::kCall) ThreadRegistry::count(context_->calls_sent);
+  if (kind == MessageKind::kCall) context_->calls_sent.add(to.process);
   auto& header = *reinterpret_cast<MessageHeader*>(start_);
   header.kind = static_cast<std::uint8_t>(kind);
   header.flags = flags;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dsfabric/detail/future_pool.hpp"
+#include "dsfabric/detail/peer_counts.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/linear_circular_allocator.hpp"
 #include "threads/inbox.hpp"
@@ -20,8 +21,9 @@ namespace dsfabric {
 /// to `local_pools`.
 class ThreadContext {
  public:
-  ThreadContext(std::uint32_t its_number, ThreadId its_name) noexcept
-      : number(its_number), name(its_name) {}
+  /// In a job of so many processes.
+  ThreadContext(std::uint32_t its_number, ThreadId its_name, std::uint32_t processes)
+      : number(its_number), name(its_name), calls_sent(processes), calls_run(processes) {}
 
   /// Among all thread contexts of the process: workers first.
   const std::uint32_t number;
@@ -44,10 +46,10 @@ class ThreadContext {
   std::optional<LocalPools> local_pools;
   /// Messages for this worker that somebody else took in, or that came inside a message handler.
   Inbox inbox;
-  /// Calls that went out from here as messages, each before it is sent; calls that came as messages
-  /// and were run here, each afterwards.
-  std::atomic<std::uint64_t> calls_sent{0};
-  std::atomic<std::uint64_t> calls_run{0};
+  /// Calls that went out from here as messages, by destination, each before it is sent; calls that
+  /// came as messages and were run here, by sender, each afterwards.
+  detail::PeerCounts calls_sent;
+  detail::PeerCounts calls_run;
   /// Of the futures of this thread, made with the first of them; and how many continuations they
   /// have, and had.
   std::unique_ptr<detail::FuturePool> futures;

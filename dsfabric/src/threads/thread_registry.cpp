@@ -38,19 +38,19 @@ struct ThreadRegistry::Memory {
   }
 };
 
-ThreadRegistry::ThreadRegistry(ProcessId process, std::uint32_t workers,
+ThreadRegistry::ThreadRegistry(ProcessId process, std::uint32_t processes, std::uint32_t workers,
                                std::uint32_t service_threads, std::uint32_t outside_threads)
     : id_(next_fabric_id()),
       workers_(workers),
       service_threads_(service_threads),
       contexts_(std::make_shared<Table>()) {
   for (std::uint32_t i = 0; i < workers; ++i) {
-    contexts_->all.push_back(
-        std::make_unique<ThreadContext>(i, ThreadId{process, static_cast<std::uint16_t>(i)}));
+    contexts_->all.push_back(std::make_unique<ThreadContext>(
+        i, ThreadId{process, static_cast<std::uint16_t>(i)}, processes));
   }
   for (std::uint32_t i = 0; i < service_threads + kLibraryContexts + outside_threads; ++i) {
     contexts_->all.push_back(
-        std::make_unique<ThreadContext>(count(), ThreadId::service_of(process)));
+        std::make_unique<ThreadContext>(count(), ThreadId::service_of(process), processes));
   }
 }
 

@@ -18,8 +18,8 @@ namespace dsfabric {
 class ThreadRegistry {
  public:
   /// Setup only.
-  ThreadRegistry(ProcessId process, std::uint32_t workers, std::uint32_t service_threads,
-                 std::uint32_t outside_threads);
+  ThreadRegistry(ProcessId process, std::uint32_t processes, std::uint32_t workers,
+                 std::uint32_t service_threads, std::uint32_t outside_threads);
   ThreadRegistry(const ThreadRegistry&) = delete;
   ThreadRegistry& operator=(const ThreadRegistry&) = delete;
   ~ThreadRegistry();
@@ -36,13 +36,13 @@ class ThreadRegistry {
     return workers + service_threads + kLibraryContexts + outside_threads;
   }
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(contexts_->all.size()); }
-  /// Of all thread contexts together. Any thread, wait-free.
-  std::uint64_t sum(std::atomic<std::uint64_t> ThreadContext::*counter) const noexcept {
+  /// Of all thread contexts together; `processes`: those that are counted, or none for all. Any
+  /// thread, wait-free.
+  template <class... Processes>
+  std::uint64_t sum(detail::PeerCounts ThreadContext::*counts,
+                    const Processes&... processes) const noexcept {
     std::uint64_t all = 0;
-    for (const auto& context : contexts_->all) {
-      // Acquire: pairs with count().
-      all += ((*context).*counter).load(std::memory_order_acquire);
-    }
+    for (const auto& context : contexts_->all) all += ((*context).*counts).sum(processes...);
     return all;
   }
   /// Continuations of the futures of workers and service threads: attached, and ended. Any thread,

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/detail/function_table.hpp"
+#include "dsfabric/detail/peer_counts.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/synchronizer.hpp"
 #include "dtutils/wait_hook.hpp"
@@ -104,9 +106,15 @@ class FiberPool {
   /// thread's wait hook; false when the hook found nothing to do, so that the waiter backs off.
   static bool wait_step();
 
-  /// Fibers that have waited and have not ended. Any thread, wait-free. Acquire: a thread that sees
-  /// a fiber gone sees what it did.
-  std::uint32_t unfinished() const noexcept { return unfinished_.load(std::memory_order_acquire); }
+  /// Fibers that have waited and have not ended. Any thread, wait-free.
+  std::uint32_t unfinished() const noexcept {
+    return static_cast<std::uint32_t>(unfinished_.sum());
+  }
+  /// Fibers with calls of these processes that have waited and have not ended. Any thread,
+  /// wait-free. Acquire: a thread that sees a fiber gone sees what it did.
+  std::uint64_t unfinished(std::span<const dsfabric::ProcessId> processes) const noexcept {
+    return unfinished_.sum(processes);
+  }
   /// Fibers that were made so far, in use or not.
   std::uint32_t made() const noexcept { return made_; }
   /// As given, with the size of a stack rounded up.
@@ -151,7 +159,7 @@ class FiberPool {
   std::size_t next_ = 0;
   /// Number of fibers that wait for a limited time.
   std::uint32_t timed_ = 0;
-  std::atomic<std::uint32_t> unfinished_{0};
+  dsfabric::detail::PeerCounts unfinished_;
   std::uint32_t made_ = 0;
   std::string kernel_refusal_;
   bool too_large_ = false;

@@ -94,11 +94,16 @@ class RingSet final : private dsfabric::Forwarder {
   /// Sends what is batched and queued, as far as there is room, and never waits. True when nothing
   /// is left. progress() goes on with the rest.
   bool flush() noexcept;
-  /// Calls that this worker has made through rings, sent or not; and calls of others that have run
-  /// here (any thread, wait-free).
+  /// Calls that this worker has made through rings, sent or not.
   std::uint64_t issued() const noexcept;
+  /// Calls that this worker has made through rings to workers of these processes, sent or not.
+  std::uint64_t issued(std::span<const dsfabric::ProcessId> processes) const noexcept;
   /// Calls of others that have run here. Any thread, wait-free.
   std::uint64_t executed() const noexcept { return receiver_.executed(); }
+  /// Calls of these processes that have run here. Any thread, wait-free.
+  std::uint64_t executed(std::span<const dsfabric::ProcessId> processes) const noexcept {
+    return receiver_.executed(processes);
+  }
   /// Setup only.
   Counters counters() const;
 

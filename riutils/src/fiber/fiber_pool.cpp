@@ -55,7 +55,8 @@ FiberPool::FiberPool(dsfabric::Fabric& fabric, const FiberOptions& options)
       options_(checked(options)),
       largest_record_(static_cast<std::uint32_t>(options_.stack_size / kStackPerRecord)),
       exceptions_(abi::__cxa_get_globals()),
-      thread_stack_(std::make_unique<detail::SanitizedStack>()) {
+      thread_stack_(std::make_unique<detail::SanitizedStack>()),
+      unfinished_(fabric.processes()) {
   if (mine() != nullptr) {
     throw dtutils::Error("FiberPool", "this thread has one already", "make one pool a thread");
   }
@@ -195,8 +196,7 @@ bool FiberPool::find_free() {
 std::exception_ptr FiberPool::end(Fiber& fiber) noexcept {
   fiber.next = std::exchange(free_, &fiber);
   if (fiber.waited) {
-    // Release: pairs with unfinished().
-    unfinished_.fetch_sub(1, std::memory_order_release);
+    unfinished_.take(fiber.call->source.process);
   }
   return std::exchange(fiber.thrown, nullptr);
 }
@@ -208,8 +208,8 @@ void FiberPool::suspend(const dtutils::Synchronizer* on, dtutils::WaitEnd until)
   waiting_.push_back({on, until, &fiber});
   if (!fiber.waited) {
     fiber.waited = true;
-    // Relaxed: whoever has seen the call counted as run, which happens later, sees this too.
-    unfinished_.fetch_add(1, std::memory_order_relaxed);
+    // Whoever has seen the call counted as run, which happens later, sees this too.
+    unfinished_.add(fiber.call->source.process);
   }
   fiber.switch_back();
 }

@@ -23,10 +23,11 @@ void FiberPools::remove(const FiberPool& pool) noexcept {
   std::erase(all_, &pool);
 }
 
-std::uint64_t FiberPools::unfinished() const noexcept {
+std::uint64_t FiberPools::unfinished(
+    std::span<const dsfabric::ProcessId> processes) const noexcept {
   const std::scoped_lock lock(mutex_);
   std::uint64_t sum = 0;
-  for (const FiberPool* const pool : all_) sum += pool->unfinished();
+  for (const FiberPool* const pool : all_) sum += pool->unfinished(processes);
   return sum;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "dsfabric/fabric.hpp"
@@ -23,7 +24,7 @@ class FiberPools {
   void add(const FiberPool& pool);
   void remove(const FiberPool& pool) noexcept;
   /// The sum over all pools of FiberPool::unfinished.
-  std::uint64_t unfinished() const noexcept;
+  std::uint64_t unfinished(std::span<const dsfabric::ProcessId> processes) const noexcept;
 
  private:
   mutable std::mutex mutex_;

@@ -26,7 +26,7 @@ constexpr std::uint64_t kPaused = 0;
 }  // namespace
 
 RingReceiver::RingReceiver(dsfabric::Fabric& fabric, std::uint32_t worker)
-    : fabric_(fabric), index_(worker) {}
+    : fabric_(fabric), index_(worker), executed_(fabric.processes()) {}
 RingReceiver::~RingReceiver() = default;
 
 void RingReceiver::join(NewChunks chunks) {
@@ -109,8 +109,7 @@ bool RingReceiver::serve(std::size_t index) {
     const std::uint64_t*& header_word = header_words_[index];
     if (header_word != &kDisabled && header_word != &kPaused) header_word = ring.header_word();
     // Release: pairs with executed(), so that whoever sees the number sees what the calls did.
-    executed_.store(executed_.load(std::memory_order_relaxed) + ring.counters().calls - before,
-                    std::memory_order_release);
+    executed_.add(ring.sender().process, ring.counters().calls - before);
   });
 
   dsfabric::CallContext call{fabric_, ring.sender(), worker_, forwarder_, results_};

@@ -26,13 +26,14 @@ RingRegistry::~RingRegistry() = default;
 
 void RingRegistry::flush(dsfabric::Thread& worker) noexcept { (void)at(worker.id().index).flush(); }
 
-dsfabric::CallCount RingRegistry::count(dsfabric::Thread& worker) {
-  dsfabric::CallCount mine{at(worker.id().index).issued(), 0};
+dsfabric::CallCount RingRegistry::count(dsfabric::Thread& worker,
+                                        std::span<const dsfabric::ProcessId> processes) {
+  dsfabric::CallCount mine{at(worker.id().index).issued(processes), 0};
   if (worker.id().index != 0) return mine;
-  for (const auto& ring_set : all_) mine.executed += ring_set->executed();
+  for (const auto& ring_set : all_) mine.executed += ring_set->executed(processes);
   // After the receivers: a pool counts a fiber that waits before its receiver counts the call
   // (FiberPool::suspend). That is why one worker reads those of its whole process.
-  mine.executed -= detail::FiberPools::of(fabric_)->unfinished();
+  mine.executed -= detail::FiberPools::of(fabric_)->unfinished(processes);
   return mine;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "dsfabric/call_context.hpp"
@@ -35,7 +36,8 @@ class RingRegistry final : public dsfabric::CallLedger {
   detail::Grant grant(dsfabric::CallContext& call, const GrantRequest& request);
 
   void flush(dsfabric::Thread& worker) noexcept override;
-  dsfabric::CallCount count(dsfabric::Thread& worker) override;
+  dsfabric::CallCount count(dsfabric::Thread& worker,
+                            std::span<const dsfabric::ProcessId> processes) override;
   void work_ended(dsfabric::Thread& worker) noexcept override;
 
  private:

@@ -190,6 +190,15 @@ std::uint64_t RingSet::issued() const noexcept {
   return calls;
 }
 
+std::uint64_t RingSet::issued(std::span<const dsfabric::ProcessId> processes) const noexcept {
+  std::uint64_t calls = 0;
+  for (const detail::OutgoingRing* const ring : rings_) {
+    const bool counts = std::ranges::find(processes, ring->to().process) != processes.end();
+    if (counts) calls += ring->issued();
+  }
+  return calls;
+}
+
 Counters RingSet::counters() const {
   Counters all;
   if (thread_ != nullptr) all.thread = thread_->id();

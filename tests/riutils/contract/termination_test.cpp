@@ -58,6 +58,45 @@ TEST_CASE("termination_waits_for_a_fiber_that_no_call_will_resume") {
   CHECK(job.wait() == "");
 }
 
+TEST_CASE("termination_of_a_group_counts_its_own_calls_by_rings") {
+  ForkJob job(4, [&](Member& member) {
+    Config config;
+    config.threads = 1;
+    Fabric fabric = member.join(config);
+    static std::atomic<std::uint64_t> ran{0};
+    static std::atomic<std::uint64_t> strangers{0};
+    fabric.run([&](Thread& self) {
+      const FiberPool fibers(self);
+      Own mine(self);
+      own() = &mine;
+      const auto pair = static_cast<std::uint16_t>(self.id().process.value / 2 * 2);
+      Group group(self, {{{pair}, 0}, {{static_cast<std::uint16_t>(pair + 1)}, 0}});
+      self.barrier();
+      // Calls of the other pair come and go all the while, and count for nobody here.
+      const ThreadId stranger{{static_cast<std::uint16_t>((self.id().process.value + 2) % 4)}, 0};
+      for (std::uint64_t round = 1; round <= 5; ++round) {
+        for (int i = 0; i < 20; ++i) {
+          require(mine.messenger.call(stranger, [] { ++strangers; }), "sent");
+        }
+        const ThreadId partner = group.member(1 - group.rank());
+        require(mine.messenger.call(partner, riutils::in_fiber([](CallContext& call) {
+                                      dtutils::Synchronizer never(1);
+                                      never.wait_for(std::chrono::milliseconds(5));
+                                      (void)own()->messenger.call(call.source, [] { ++ran; });
+                                    })),
+                "sent");
+        wait_for_termination(group);
+        require_equal(ran.load(), round, "answers");
+        group.barrier();
+      }
+      riutils::wait_for_termination(self);
+      require_equal(strangers.load(), 100u, "calls of the other pair");
+      self.barrier();
+    });
+  });
+  CHECK(job.wait() == "");
+}
+
 TEST_CASE("termination_counts_broadcasts_and_services") {
   ForkJob job(3, [&](Member& member) {
     Config config;

@@ -8,12 +8,13 @@
 
 #include "dsfabric/detail/call_wrappers.hpp"
 #include "dsfabric/execution_slots.hpp"
+#include "dsfabric/group.hpp"
 #include "dsfabric/symmetric_buffer.hpp"
 
 namespace dsfabric::detail {
 
 /// A node's part of the tree: itself (`first`) and `count` - 1 workers after it, numbered from the
-/// root in the order of workers, which closes to a ring. It repeatedly gives the upper half of what
+/// root in the order of ranks, which closes to a ring. It repeatedly gives the upper half of what
 /// is left to the first worker of that half, so n workers are reached in log2(n) steps.
 struct Tree {
   /// Where each worker reports that it has run the call; length 0: nowhere.
@@ -23,12 +24,18 @@ struct Tree {
   std::uint32_t root;
   std::uint32_t first;
   std::uint32_t count;
+  /// Group::key of the group whose ranks are meant; 0: those of the whole job.
+  std::uint64_t group = 0;
 };
 
 /// The whole tree, from the calling worker, or for another thread from the first worker of its
 /// process.
 Tree tree_of(Fabric& fabric, const ExecutionSlots* executed) noexcept;
-ThreadId first_of(Fabric& fabric, const Tree& tree) noexcept;
+/// That of a group, from the worker whose Group it is.
+Tree tree_of(const Group& group, const ExecutionSlots* executed) noexcept;
+/// The first worker of the part. Throws Error when this process knows no group of that key (any
+/// more).
+ThreadId first_of(Fabric& fabric, const Tree& tree);
 /// Writes to the piece of `to`; false when its process is gone.
 bool write_to(Fabric& fabric, dtutils::LocalBuffer from, const SymmetricBuffer& into, ThreadId to);
 /// Waits until what the calling thread wrote to the process has left its memory.

@@ -8,6 +8,7 @@ class CallTables;
 class ControlService;
 class Fabric;
 class Failures;
+class Groups;
 class MessageEngine;
 class PendingTable;
 class Termination;
@@ -28,6 +29,7 @@ class Inside {
   static MessageEngine& messages(Fabric& fabric) noexcept { return *of(fabric).messages_; }
   static ControlService& control_service(Fabric& fabric) noexcept { return *of(fabric).control_; }
   static Termination& termination(Fabric& fabric) noexcept { return *of(fabric).termination_; }
+  static Groups& groups(Fabric& fabric) noexcept { return *of(fabric).groups_; }
   static const CallTables& calls(Fabric& fabric) noexcept { return *of(fabric).calls_; }
 
  private:
@@ -40,6 +42,7 @@ class Inside {
   MessageEngine* messages_ = nullptr;
   ControlService* control_ = nullptr;
   Termination* termination_ = nullptr;
+  Groups* groups_ = nullptr;
   const CallTables* calls_ = nullptr;
 };
 

@@ -120,6 +120,8 @@ class OutgoingRing {
   /// Bytes that calls of handlers hold because the ring is full, beyond what queue_limit allows: of
   /// chunks, and of the stacks of fibers that wait for room.
   std::uint64_t excess() const noexcept;
+  /// The receiving worker.
+  dsfabric::ThreadId to() const noexcept { return to_; }
   /// Calls serialized so far.
   std::uint64_t issued() const noexcept { return writer_.calls() + sender_.posted(); }
   /// What happened so far.

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "dsfabric/call_context.hpp"
+#include "dsfabric/detail/peer_counts.hpp"
 #include "dsfabric/thread.hpp"
 #include "riutils/counters.hpp"
 #include "riutils/detail/ring_header.hpp"
@@ -60,7 +62,10 @@ class RingReceiver {
   bool defers_fibers() const noexcept { return defer_fibers_; }
 
   /// Calls run so far; one that throws counts. Any thread, wait-free.
-  std::uint64_t executed() const noexcept { return executed_.load(std::memory_order_acquire); }
+  std::uint64_t executed() const noexcept { return executed_.sum(); }
+  std::uint64_t executed(std::span<const dsfabric::ProcessId> processes) const noexcept {
+    return executed_.sum(processes);
+  }
   /// Rings that lead here. Any thread, wait-free.
   std::uint32_t rings() const noexcept { return joined_.load(std::memory_order_acquire); }
   /// One thread at a time, as poll.
@@ -93,7 +98,7 @@ class RingReceiver {
   std::uint32_t paused_ = 0;
   std::uint64_t polls_ = 0;
   std::uint32_t arrivals_taken_ = 0;
-  alignas(64) std::atomic<std::uint64_t> executed_{0};
+  alignas(64) dsfabric::detail::PeerCounts executed_;
   std::atomic<std::uint32_t> joined_{0};
   /// Written with every join; read by polls.
   alignas(64) std::atomic<std::uint32_t> arrivals_{0};

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Counts of calls by the process that they go to or come from: for termination, of groups too.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dsfabric/ids.hpp"
+
+namespace dsfabric::detail {
+
+/// One thread raises them, and any may read them, wait-free.
+class PeerCounts {
+ public:
+  /// Setup only.
+  explicit PeerCounts(std::uint32_t processes) : counts_(processes) {}
+
+  /// Release: who sees the count, sees what was counted before. Owner thread only.
+  void add(ProcessId process, std::uint64_t more = 1) noexcept {
+    std::atomic<std::uint64_t>& count = counts_[process.value];
+    count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_release);
+  }
+  void take(ProcessId process) noexcept { add(process, ~std::uint64_t{0}); }
+
+  /// Of these processes together. Acquire: pairs with add(). Any thread, wait-free.
+  std::uint64_t sum(std::span<const ProcessId> processes) const noexcept {
+    std::uint64_t all = 0;
+    for (const ProcessId each : processes)
+      all += counts_[each.value].load(std::memory_order_acquire);
+    return all;
+  }
+  /// Of all processes. Any thread, wait-free.
+  std::uint64_t sum() const noexcept {
+    std::uint64_t all = 0;
+    for (const auto& count : counts_) all += count.load(std::memory_order_acquire);
+    return all;
+  }
+
+ private:
+  std::vector<std::atomic<std::uint64_t>> counts_;
+};
+
+}  // namespace dsfabric::detail
