@@ -37,10 +37,7 @@ Tree tree_of(Fabric& fabric, const ExecutionSlots* executed) noexcept {
   const Thread* const self = fabric.current_thread();
   const ThreadId root = self != nullptr ? self->id() : ThreadId{fabric.process(), 0};
   return {executed != nullptr ? executed->words() : dtutils::RemoteMemoryLocator{},
-          self != nullptr ? root : ThreadId::service_of(fabric.process()),
-          0,
-          fabric.rank_of(root),
-          0,
+          self != nullptr ? root : ThreadId::service_of(fabric.process()), fabric.rank_of(root), 0,
           fabric.total_threads()};
 }
 
