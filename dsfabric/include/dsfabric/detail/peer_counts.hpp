@@ -17,8 +17,11 @@ class PeerCounts {
   /// Setup only.
   explicit PeerCounts(std::uint32_t processes) : counts_(processes) {}
 
-  /// Release: who sees the count, sees what was counted before. Owner thread only.
+  /// Release: who sees the count, sees what was counted before. A process that is not in the job is
+  /// not counted. Owner thread only.
   void add(ProcessId process, std::uint64_t more = 1) noexcept {
+    if (process.value >= counts_.size()) [[unlikely]]
+      return;
     std::atomic<std::uint64_t>& count = counts_[process.value];
     count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_release);
   }
