@@ -56,11 +56,7 @@ Reservation MulticastCore::reserve_slowly(std::uint32_t bytes) noexcept {
   if (!own_) return {nullptr, SendStatus::kNoSender};
   if (!stopped()) look_for_gone();
   if (stopped()) return {nullptr, SendStatus::kStopped};
-  // What waits for more to be sent along must not wait for slots.
-  if (!find_room()) {
-    (void)flush();
-    return {nullptr, SendStatus::kFull};
-  }
+  if (!find_room()) return {nullptr, SendStatus::kFull};
   reserved_ = bytes;
   return {sender_.slot(), SendStatus::kAccepted};
 }
