@@ -168,6 +168,47 @@ TEST_CASE("a_stopped_receiver_holds_senders_up_and_loses_nothing") {
   }
 }
 
+TEST_CASE("what_a_member_sends_after_it_was_given_up_does_not_count_and_it_learns_of_it") {
+  enum Point : std::size_t { kRunning, kStopped, kGivenUp, kAwake, kLooked };
+  for (const Order order : {Order::kUnordered, Order::kByTurns}) {
+    const DeliveryLog log(3);
+    ForkJob job(3, [&](Member& member) {
+      MulticastNode node(member, log, {.order = order, .max_message = 16, .slots = 16});
+      auto& words = member.memory.words;
+      words[kRunning]++;
+      if (member.rank == 2) {
+        require(support::eventually([&] { return words[kGivenUp] == 2; }), "it slept");
+        // It believes as yet that all is well.
+        for (int i = 0; i < 10; ++i) require(node.try_send(16), "sending");
+        node.multicast.flush();
+        const auto& multicast = node.multicast;
+        node.evaluate_while([&] { return !multicast.gone({0}) || !multicast.gone({1}); },
+                            "it learns that it is alone");
+        require(multicast.stopped() == (order == Order::kByTurns), "whether the order has ended");
+        require_equal(node.delivered(), 0u, "delivered by it");
+        words[kAwake] = 1;
+        require(support::eventually([&] { return words[kLooked] == 2; }), "the others looked");
+        return;
+      }
+      node.evaluate_while([&] { return words[kStopped] == 0; }, "it is stopped");
+      node.fabric.fail({2}, "it does not answer");
+      node.evaluate_while([&] { return !node.multicast.gone({2}); }, "it is given up");
+      words[kGivenUp]++;
+      node.evaluate_while([&] { return words[kAwake] == 0; }, "it is awake");
+      for (int i = 0; i < 100; ++i) node.multicast.evaluate();
+      require_equal(node.delivered(), 0u, "delivered");
+      words[kLooked]++;
+      node.evaluate_while([&] { return words[kLooked] < 2; }, "both looked");
+    });
+    REQUIRE(support::eventually([&] { return job.memory().words[kRunning] == 3; }));
+    job.stop(2);
+    job.memory().words[kStopped] = 1;
+    CHECK(support::eventually([&] { return job.memory().words[kGivenUp] == 2; }));
+    job.resume(2);
+    CHECK(job.wait() == "");
+  }
+}
+
 TEST_CASE("a_member_that_ends_its_multicast_is_gone_to_the_others") {
   for (const Order order : {Order::kUnordered, Order::kByTurns}) {
     const DeliveryLog log(2);
