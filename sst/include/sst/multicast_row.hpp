@@ -17,8 +17,9 @@ struct MulticastRow {
   std::uint64_t delivered;
   /// The member has ended its Multicast.
   std::uint64_t parted;
-  /// Where its rings are, and under which key.
+  /// Where its rings are.
   std::uint64_t memory_address;
+  /// The key that they are written with.
   std::uint64_t memory_key;
   /// Of the options: the same at all members, or the Multicast is not made.
   std::uint64_t options;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Multicast when a member dies, is stopped, or ends its part.
-#include <cstdlib>
-
 #include "sst/support/multicast_job.hpp"
 #include "support/catch.hpp"
 
 using namespace sst;
 using support::DeliveryLog;
+using support::die;
 using support::ForkJob;
 using support::Member;
 using support::MulticastNode;
@@ -14,11 +13,6 @@ using support::require;
 using support::require_equal;
 
 namespace {
-
-[[noreturn]] void die() {
-  ::kill(getpid(), SIGKILL);
-  std::abort();
-}
 
 /// Sends as long as `more`, whatever the answer.
 void send_while(MulticastNode& node, const std::function<bool()>& more, const std::string& what) {
