@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 
 #include "bench/harness/bench.hpp"
 
@@ -113,5 +114,25 @@ class HandRing {
   /// Batches made, or run; in each process its own.
   mutable std::uint64_t head_ = 0;
 };
+
+/// Calls a second through it, the end of the last one included.
+template <std::size_t kBytes>
+bench::Variant by_hand(const HandRing& ring) {
+  return {.name = "ring",
+          .measure =
+              [&ring](bench::Batch& batch) {
+                const std::uint64_t calls = HandRing::whole<kBytes>(batch.iterations());
+                const double ns = batch.time_ns([&] { ring.call<kBytes>(calls); });
+                return static_cast<double>(calls) * 1e9 / ns;
+              },
+          .assist =
+              [&ring](bench::Batch& batch) {
+                const std::uint64_t calls = HandRing::whole<kBytes>(batch.iterations());
+                ring.serve<kBytes>(calls);
+                if (HandRing::take_count() != calls) {
+                  throw std::runtime_error("the ring lost calls");
+                }
+              }};
+}
 
 }  // namespace ring_bench

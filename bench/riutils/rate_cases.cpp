@@ -22,23 +22,6 @@ const auto kOverflow = [](Thread& self) {
       self, AggregatorOptions{.mode = AggregatorOptions::Mode::kOverflow});
 };
 
-template <std::size_t kBytes>
-bench::Variant by_hand(const HandRing& ring) {
-  return {.name = "ring",
-          .measure =
-              [&ring](bench::Batch& batch) {
-                const std::uint64_t calls = HandRing::whole<kBytes>(batch.iterations());
-                const double ns = batch.time_ns([&] { ring.call<kBytes>(calls); });
-                return static_cast<double>(calls) * 1e9 / ns;
-              },
-          .assist =
-              [&ring](bench::Batch& batch) {
-                const std::uint64_t calls = HandRing::whole<kBytes>(batch.iterations());
-                ring.serve<kBytes>(calls);
-                require(HandRing::take_count() == calls, "the ring lost calls");
-              }};
-}
-
 /// What is asked of calls of one size, on near cores and on far ones.
 struct Bars {
   const char* aggregated;

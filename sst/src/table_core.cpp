@@ -45,11 +45,12 @@ std::uint64_t mix(std::uint64_t sum, std::uint64_t value) noexcept {
 }  // namespace
 
 TableCore::TableCore(TableGroup& group, TableOptions options, const Shape& shape,
-                     const void* initial)
+                     const void* initial, dtutils::RDMAMemory kept)
     : group_(group),
       options_(std::move(options)),
       shape_(shape),
       max_inline_(group.max_inline()),
+      kept_(std::move(kept)),
       failures_seen_(group.failures()) {
   if (options_.members.empty()) options_.members = all_processes(group.fabric());
   const std::vector<ProcessId>& members = options_.members;
@@ -85,6 +86,7 @@ void TableCore::defer_free() {
     deferred.tags.push_back(peer.transmitter->tag());
     deferred.goodbyes.push_back({options_.members[peer.member.value], state_line(peer.member)});
   }
+  deferred.memory.push_back(std::move(kept_));
   deferred.memory.push_back(std::move(memory_));
   deferred.memory.push_back(std::move(buffer_memory_));
   group_.defer_free(std::move(deferred));

@@ -53,10 +53,13 @@ class Table : public Columns<Table<Row>, Row> {
   /// Made by all members (a collective among them); every row is there when it returns, as its
   /// owner gave it by `initial`. Throws PeerFailed when a member fails meanwhile, Error when one
   /// does not come, or there is no memory. Any thread, also inside run(), also in a trigger; in one
-  /// process one after the other. Setup only.
-  explicit Table(TableGroup& group, TableOptions options = {}, const Row& initial = Row{})
+  /// process one after the other. `kept` is memory that the members reach as they reach rows, by
+  /// the same connections: it lives as long as the table, and then until no member uses it any
+  /// more. Setup only.
+  explicit Table(TableGroup& group, TableOptions options = {}, const Row& initial = Row{},
+                 dtutils::RDMAMemory kept = {})
       : core_(group, std::move(options), {sizeof(Row), kStride<Row>, digest(), &Table::copy},
-              &initial) {
+              &initial, std::move(kept)) {
     if (kKeepsPushed && core_.options().mode == Mode::kWrites) {
       pushed_ = std::make_unique<Row>(initial);
     }
@@ -125,6 +128,16 @@ class Table : public Columns<Table<Row>, Row> {
   template <class Array>
   void push(Array Row::*array, std::size_t index) noexcept {
     push_one((own().*array)[index]);
+  }
+  /// Sends one element of an array to one other member; the rest see it with a later push of it.
+  /// What that member sees is in order with all other pushes to it.
+  template <class Array>
+  void push_to(MemberId member, Array Row::*array, std::size_t index) noexcept {
+    auto& element = (own().*array)[index];
+    static_assert(!detail::IsVersioned<std::decay_t<decltype(element)>>::value,
+                  "cariama: a Versioned is pushed to all members, for its copies are numbered");
+    if (core_.options().mode != Mode::kWrites) return;
+    core_.push_to(member, offset_of(element), sizeof element);
   }
   /// Sends the whole row to all members. SST-reads: does nothing.
   void push() noexcept {
@@ -216,11 +229,16 @@ class Table : public Columns<Table<Row>, Row> {
   }
   Row& own() noexcept { return *std::launder(reinterpret_cast<Row*>(core_.row(self()))); }
 
+  /// Where a field or element of the own row lies in it.
+  template <class F>
+  std::size_t offset_of(const F& field) const noexcept {
+    return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&field) - core_.row(self()));
+  }
+
   template <class F>
   void push_one(F& field) noexcept {
     if (core_.options().mode != Mode::kWrites) return;
-    const auto offset =
-        static_cast<std::size_t>(reinterpret_cast<std::byte*>(&field) - core_.row(self()));
+    const std::size_t offset = offset_of(field);
     if constexpr (detail::IsVersioned<detail::Element<F>>::value) {
       std::byte* const row = reinterpret_cast<std::byte*>(pushed_.get());
       F& pushed = *std::launder(reinterpret_cast<F*>(row + offset));

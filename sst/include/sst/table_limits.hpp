@@ -38,6 +38,19 @@ inline constexpr std::chrono::milliseconds kCampaignPause{2};
 /// How many times the pause doubles.
 inline constexpr std::uint32_t kMaxCampaignDoublings = 6;
 
+/// Bytes of the largest message of a Multicast.
+inline constexpr std::uint32_t kMaxMessage = 65536;
+/// Slots of a ring, at least: so that a quarter of them is one.
+inline constexpr std::uint32_t kMinSlots = 4;
+/// Slots of a ring, at most.
+inline constexpr std::uint32_t kMaxSlots = 65536;
+/// Bytes of the slots of a ring, unless the user says how many slots it has.
+inline constexpr std::size_t kRingBytes = 65536;
+/// Bytes of messages that a sender has queued before it posts them without being told to.
+inline constexpr std::size_t kBatchBytes = 4096;
+/// Unused bytes between two messages that are sent along, rather than making two writes.
+inline constexpr std::size_t kMaxGap = 128;
+
 /// Rounds that found nothing before an evaluating thread pauses between rounds, yields its core,
 /// and sleeps; see Pace.
 inline constexpr std::uint32_t kBusyRounds = 2000;
@@ -49,6 +62,7 @@ inline constexpr std::uint32_t kYieldRounds = 4000;
 inline constexpr std::chrono::microseconds kIdleSleep{50};
 
 static_assert(kMaxRow % kLine == 0);
+static_assert(kMaxMessage % kLine == 0 && kRingBytes >= kMaxMessage);
 static_assert(kBusyRoundsCrowded <= kBusyRounds && kBusyRounds < kYieldRounds);
 
 }  // namespace sst

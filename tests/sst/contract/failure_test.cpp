@@ -8,6 +8,7 @@
 using namespace sst;
 using dsfabric::ProcessId;
 using support::CountRow;
+using support::die;
 using support::evaluate_until;
 using support::ForkJob;
 using support::Member;
@@ -21,8 +22,6 @@ struct NewRow {
   std::uint32_t before;
   double load;
 };
-
-void die() { ::kill(getpid(), SIGKILL); }
 
 /// The survivors have come to the same point.
 void meet_survivors(Member& member, std::size_t word) {

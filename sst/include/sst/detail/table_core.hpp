@@ -49,8 +49,9 @@ class TableCore {
   };
 
   /// Returns when the first row of every member, `initial` there, is here. Throws as
-  /// TableGroup::meet.
-  TableCore(TableGroup& group, TableOptions options, const Shape& shape, const void* initial);
+  /// TableGroup::meet. `kept`: see Table.
+  TableCore(TableGroup& group, TableOptions options, const Shape& shape, const void* initial,
+            dtutils::RDMAMemory kept);
   TableCore(const TableCore&) = delete;
   TableCore& operator=(const TableCore&) = delete;
   /// Waits for no member: its memory stays until no member uses it any more, see
@@ -84,6 +85,19 @@ class TableCore {
                                     {peer.own_row_there + offset, bytes, peer.rkey, 0, 0},
                                     dtutils::kInlined);
     }
+  }
+
+  /// The same to one other member.
+  void push_to(MemberId member, std::size_t offset, std::uint32_t bytes) noexcept {
+    if (bytes > max_inline_) [[unlikely]] {
+      push_copy(own_row_, offset, bytes);
+      return;
+    }
+    // As share() puts them: the next member first.
+    const Peer& peer = peers_[(member.value + size() - self_.value - 1) % size()];
+    (void)peer.transmitter->write({own_row_ + offset, bytes, 0},
+                                  {peer.own_row_there + offset, bytes, peer.rkey, 0, 0},
+                                  dtutils::kInlined);
   }
 
   /// SST-reads: starts a refresh of all rows if none is on its way and `pace` has passed since the
@@ -142,6 +156,7 @@ class TableCore {
   const Shape shape_;
   MemberId self_{};
   std::uint32_t max_inline_;
+  dtutils::RDMAMemory kept_;
   dtutils::RDMAMemory memory_;
   std::byte* rows_ = nullptr;
   std::byte* own_row_ = nullptr;

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// How a ring of message slots lies in memory: the one place that knows.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "sst/table_limits.hpp"
+
+namespace sst::detail {
+
+/// The word that says that a slot is filled, and with what. Never 0.
+///
+///     bits 0 to 31    the number of the message, from 1, without its higher bits
+///     bits 32 to 62   bytes; of a null message: the turns for which it stands
+///     bit 63          it is a null message
+///
+/// The word that was there before is that of the message one round earlier, whose number differs.
+class SlotWord {
+ public:
+  /// What memory holds.
+  explicit constexpr SlotWord(std::uint64_t raw) noexcept : raw_(raw) {}
+  /// For message `index`, from 0.
+  static constexpr SlotWord of(std::uint64_t index, std::uint32_t bytes) noexcept {
+    return SlotWord(std::uint64_t{bytes} << 32 | static_cast<std::uint32_t>(index + 1));
+  }
+  /// Of a null message.
+  static constexpr SlotWord null(std::uint64_t index, std::uint32_t turns) noexcept {
+    return SlotWord(of(index, turns).raw_ | kNull);
+  }
+
+  /// Whether the slot holds message `index`, and not yet that of a round before.
+  constexpr bool holds(std::uint64_t index) const noexcept {
+    return static_cast<std::uint32_t>(raw_) == static_cast<std::uint32_t>(index + 1);
+  }
+  constexpr bool is_null() const noexcept { return (raw_ & kNull) != 0; }
+  /// Of a message.
+  constexpr std::uint32_t bytes() const noexcept { return count(); }
+  /// For how many turns it stands.
+  constexpr std::uint32_t turns() const noexcept { return is_null() ? count() : 1; }
+  constexpr std::uint64_t raw() const noexcept { return raw_; }
+
+ private:
+  static constexpr std::uint64_t kNull = std::uint64_t{1} << 63;
+  constexpr std::uint32_t count() const noexcept {
+    return static_cast<std::uint32_t>((raw_ & ~kNull) >> 32);
+  }
+  std::uint64_t raw_;
+};
+
+/// A ring for messages of up to `max_message` bytes. With its word a message may be at most a cache
+/// line:
+///
+///     | message, word | message, word | ...           slots of 16, 32 or 64 bytes
+///
+/// One write carries both. The word comes last in a line, whose bytes a device places in ascending
+/// order, or all at once (as Versioned needs it); and lines may come in any order, because each
+/// slot has a word of its own. Larger messages:
+///
+///     | message | message | ... | word | word | ...   slots of whole lines
+///
+/// The words are written after the messages, by a write of their own, since a device may place the
+/// lines of one write in any order.
+struct RingFormat {
+  /// Both as in MulticastOptions, checked.
+  RingFormat(std::uint32_t max_message, std::uint32_t wanted_slots) noexcept {
+    const std::size_t with_word = max_message + sizeof(std::uint64_t);
+    in_line = with_word <= kLine;
+    stride = in_line ? std::max<std::size_t>(std::bit_ceil(with_word), 16)
+                     : (max_message + kLine - 1) / kLine * kLine;
+    slots = wanted_slots != 0 ? wanted_slots
+                              : static_cast<std::uint32_t>(std::clamp<std::size_t>(
+                                    std::bit_floor(kRingBytes / stride), 2 * kMinSlots, kMaxSlots));
+    word_stride = in_line ? stride : sizeof(std::uint64_t);
+    first_word = in_line ? stride - sizeof(std::uint64_t) : slots * stride;
+    bytes =
+        (slots * (in_line ? stride : stride + sizeof(std::uint64_t)) + kLine - 1) / kLine * kLine;
+  }
+
+  /// A power of two.
+  std::uint32_t slots;
+  /// A message and its word are written together.
+  bool in_line;
+  /// From slot to slot.
+  std::size_t stride;
+  /// From word to word, and where the first one is.
+  std::size_t word_stride;
+  std::size_t first_word;
+  /// Of the whole ring; a multiple of kLine.
+  std::size_t bytes;
+
+  /// Where message `index` lies, and its word.
+  std::size_t slot(std::uint64_t index) const noexcept { return (index & (slots - 1)) * stride; }
+  std::size_t word(std::uint64_t index) const noexcept {
+    return first_word + (index & (slots - 1)) * word_stride;
+  }
+  /// Slots that a receiver gives back together, unless it has nothing else to do, and that a sender
+  /// posts together at most.
+  std::uint32_t quarter() const noexcept { return slots / 4; }
+};
+
+}  // namespace sst::detail
