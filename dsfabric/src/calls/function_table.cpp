@@ -21,6 +21,9 @@ std::vector<FunctionSlot*>& registered() {
   return slots;
 }
 
+/// Its address differs from one copy of this code to the other.
+constexpr char kThisCopy = 0;
+
 /// Of one function, before its name.
 struct Head {
   std::uint32_t name_bytes;
@@ -74,7 +77,9 @@ const FunctionTable& FunctionTable::instance() {
   return table;
 }
 
-FunctionTable::FunctionTable() {
+bool FunctionTable::is_of_this_copy() const noexcept { return copy_ == &kThisCopy; }
+
+FunctionTable::FunctionTable() : copy_(&kThisCopy) {
   const CodePlaces code;
   struct Placed {
     FunctionSlot* slot;

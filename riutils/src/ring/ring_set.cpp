@@ -18,6 +18,7 @@
 namespace riutils {
 
 RingSet& RingSet::of(dsfabric::Thread& self) {
+  dsfabric::detail::require_one_copy(self.fabric());
   RingSet& ring_set = open(self);
   // Only where needed: a helper thread may be polling.
   if (ring_set.receiver_.defers_fibers()) ring_set.receiver_.defer_fibers(false);
