@@ -32,8 +32,8 @@ class ExecutionSlots {
   std::vector<ThreadId> wait();
 
   // What Calls needs: prepares for a broadcast; ends all because none was sent; the words.
-  /// For Calls: prepares for one broadcast.
-  void expect() noexcept;
+  /// For Calls: prepares for one broadcast. Throws Error while reports of another one are awaited.
+  void expect();
   /// For Calls: the broadcast was not sent; ends all waits as failed.
   void refuse() noexcept;
   /// For Calls: where workers report that they have executed the broadcast.

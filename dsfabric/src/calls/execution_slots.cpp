@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "dsfabric/detail/result_cell.hpp"
 #include "dsfabric/handler_scope.hpp"
 
 namespace dsfabric {
@@ -48,7 +49,10 @@ Synchronizer* ExecutionSlots::word(std::uint32_t rank) const noexcept {
       reinterpret_cast<Synchronizer*>(memory_.data() + rank * sizeof(Synchronizer)));
 }
 
-void ExecutionSlots::expect() noexcept {
+void ExecutionSlots::expect() {
+  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+    if (!word(rank)->done()) detail::throw_pending("ExecutionSlots");
+  }
   failures_ = fabric_.failures();
   for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
     tied_[rank].reset();

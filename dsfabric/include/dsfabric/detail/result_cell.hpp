@@ -66,6 +66,10 @@ constexpr std::uint32_t failure_offset(std::uint32_t word_offset) noexcept {
 /// What a result that was packed came as. Throws CorruptBytes when no length can be that long.
 std::span<const std::byte> packed_result(const std::byte* value);
 
+/// The Error of a call whose result or reports shall go to `where`, while those of an earlier one
+/// are still awaited there.
+[[noreturn]] void throw_pending(std::string_view where);
+
 /// Holds the result of one call at a time, for one call after the other. The word has a fixed
 /// place, and a value ends just before it, so one cell serves values of several sizes. Destroyed
 /// while a call is pending, it gives its memory to nobody else, because the result may still be
@@ -92,8 +96,11 @@ class ResultCell {
   }
 
   /// Prepares for one more call, which is tied to the life of the peer until the result is taken.
-  /// False: the peer is gone or too many calls wait, and the call must not be made.
-  bool expect(ProcessId peer) noexcept {
+  /// False: the peer is gone or too many calls wait, and the call must not be made. Throws Error
+  /// while a call is pending: its result would be taken for that of the new one.
+  bool expect(ProcessId peer) {
+    if (!word_->done()) [[unlikely]]
+      throw_pending("a ReturnSlot");
     tied_.reset();
     peer_ = peer;
     failure_->thrown = false;
