@@ -131,8 +131,9 @@ constexpr void check_captures() {
                 "process. Call the function in a lambda: [] { f(); }.");
   static_assert(kIsAddress<F> || std::is_trivially_copyable_v<F>,
                 "cariama: a remote call may capture only plain data (trivially copyable): no "
-                "std::string, std::vector or smart pointer. Capture the values you need, or pass "
-                "strings and vectors as arguments: call(to, f, a, b).");
+                "std::string, std::vector, std::pair, std::function or smart pointer. Capture the "
+                "values you need, or pass strings, vectors and pairs as arguments: call(to, f, a, "
+                "b).");
   static_assert(!std::is_trivially_copyable_v<F> || std::is_standard_layout_v<F>,
                 "cariama: a remote call must not capture by reference ([&] or [&x]): a reference "
                 "is an address of this process. Capture by value ([=] or [x]), or use GlobalPtr.");
@@ -219,9 +220,10 @@ struct Registration {
 
 }  // namespace detail
 
-/// The index of a callable's type; using it anywhere in the program is what registers the type. Ask
-/// after FunctionTable::instance().
-template <RemoteCallable F>
+/// The index of a callable's type, a RemoteCallable; using it anywhere in the program is what
+/// registers the type. Ask after FunctionTable::instance(). It has no constraint, so that what the
+/// compiler says first of a callable which cannot travel is check_captures().
+template <class F>
 std::uint32_t function_index() noexcept {
   return detail::Registration<F>::slot.index();
 }

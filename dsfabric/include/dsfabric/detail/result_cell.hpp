@@ -51,6 +51,10 @@ inline constexpr std::uint32_t kPackedResult = 4096;
 template <class T>
 struct SlotLayout {
   static_assert(alignof(T) <= 64);
+  static_assert(!kNamesMemory<T>,
+                "cariama: a pointer, std::string_view, std::span or std::reference_wrapper as the "
+                "result of a remote call names memory of the process that was called. Return the "
+                "value, a std::string or std::vector of it, or a GlobalPtr.");
   static constexpr bool kPlain = std::is_trivially_copyable_v<T>;
   static constexpr std::uint32_t kWordOffset = kPlain ? (sizeof(T) + 7) / 8 * 8 : kPackedResult;
 };
