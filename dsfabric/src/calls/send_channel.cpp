@@ -96,11 +96,11 @@ std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function) {
   }
   const std::uint32_t index = Inside::calls(fabric).index_at(to.process.value, function);
   if (index == FunctionTable::kAbsent) {
-    const FunctionSlot& slot = fabric.functions().slot(function);
-    throw dtutils::Error(fmt::format("call to thread {}", to),
-                         fmt::format("its program has no function \"{}\"", slot.name()),
-                         "start the same build everywhere, or give the callable a name (kCallName) "
-                         "in both programs");
+    throw dtutils::Error(
+        fmt::format("call to thread {}", to),
+        fmt::format("its program has no function \"{}\"", fabric.functions().readable(function)),
+        "start the same build everywhere, or give the callable a name (kCallName) "
+        "in both programs, and register it there (register_function)");
   }
   return index;
 }

@@ -106,4 +106,7 @@ TEST_CASE("result_that_cannot_travel_is_refused_in_words") {
   expect_refusal("result_that_cannot_travel");
 }
 TEST_CASE("result_that_is_a_pointer_is_refused_in_words") { expect_refusal("pointer_result"); }
+TEST_CASE("registration_without_arguments_is_refused_in_words") {
+  expect_refusal("register_without_arguments");
+}
 TEST_CASE("slot_of_another_type_is_refused_in_words") { expect_refusal("slot_of_another_type"); }

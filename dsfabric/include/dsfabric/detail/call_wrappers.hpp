@@ -152,7 +152,7 @@ void run_and_return(CallContext& call, const ReturnAddress& to, Work&& work) {
 
 /// call_return.
 template <class F>
-struct Returning : WrapperName<F, 'r'> {
+struct Returning : WrapperName<F, 'r', ResultOf<F>> {
   Returning(const F& f, const ReturnAddress& to) noexcept : function(f), home(to) {}
   F function;
   ReturnAddress home;

@@ -115,6 +115,9 @@ class FunctionTable {
   /// For index < size(). Any thread, wait-free.
   const FunctionSlot& slot(std::uint32_t index) const noexcept { return *slots_[index]; }
 
+  /// The name of function index < size() for errors. Any thread.
+  std::string readable(std::uint32_t index) const;
+
   /// Equal at two processes when the same indices mean the same functions: in number, order, name,
   /// size and place.
   std::uint64_t digest() const noexcept { return digest_; }
