@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "dsfabric/support/ledger.hpp"
 #include "dtutils/log.hpp"
@@ -269,6 +270,18 @@ TEST_CASE("messenger_of_another_thread_is_caught_by_an_assertion") {
     other.join();
   });
   CHECK(ends == "0: signal 6\n1: signal 6\n");
+}
+
+TEST_CASE("messenger_that_outlives_run_is_caught_by_an_assertion") {
+  support::ForkJob job(1, [](support::Member& member) {
+    dsfabric::Fabric fabric = member.join({});
+    std::optional<RDMAMessengerGlobal> kept;
+    fabric.run([&](Thread& self) {
+      if (self.id().index == 0) kept.emplace(self);
+    });
+    (void)kept->call({dsfabric::ProcessId{0}, 0}, [] {});
+  });
+  CHECK(job.wait() == "0: signal 6\n");
 }
 #endif
 
