@@ -57,7 +57,6 @@ function(cariama_layer name)
   set(needs "set(_cariama_below_${name} ${arg_DEPENDS})\n")
   string(APPEND needs "set(_cariama_packages_${name} \"${arg_PACKAGES}\")\n")
   set_property(GLOBAL PROPERTY CARIAMA_NEEDS_${name} "${needs}")
-  set_property(GLOBAL PROPERTY CARIAMA_README_${name} "${CMAKE_CURRENT_SOURCE_DIR}/README.md")
   set_property(GLOBAL APPEND PROPERTY CARIAMA_LAYERS ${name})
 endfunction()
 
@@ -95,10 +94,16 @@ function(cariama_install_package)
   file(GLOB find_modules "${CARIAMA_TEMPLATE_DIR}/Find*.cmake")
   install(FILES "${package}/cariama-config.cmake" "${package}/cariama-config-version.cmake"
     ${find_modules} DESTINATION "${CARIAMA_PACKAGE_DIR}")
-  install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
-    "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-  foreach(layer IN LISTS layers)
-    get_property(readme GLOBAL PROPERTY CARIAMA_README_${layer})
-    install(FILES "${readme}" DESTINATION "${CMAKE_INSTALL_DOCDIR}/${layer}")
+  # As they lie in the repository, so that they find each other: the documents, and the programs that
+  # they explain.
+  file(GLOB documents CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
+    "${PROJECT_SOURCE_DIR}/*.md" "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/*/*.md"
+    "${PROJECT_SOURCE_DIR}/bench/*/*.md" "${PROJECT_SOURCE_DIR}/apps/*/*.md"
+    "${PROJECT_SOURCE_DIR}/apps/*/*.cpp" "${PROJECT_SOURCE_DIR}/apps/*/tutorial/*.cpp")
+  list(FILTER documents EXCLUDE REGEX "^apps/(run|cost)/")
+  foreach(document IN LISTS documents)
+    cmake_path(GET document PARENT_PATH folder)
+    install(FILES "${PROJECT_SOURCE_DIR}/${document}"
+      DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}")
   endforeach()
 endfunction()

@@ -133,7 +133,7 @@ class BroadcastCalls {
     if (status != CallStatus::kAccepted && executed != nullptr) executed->refuse();
     return status;
   }
-  static CallStatus refused(const Group* group, ExecutionSlots& executed) noexcept {
+  static CallStatus refused(const Group* group, ExecutionSlots& executed) {
     executed.expect(group);
     executed.refuse();
     return CallStatus::kPeerGone;

@@ -2,11 +2,12 @@
 // What may be called remotely: plain bytes that mean the same in another process.
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <typeinfo>
@@ -99,28 +100,29 @@ constexpr bool needs_place() noexcept {
   }
 }
 
-/// Gives a callable that wraps a named one a name too: "name/r"; and the placement of what it
-/// wraps.
-template <class F, char kWhat>
+/// The name of a call that wraps one of name `inner`: "name/r", or with the types of its result and
+/// arguments "name/q(i, d)".
+std::string wrapper_name(std::string_view inner, char what,
+                         std::initializer_list<const std::type_info*> types);
+template <class F>
+std::string_view name_of();
+
+/// Gives a callable that wraps a named one a name too, which holds what must be the same in both
+/// programs, and the placement of what it wraps.
+template <class F, char kWhat, class... Types>
 struct WrapperName {
   using Placement = typename PlacementOf<F>::Type;
 };
-template <NamedCallable F, char kWhat>
-struct WrapperName<F, kWhat> {
- private:
-  static constexpr auto text() {
-    constexpr std::string_view name = F::kCallName;
-    std::array<char, name.size() + 2> joined{};
-    for (std::size_t i = 0; i < name.size(); ++i) joined[i] = name[i];
-    joined[name.size()] = '/';
-    joined[name.size() + 1] = kWhat;
-    return joined;
-  }
-  static constexpr auto kText = text();
-
- public:
+template <NamedCallable F, char kWhat, class... Types>
+struct WrapperName<F, kWhat, Types...> {
   using Placement = typename PlacementOf<F>::Type;
-  static constexpr std::string_view kCallName{kText.data(), kText.size()};
+  /// Of what it wraps: the user's.
+  static constexpr std::string_view kCallName = F::kCallName;
+  /// Of this call.
+  static std::string_view full_name() {
+    static const std::string name = wrapper_name(name_of<F>(), kWhat, {&typeid(Types)...});
+    return name;
+  }
 };
 
 /// One assertion a reason, so that the compiler's first line says what to change.
@@ -131,8 +133,9 @@ constexpr void check_captures() {
                 "process. Call the function in a lambda: [] { f(); }.");
   static_assert(kIsAddress<F> || std::is_trivially_copyable_v<F>,
                 "cariama: a remote call may capture only plain data (trivially copyable): no "
-                "std::string, std::vector or smart pointer. Capture the values you need, or pass "
-                "strings and vectors as arguments: call(to, f, a, b).");
+                "std::string, std::vector, std::pair, std::function or smart pointer. Capture the "
+                "values you need, or pass strings, vectors and pairs as arguments: call(to, f, a, "
+                "b).");
   static_assert(!std::is_trivially_copyable_v<F> || std::is_standard_layout_v<F>,
                 "cariama: a remote call must not capture by reference ([&] or [&x]): a reference "
                 "is an address of this process. Capture by value ([=] or [x]), or use GlobalPtr.");
@@ -203,7 +206,9 @@ void invoke_run(std::byte* end, std::uint32_t count, CallContext& context, std::
 
 template <class F>
 std::string_view name_of() {
-  if constexpr (NamedCallable<F>) {
+  if constexpr (requires { F::full_name(); }) {
+    return F::full_name();
+  } else if constexpr (NamedCallable<F>) {
     return F::kCallName;
   } else {
     return typeid(F).name();
@@ -219,9 +224,10 @@ struct Registration {
 
 }  // namespace detail
 
-/// The index of a callable's type; using it anywhere in the program is what registers the type. Ask
-/// after FunctionTable::instance().
-template <RemoteCallable F>
+/// The index of a callable's type, a RemoteCallable; using it anywhere in the program is what
+/// registers the type. Ask after FunctionTable::instance(). It has no constraint, so that what the
+/// compiler says first of a callable which cannot travel is check_captures().
+template <class F>
 std::uint32_t function_index() noexcept {
   return detail::Registration<F>::slot.index();
 }

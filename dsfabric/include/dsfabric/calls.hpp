@@ -88,7 +88,7 @@ class Calls : public BroadcastCalls<Channel> {
   requires(!std::is_convertible_v<const A&, dtutils::Synchronizer*>) CallStatus
       call(ThreadId to, const F& function, const A& first, const More&... more) {
     detail::check_arguments<F, A, More...>();
-    if constexpr (kAsCaptures<F, A, More...>) {
+    if constexpr (detail::kAsCaptures<F, A, More...>) {
       return call(to, detail::WithPlainArguments<F, A, More...>(function, first, more...));
     } else {
       using Wrapped = detail::WithArguments<F, detail::Argument<A>, detail::Argument<More>...>;
@@ -169,7 +169,7 @@ class Calls : public BroadcastCalls<Channel> {
   template <class F, class A, class... More>
   auto call_return(ThreadId to, const F& function, const A& first, const More&... more) {
     detail::check_arguments<F, A, More...>();
-    if constexpr (kAsCaptures<F, A, More...>) {
+    if constexpr (detail::kAsCaptures<F, A, More...>) {
       return call_return(to, detail::WithPlainArguments<F, A, More...>(function, first, more...));
     } else {
       using T =
@@ -186,11 +186,6 @@ class Calls : public BroadcastCalls<Channel> {
   }
 
  private:
-  /// Arguments that travel like captures, where they fit into one record's callable.
-  template <class F, class... A>
-  static constexpr bool kAsCaptures = (detail::kPlainArgument<A> && ...) &&
-                                      sizeof(F) + (sizeof(A) + ...) <= kMaxCallable / 2;
-
   Channel& channel() noexcept { return static_cast<Channel&>(*this); }
 
   /// Reserves and fills in a record; false: it cannot be sent.

@@ -35,7 +35,8 @@ class ExecutionSlots {
 
   // What Calls needs: prepares for a broadcast; ends all because none was sent; the words.
   /// For Calls: prepares for one broadcast, to the members of the group; nullptr: to all workers.
-  void expect(const Group* group = nullptr) noexcept;
+  /// Throws Error while reports of another one are awaited.
+  void expect(const Group* group = nullptr);
   /// For Calls: the broadcast was not sent; ends all waits as failed.
   void refuse() noexcept;
   /// For Calls: where workers report that they have executed the broadcast.

@@ -93,7 +93,8 @@ class Fabric {
   /// any more. An exception of a worker leaves run() of its process, once the other workers of that
   /// process have returned. All processes then see the process as failed, itself included, and
   /// their collectives throw PeerFailed. When peers fail but the workers here return normally,
-  /// run() returns normally. Setup only; from the thread that joined.
+  /// run() returns normally. Throws Error when an earlier run() of this process has not returned,
+  /// for example in a worker. Setup only; from the thread that joined.
   void run(const std::function<void(Thread&)>& work);
   /// The worker that is calling, or nullptr. Any thread, wait-free.
   Thread* current_thread() noexcept;

@@ -15,10 +15,10 @@ class Calls;
 
 /// Holds the result of one `call_return` at a time, for a value of type T (void: only the news that
 /// the call was executed). It lives in registered memory, so the peer can write it there by itself.
-/// Made once and used for many calls, one after the other; a RemoteFuture is the form for everyone
-/// who does not call in a loop. Owner thread only; the fabric outlives it. When it is destroyed
-/// while a call is pending, its memory is not used again, because the result may still be written
-/// there.
+/// Made once and used for many calls, one after the other: a call that comes while another is
+/// pending throws an Error. A RemoteFuture is the form for everyone who does not call in a loop.
+/// Owner thread only; the fabric outlives it. When it is destroyed while a call is pending, its
+/// memory is not used again, because the result may still be written there.
 template <class T>
 class ReturnSlot {
   static_assert(std::is_void_v<T> || std::is_trivially_copyable_v<T>,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "dsfabric/detail/result_cell.hpp"
 #include "dsfabric/group.hpp"
 #include "dsfabric/handler_scope.hpp"
 
@@ -49,7 +50,10 @@ Synchronizer* ExecutionSlots::word(std::uint32_t rank) const noexcept {
       reinterpret_cast<Synchronizer*>(memory_.data() + rank * sizeof(Synchronizer)));
 }
 
-void ExecutionSlots::expect(const Group* group) noexcept {
+void ExecutionSlots::expect(const Group* group) {
+  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+    if (!word(rank)->done()) detail::throw_pending("ExecutionSlots");
+  }
   failures_ = fabric_.failures();
   const auto expect_worker = [this](ThreadId worker) {
     const std::uint32_t rank = fabric_.rank_of(worker);

@@ -8,8 +8,11 @@
 #include <bit>
 #include <cstring>
 #include <tuple>
+#include <utility>
 
 #include "calls/code_places.hpp"
+#include "calls/readable_name.hpp"
+#include "dsfabric/callable.hpp"
 #include "dtutils/detail/fnv1a.hpp"
 
 namespace dsfabric::detail {
@@ -20,6 +23,9 @@ std::vector<FunctionSlot*>& registered() {
   static std::vector<FunctionSlot*> slots;
   return slots;
 }
+
+/// Its address differs from one copy of this code to the other.
+constexpr char kThisCopy = 0;
 
 /// Of one function, before its name.
 struct Head {
@@ -33,6 +39,7 @@ static_assert(sizeof(Head) == 32);
 struct Described {
   std::string name;
   Head head;
+  std::string readable() const { return readable_name(name, head.named_by_user != 0); }
 };
 
 std::vector<Described> parse(std::span<const std::byte> bytes) {
@@ -53,7 +60,7 @@ std::vector<Described> parse(std::span<const std::byte> bytes) {
 }
 
 /// As `readelf -n` prints the first bytes of a build id.
-std::uint64_t readable(std::uint64_t file) noexcept {
+std::uint64_t as_printed(std::uint64_t file) noexcept {
   static_assert(std::endian::native == std::endian::little);
   return __builtin_bswap64(file);
 }
@@ -62,6 +69,17 @@ constexpr const char* kRemedy =
     "start the same binary everywhere, or give the functions names (kCallName)";
 
 }  // namespace
+
+std::string wrapper_name(std::string_view inner, char what,
+                         std::initializer_list<const std::type_info*> types) {
+  std::string name = fmt::format("{}/{}", inner, what);
+  const char* before = "(";
+  for (const std::type_info* const type : types) {
+    name += std::exchange(before, ", ");
+    name += type->name();
+  }
+  return types.size() == 0 ? name : name + ")";
+}
 
 FunctionSlot::FunctionSlot(std::string_view name, bool named_by_user, Invokers run,
                            std::uint32_t bytes)
@@ -74,7 +92,9 @@ const FunctionTable& FunctionTable::instance() {
   return table;
 }
 
-FunctionTable::FunctionTable() {
+bool FunctionTable::is_of_this_copy() const noexcept { return copy_ == &kThisCopy; }
+
+FunctionTable::FunctionTable() : copy_(&kThisCopy) {
   const CodePlaces code;
   struct Placed {
     FunctionSlot* slot;
@@ -94,7 +114,7 @@ FunctionTable::FunctionTable() {
         return code.file(reinterpret_cast<const void*>(each.invokers_.one));
       };
       conflict_ = fmt::format("two functions have the kCallName \"{}\", in {} and in {}",
-                              slot->name_, file(*slots_.back()), file(*slot));
+                              readable_name(slot->name_, true), file(*slots_.back()), file(*slot));
     }
     slot->index_ = size();
     slots_.push_back(slot);
@@ -103,6 +123,10 @@ FunctionTable::FunctionTable() {
                         slot->invokers_.placed, slot->invokers_.needs_place});
   }
   digest_ = dtutils::detail::Fnv1a().bytes(describe()).value();
+}
+
+std::string FunctionTable::readable(std::uint32_t index) const {
+  return readable_name(slots_[index]->name(), slots_[index]->named_by_user());
 }
 
 std::vector<std::byte> FunctionTable::describe() const {
@@ -125,23 +149,23 @@ std::string FunctionTable::difference(std::span<const std::byte> described) cons
   const std::vector<Described> theirs = parse(described);
   for (std::size_t i = 0; i < std::max(theirs.size(), slots_.size()); ++i) {
     if (i >= theirs.size()) {
-      return fmt::format("function \"{}\" is missing there; {}", slots_[i]->name(), kRemedy);
+      return fmt::format("function \"{}\" is missing there; {}", readable(i), kRemedy);
     }
     if (i >= slots_.size()) {
-      return fmt::format("function \"{}\" is missing here; {}", theirs[i].name, kRemedy);
+      return fmt::format("function \"{}\" is missing here; {}", theirs[i].readable(), kRemedy);
     }
     const Head& there = theirs[i].head;
     if (slots_[i]->name() != theirs[i].name || slots_[i]->bytes() != there.bytes) {
       return fmt::format("function {} is \"{}\" ({} bytes) here and \"{}\" ({} bytes) there; {}", i,
-                         slots_[i]->name(), slots_[i]->bytes(), theirs[i].name, there.bytes,
+                         readable(i), slots_[i]->bytes(), theirs[i].readable(), there.bytes,
                          kRemedy);
     }
     if (places_[i] != there.place) {
       return fmt::format(
           "function \"{}\" is at {:#x} of a file with build id {:016x}... here and at {:#x} of "
           "{:016x}... there: they are not the same build; {}",
-          slots_[i]->name(), places_[i].offset, readable(places_[i].file), there.place.offset,
-          readable(there.place.file), kRemedy);
+          readable(i), places_[i].offset, as_printed(places_[i].file), there.place.offset,
+          as_printed(there.place.file), kRemedy);
     }
   }
   return {};

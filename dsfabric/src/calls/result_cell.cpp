@@ -2,6 +2,8 @@
 // ResultCell: why a call has no result.
 #include "dsfabric/detail/result_cell.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 
 #include "dsfabric/travels.hpp"
@@ -14,6 +16,13 @@ std::span<const std::byte> packed_result(const std::byte* value) {
   std::memcpy(&bytes, value, sizeof bytes);
   if (bytes > kMaxPackedResult) throw CorruptBytes();
   return {value + sizeof bytes, bytes};
+}
+
+void throw_pending(std::string_view where) {
+  throw dtutils::Error(fmt::format("call with {}", where),
+                       "an earlier call has not ended yet, whose result goes there too",
+                       "wait for that one first (get(), wait()), or use one for each call that is "
+                       "on its way");
 }
 
 void ResultCell::throw_failure() const {

@@ -76,8 +76,18 @@ std::uint32_t record_bytes(std::size_t callable, std::size_t packed) {
   return static_cast<std::uint32_t>(callable + packed);
 }
 
+void require_one_copy(Fabric& fabric) {
+  if (fabric.functions().is_of_this_copy()) return;
+  throw dtutils::Error("call from a library",
+                       "the library has a copy of Cariama's code beside that of the program, and "
+                       "does not know its threads and functions",
+                       "let both use one copy: build Cariama with -DBUILD_SHARED_LIBS=ON, or let "
+                       "the program export its symbols (CMake: ENABLE_EXPORTS; g++: -rdynamic)");
+}
+
 std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function) {
   if (function == detail::kLateFunction) {
+    require_one_copy(fabric);
     throw dtutils::Error(fmt::format("call to thread {}", to),
                          "its function came with a library that was loaded after join(), so the "
                          "processes have not agreed on it",
@@ -86,11 +96,11 @@ std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function) {
   }
   const std::uint32_t index = Inside::calls(fabric).index_at(to.process.value, function);
   if (index == FunctionTable::kAbsent) {
-    const FunctionSlot& slot = fabric.functions().slot(function);
-    throw dtutils::Error(fmt::format("call to thread {}", to),
-                         fmt::format("its program has no function \"{}\"", slot.name()),
-                         "start the same build everywhere, or give the callable a name (kCallName) "
-                         "in both programs");
+    throw dtutils::Error(
+        fmt::format("call to thread {}", to),
+        fmt::format("its program has no function \"{}\"", fabric.functions().readable(function)),
+        "start the same build everywhere, or give the callable a name (kCallName) "
+        "in both programs, and register it there (register_function)");
   }
   return index;
 }

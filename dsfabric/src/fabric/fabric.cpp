@@ -12,6 +12,7 @@
 #include "dsfabric/handler_scope.hpp"
 #include "dsfabric/termination.hpp"
 #include "dsfabric/thread.hpp"
+#include "dtutils/detail/scope_exit.hpp"
 #include "dtutils/error.hpp"
 #include "fabric/impl.hpp"
 
@@ -75,6 +76,12 @@ const dtutils::DeviceInfo& Fabric::device() const noexcept { return impl_->devic
 std::string Fabric::launched_by() const { return impl_->bootstrap.name(); }
 
 void Fabric::run(const std::function<void(Thread&)>& work) {
+  if (impl_->running.exchange(true)) {
+    throw dtutils::Error("run()", "an earlier run() of this process has not returned yet",
+                         "call it from the thread that joined, and once at a time: what workers "
+                         "shall do belongs into their work");
+  }
+  const dtutils::detail::ScopeExit ended([&]() noexcept { impl_->running = false; });
   Collectives& collectives = impl_->collectives;
   OwnFailure& own_failure = impl_->own_failure;
   std::mutex mutex;

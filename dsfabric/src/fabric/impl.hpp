@@ -2,6 +2,7 @@
 // What a Fabric consists of, in the order in which it is built.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -67,6 +68,7 @@ class Fabric::Impl {
   ControlBlocks control;
 
   // Threads, and who of the peers lives.
+  std::atomic<bool> running{false};  // a run() has not returned yet
   PendingTable pending;
   ThreadRegistry threads;
   Arrivals arrivals;

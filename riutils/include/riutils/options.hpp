@@ -10,7 +10,9 @@ namespace riutils {
 
 /// The ring from one thread to another. It is made at the first call, with the options of the
 /// object that makes this call, and shared by all objects of the sending thread. When the first
-/// call is the step of a broadcast: with those of its object that has the largest chunks.
+/// call is the step of a broadcast: with those of its object that has the largest chunks. An object
+/// that asks for other options later gets what the ring has; the log (CARIAMA_LOG=info) says so,
+/// and a call that does not fit for this reason is an Error.
 struct RingOptions {
   /// Bytes of a chunk, a multiple of 64, from 256 to 16 MiB. A call must fit into one.
   std::uint32_t chunk_bytes = 32u << 10;
@@ -22,6 +24,8 @@ struct RingOptions {
   /// inline handlers call under WhenFull::kRetry may be more; then their worker takes calls more
   /// slowly.
   std::uint32_t queue_limit = 512u << 10;
+  /// Equal in all of them.
+  friend bool operator==(const RingOptions&, const RingOptions&) = default;
 };
 
 /// What a call does while the ring is full.

@@ -14,6 +14,7 @@
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/thread.hpp"
+#include "dtutils/log.hpp"
 #include "riutils/counters.hpp"
 #include "riutils/detail/outgoing_ring.hpp"
 #include "riutils/detail/ring_receiver.hpp"
@@ -114,9 +115,11 @@ class RingSet final : private dsfabric::Forwarder {
   /// For channels: batched calls wait no longer than this.
   void limit_age(std::chrono::nanoseconds age) noexcept { max_age_ = std::min(max_age_, age); }
   /// For channels: a ring that a broadcast needs is made with the options of the channel that has
-  /// the largest chunks.
-  void prefer(const RingOptions& options) noexcept {
+  /// the largest chunks. The log is told, once, of a channel that comes after rings with other
+  /// options.
+  void prefer(const RingOptions& options) {
     if (!preferred_ || options.chunk_bytes > preferred_->chunk_bytes) preferred_ = options;
+    if (!told_ && dtutils::logs(dtutils::LogLevel::kInfo)) tell_of_other_options(options);
   }
 
  private:
@@ -131,6 +134,7 @@ class RingSet final : private dsfabric::Forwarder {
                             std::unique_ptr<detail::OutgoingRing> made);
   bool step();
   bool look_after() noexcept;
+  void tell_of_other_options(const RingOptions& wanted);
 
   dsfabric::Fabric& fabric_;
   dsfabric::Thread* thread_ = nullptr;
@@ -141,6 +145,7 @@ class RingSet final : private dsfabric::Forwarder {
   std::unique_ptr<std::unique_ptr<detail::OutgoingRing>[]> result_table_;
   std::vector<detail::OutgoingRing*> rings_;
   std::optional<RingOptions> preferred_;
+  bool told_ = false;
   /// Those that wait for something.
   std::vector<detail::OutgoingRing*> attended_;
   std::uint32_t steps_ = 0;

@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "dsfabric/detail/call_wrappers.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/log.hpp"
 #include "ring/back_pressure.hpp"
 #include "ring/batched_results.hpp"
 #include "ring/ring_limits.hpp"
@@ -18,6 +20,7 @@
 namespace riutils {
 
 RingSet& RingSet::of(dsfabric::Thread& self) {
+  dsfabric::detail::require_one_copy(self.fabric());
   RingSet& ring_set = open(self);
   // Only where needed: a helper thread may be polling.
   if (ring_set.receiver_.defers_fibers()) ring_set.receiver_.defer_fibers(false);
@@ -104,6 +107,19 @@ void RingSet::ask_for_result_ring(dsfabric::ThreadId to) noexcept {
     // There is no memory for it, or that process is gone: results go home one by one.
     no_result_rings_ = true;
   }
+}
+
+void RingSet::tell_of_other_options(const RingOptions& wanted) {
+  const std::span places(table_.get(), std::size_t{processes_} << shift_);
+  const auto others = std::ranges::count_if(
+      places, [&](const auto& ring) { return ring != nullptr && ring->options_ != wanted; });
+  if (others == 0) return;
+  told_ = true;
+  dtutils::log(
+      dtutils::LogLevel::kInfo, fmt::format("thread {}", thread_->id()),
+      fmt::format("a channel asks for RingOptions that {} of its rings do not have, because "
+                  "other channels made them; those rings stay as they are",
+                  others));
 }
 
 void RingSet::attend_to(detail::OutgoingRing& ring) {

@@ -102,6 +102,26 @@ TEST_CASE("exception_of_a_call_is_thrown_where_its_result_is_awaited") {
   });
 }
 
+TEST_CASE("slot_is_for_one_call_at_a_time") {
+  in_every_mode(2, 1, [](Thread& self) {
+    SendChannel calls(self.fabric());
+    ReturnSlot<int> slot(self.fabric());
+    ExecutionSlots executed(self.fabric());
+    const auto one = [] { return 1; };
+    const auto two = [] { return 2; };
+    // To itself: nothing runs before this worker makes progress.
+    require(calls.call_return(self.id(), one, slot), "sent");
+    has(error_text([&] { (void)calls.call_return(self.id(), two, slot); }), "ReturnSlot");
+    require_equal(slot.get(), 1, "the result of the call that was made");
+    require(calls.call_return(self.neighbour(1), two, slot), "sent");
+    require_equal(slot.get(), 2, "the slot works on");
+    require(calls.broadcast([] {}, &executed), "sent");
+    has(error_text([&] { (void)calls.broadcast([] {}, &executed); }), "ExecutionSlots");
+    require(executed.wait().empty(), "everybody has run the broadcast that was made");
+    self.barrier();
+  });
+}
+
 TEST_CASE("workers_that_wait_for_each_other_serve_each_other") {
   in_every_mode(4, 1, [](Thread& self) {
     SendChannel calls(self.fabric());

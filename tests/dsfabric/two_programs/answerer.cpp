@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
 
 #include "dsfabric/two_programs/questions.hpp"
 
@@ -16,6 +17,12 @@ struct Unused {
   void operator()() const {}
 };
 
+/// An older version of the asker's.
+struct Half {
+  static constexpr std::string_view kCallName = "half";
+  double operator()(int number) const { return number / 2.0; }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -24,6 +31,9 @@ int main(int argc, char** argv) try {
   register_function<SumSoFar>();
   register_function<AddUp>();
   register_function<Square>();
+  register_function<Repeat, std::string, int>();
+  register_function<Multiply, double, double>();
+  register_function<Half, int>();
   Fabric fabric = join(argc, argv);
   fabric.run([](Thread& self) { self.barrier(); });
   return EXIT_SUCCESS;

@@ -29,6 +29,26 @@ struct Unknown {
   int operator()() const { return 1; }
 };
 
+/// The other program's gives a double.
+struct Half {
+  static constexpr std::string_view kCallName = "half";
+  int operator()(int number) const { return number / 2; }
+};
+
+/// What the refusal of a call says.
+template <class Call>
+std::string refusal(Call&& call) {
+  try {
+    (void)call();
+  } catch (const dtutils::Error& error) {
+    return error.what();
+  }
+  return "(accepted)";
+}
+void require_has(const std::string& text, const char* part) {
+  if (text.find(part) == std::string::npos) throw std::runtime_error(text + " should hold " + part);
+}
+
 void ask(Thread& self) {
   SendChannel calls(self.fabric());
   const ThreadId other = self.neighbour(1);
@@ -50,21 +70,14 @@ void ask(Thread& self) {
   require(calls.call_return(other, SumSoFar{}, slot), "a question is sent");
   require(slot.get() == 500, "all buffers came");
 
-  ReturnSlot<int> never(self.fabric());
-  bool refused = false;
-  try {
-    (void)calls.call_return(other, Unknown{}, never);
-  } catch (const dtutils::Error& error) {
-    refused = std::string_view(error.what()).find("unknown") != std::string_view::npos;
-  }
-  require(refused, "a function that the other program lacks is refused by name");
-  refused = false;
-  try {
-    (void)calls.call(other, [] {});
-  } catch (const dtutils::Error& error) {
-    refused = std::string_view(error.what()).find("kCallName") != std::string_view::npos;
-  }
-  require(refused, "a function without a name is refused, and the message says what to do");
+  require(calls.call_return(other, Repeat{}, "ha", 3).get() == "hahaha", "arguments go there");
+  require(calls.call_return(other, Multiply{}, 1.5, 4.0).get() == 6.0, "plain arguments too");
+
+  require_has(refusal([&] { return calls.call_return(other, Unknown{}); }), "unknown");
+  require_has(refusal([&] { return calls.call(other, [] {}); }), "kCallName");
+  // The same function for other arguments, or with another result.
+  require_has(refusal([&] { return calls.call_return(other, Repeat{}, "ha", 3L); }), "long");
+  require_has(refusal([&] { return calls.call_return(other, Half{}, 7); }), "half");
   self.barrier();
   std::printf("all answers were right\n");
 }

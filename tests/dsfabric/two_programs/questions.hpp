@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "dsfabric/dsfabric.hpp"
@@ -23,6 +24,23 @@ struct AddUp {
   void operator()(dsfabric::CallContext&, std::byte* buffer, std::uint32_t bytes) const {
     for (std::uint32_t i = 0; i < bytes; ++i) sum += std::to_integer<std::uint64_t>(buffer[i]);
   }
+};
+
+/// Arguments behind the callable, and a result that is no plain data.
+struct Repeat {
+  static constexpr std::string_view kCallName = "repeat";
+  template <class Times>
+  std::string operator()(const std::string& text, Times times) const {
+    std::string all;
+    for (Times i = 0; i < times; ++i) all += text;
+    return all;
+  }
+};
+
+/// Arguments that travel like captures.
+struct Multiply {
+  static constexpr std::string_view kCallName = "multiply";
+  double operator()(double a, double b) const { return a * b; }
 };
 
 struct SumSoFar {

@@ -48,6 +48,7 @@ std::filesystem::path folder() {
   return std::filesystem::path(__FILE__).parent_path() / "../compile_fail";
 }
 
+/// In the first line that the compiler prints of an error.
 void expect_refusal(const std::string& name) {
   const auto source = folder() / (name + ".cpp");
   std::ifstream file(source);
@@ -56,7 +57,11 @@ void expect_refusal(const std::string& name) {
     if (line.starts_with("// expected: ")) expected = line.substr(13);
   }
   REQUIRE_FALSE(expected.empty());
-  CHECK_THAT(compile(source), support::contains(expected));
+  const std::string said = compile(source);
+  const std::size_t first = said.find("error: ", 1);
+  INFO("all of it: " << said);
+  REQUIRE(first != std::string::npos);
+  CHECK_THAT(said.substr(first, said.find('\n', first) - first), support::contains(expected));
 }
 
 }  // namespace
@@ -99,5 +104,9 @@ TEST_CASE("arguments_that_do_not_fit_the_callable_are_refused_in_words") {
 }
 TEST_CASE("result_that_cannot_travel_is_refused_in_words") {
   expect_refusal("result_that_cannot_travel");
+}
+TEST_CASE("result_that_is_a_pointer_is_refused_in_words") { expect_refusal("pointer_result"); }
+TEST_CASE("registration_without_arguments_is_refused_in_words") {
+  expect_refusal("register_without_arguments");
 }
 TEST_CASE("slot_of_another_type_is_refused_in_words") { expect_refusal("slot_of_another_type"); }

@@ -7,8 +7,10 @@
 #include <string>
 
 #include "calls/call_tables.hpp"
+#include "calls/readable_name.hpp"
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/callable.hpp"
+#include "dsfabric/detail/arguments.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/matchers.hpp"
@@ -29,6 +31,17 @@ struct Pong {
   static constexpr std::string_view kCallName = "test.pong";
   void operator()() const {}
 };
+
+/// One name for calls with different arguments.
+struct Any {
+  static constexpr std::string_view kCallName = "test.any";
+  template <class T>
+  T operator()(T) const {
+    return T();
+  }
+};
+template <class T>
+using Called = dsfabric::detail::WithPlainArguments<Any, T>;
 
 struct Entry {
   std::string name;
@@ -77,13 +90,35 @@ TEST_CASE("entry_holds_what_the_receiver_checks") {
   CHECK(table().slot(function_index<Ping>()).named_by_user());
 }
 
+TEST_CASE("calls_of_one_function_with_other_arguments_are_other_functions") {
+  const std::set<std::uint32_t> indices{
+      function_index<Called<int>>(), function_index<Called<float>>(),
+      function_index<dsfabric::detail::Returning<Called<int>>>(),
+      function_index<dsfabric::detail::Returning<Called<float>>>()};
+  CHECK(indices.size() == 4);
+  const std::uint32_t of_float = function_index<Called<float>>();
+  CHECK(table().slot(of_float).name() == "test.any/v(f)");
+  CHECK(table().readable(of_float) == "test.any/v(float)");
+  CHECK(table().readable(function_index<dsfabric::detail::Returning<Called<int>>>()) ==
+        "test.any/v(int)/r(int)");
+  // The program has all of them: a name that comes twice would be a conflict.
+  CHECK(table().conflict().empty());
+}
+
+TEST_CASE("functions_without_a_name_are_shown_as_the_source_has_them") {
+  CHECK(dsfabric::readable_name("N8dsfabric5CallsIiEE", false) == "dsfabric::Calls<int>");
+  CHECK(dsfabric::readable_name("no type", false) == "no type");
+  // Not "int".
+  CHECK(dsfabric::readable_name("i", true) == "i");
+}
+
 TEST_CASE("table_does_not_differ_from_itself") {
   CHECK(table().difference(table().describe()).empty());
 }
 
 TEST_CASE("first_difference_is_named") {
   const auto mine = table().describe();
-  const std::string first(table().slot(0).name());
+  const std::string first = table().readable(0);
   CHECK_THAT(table().difference(describe({{"nobody's", 0, 8}})),
              contains(first) && contains("nobody's") && contains("the same binary"));
   CHECK_THAT(table().difference({}), contains(first) && contains("missing there"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What processes know of each other after they have joined, and what joining refuses.
+#include <atomic>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "dsfabric/support/fork_job.hpp"
@@ -27,6 +29,24 @@ TEST_CASE("a_process_alone_is_a_whole_job") {
       ++ran;
     });
     require_equal(ran.load(), 2, "workers that ran");
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("run_inside_of_run_is_refused") {
+  ForkJob job(1, [](Member& member) {
+    Config config;
+    config.threads = 2;
+    Fabric fabric = member.join(config);
+    for (int i = 0; i < 2; ++i) {
+      std::atomic<int> refused{0};
+      fabric.run([&](Thread&) {
+        const auto nested = [&] { fabric.run([](Thread&) {}); };
+        if (support::error_text(nested).find("has not returned yet") != std::string::npos)
+          ++refused;
+      });
+      require_equal(refused.load(), 2, "workers that were refused, and run() works on");
+    }
   });
   CHECK(job.wait() == "");
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Calls through rings, each sent at once: all of the family, order, full rings, refusals.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "dsfabric/support/ledger.hpp"
+#include "dtutils/log.hpp"
 #include "riutils/support/ring_job.hpp"
 #include "support/error_text.hpp"
 
@@ -235,7 +238,19 @@ TEST_CASE("channel_whose_options_the_ring_does_not_have_says_so") {
   in_every_mode({}, [](Thread& self) {
     RDMAMessengerGlobal first(self, {small_ring()});
     require(first.call(self.neighbour(1), [] { ++ledger().calls; }), "it makes the ring");
+    std::string told;
+    dtutils::set_log_level(dtutils::LogLevel::kInfo);
+    dtutils::set_log_sink([&](dtutils::LogLevel, std::string_view, std::string_view line) {
+      if (line.find("RingOptions") != line.npos) told += std::string(line) + "\n";
+    });
+    const RDMAMessengerGlobal same(self, {small_ring()});
+    require(told.empty(), told);
     RDMAMessengerGlobal second(self, {{1u << 20, 2, 4, 1u << 20}});
+    const RDMAMessengerGlobal third(self);
+    dtutils::set_log_level(dtutils::LogLevel::kOff);
+    dtutils::set_log_sink({});
+    require(told.find("asks for RingOptions that 1 of its rings") != std::string::npos, told);
+    require(std::ranges::count(told, '\n') == 1, "told once");
     const std::vector<std::byte> large(2000);
     const auto take = [](CallContext&, std::byte*, std::uint32_t) {};
     const std::string text =
@@ -255,6 +270,18 @@ TEST_CASE("messenger_of_another_thread_is_caught_by_an_assertion") {
     other.join();
   });
   CHECK(ends == "0: signal 6\n1: signal 6\n");
+}
+
+TEST_CASE("messenger_that_outlives_run_is_caught_by_an_assertion") {
+  support::ForkJob job(1, [](support::Member& member) {
+    dsfabric::Fabric fabric = member.join({});
+    std::optional<RDMAMessengerGlobal> kept;
+    fabric.run([&](Thread& self) {
+      if (self.id().index == 0) kept.emplace(self);
+    });
+    (void)kept->call({dsfabric::ProcessId{0}, 0}, [] {});
+  });
+  CHECK(job.wait() == "0: signal 6\n");
 }
 #endif
 

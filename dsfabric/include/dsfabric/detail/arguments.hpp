@@ -40,6 +40,11 @@ using Argument = typename ArgumentOf<std::remove_cv_t<A>>::Type;
 template <class A>
 inline constexpr bool kPlainArgument = PlainData<Argument<A>>;
 
+/// Whether the arguments travel like captures: where they fit into one record's callable.
+template <class F, class... A>
+inline constexpr bool kAsCaptures = (kPlainArgument<A> && ...) &&
+                                    sizeof(F) + (sizeof(A) + ...) <= kMaxCallable / 2;
+
 template <class A>
 void pack_argument(Packer& out, const A& argument) {
   if constexpr (std::is_array_v<A>) {
@@ -125,7 +130,7 @@ std::optional<std::tuple<A...>> unpack_arguments(CallContext& call,
 
 /// A call whose arguments are plain data: one more callable.
 template <class F, class... A>
-struct WithPlainArguments : WrapperName<F, 'v'> {
+struct WithPlainArguments : WrapperName<F, 'v', A...> {
   WithPlainArguments(const F& f, const A&... arguments) noexcept : function(f) {
     Packer out(packed.data());
     (pack_argument(out, arguments), ...);
@@ -149,7 +154,7 @@ struct Applied {
 
 /// A call whose arguments lie behind it in the record.
 template <class F, class... A>
-struct WithArguments : WrapperName<F, 'p'> {
+struct WithArguments : WrapperName<F, 'p', A...> {
   explicit WithArguments(const F& f) noexcept : function(f) {}
   // A callable that captures nothing has no byte, so that none is sent that nobody wrote.
   [[no_unique_address]] F function;
@@ -167,7 +172,7 @@ struct WithArguments : WrapperName<F, 'p'> {
 
 /// The same for a result.
 template <class F, class... A>
-struct ReturningWithArguments : WrapperName<F, 'q'> {
+struct ReturningWithArguments : WrapperName<F, 'q', AtHome<ResultWith<F, A...>>, A...> {
   ReturningWithArguments(const F& f, const ReturnAddress& to) noexcept : function(f), home(to) {}
   [[no_unique_address]] F function;
   ReturnAddress home;

@@ -41,6 +41,9 @@ bool send_record(Fabric& fabric, ThreadId to, std::uint32_t function, const void
 /// The index that a function of this program has at the peer. Throws Error when it has none. Any
 /// thread.
 std::uint32_t index_at(Fabric& fabric, ThreadId to, std::uint32_t function);
+/// Throws Error in a library that has a copy of this layer's code beside that of the program, whose
+/// threads and functions it does not know. Any thread.
+void require_one_copy(Fabric& fabric);
 /// Reads a buffer of the process that `from` names into registered memory of this one; polls, but
 /// serves nothing. Throws Error (no memory) or PeerFailed. Any thread.
 dtutils::RDMAMemory read_buffer(Fabric& fabric, const dtutils::RemoteMemoryLocator& from);
@@ -149,7 +152,7 @@ void run_and_return(CallContext& call, const ReturnAddress& to, Work&& work) {
 
 /// call_return.
 template <class F>
-struct Returning : WrapperName<F, 'r'> {
+struct Returning : WrapperName<F, 'r', ResultOf<F>> {
   Returning(const F& f, const ReturnAddress& to) noexcept : function(f), home(to) {}
   F function;
   ReturnAddress home;

@@ -91,6 +91,10 @@ class FunctionTable {
   /// The table of this program, made at the first call. Any thread.
   static const FunctionTable& instance();
 
+  /// Whether the code that asks belongs to the copy of this layer that made the table. A program
+  /// and a library that it loads have a copy each when the static libraries are linked into both
+  /// and the program exports nothing. Any thread, wait-free.
+  bool is_of_this_copy() const noexcept;
   /// Number of functions. Any thread, wait-free.
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(entries_.size()); }
   /// What a receiver needs for index i < size(): one load away.
@@ -110,6 +114,9 @@ class FunctionTable {
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
   /// For index < size(). Any thread, wait-free.
   const FunctionSlot& slot(std::uint32_t index) const noexcept { return *slots_[index]; }
+
+  /// The name of function index < size() for errors. Any thread.
+  std::string readable(std::uint32_t index) const;
 
   /// Equal at two processes when the same indices mean the same functions: in number, order, name,
   /// size and place.
@@ -132,6 +139,7 @@ class FunctionTable {
  private:
   FunctionTable();
 
+  const void* copy_;
   std::vector<const FunctionSlot*> slots_;
   std::vector<CodePlace> places_;
   std::vector<Entry> entries_;

@@ -51,6 +51,10 @@ inline constexpr std::uint32_t kPackedResult = 4096;
 template <class T>
 struct SlotLayout {
   static_assert(alignof(T) <= 64);
+  static_assert(!kNamesMemory<T>,
+                "cariama: a pointer, std::string_view, std::span or std::reference_wrapper as the "
+                "result of a remote call names memory of the process that was called. Return the "
+                "value, a std::string or std::vector of it, or a GlobalPtr.");
   static constexpr bool kPlain = std::is_trivially_copyable_v<T>;
   static constexpr std::uint32_t kWordOffset = kPlain ? (sizeof(T) + 7) / 8 * 8 : kPackedResult;
 };
@@ -65,6 +69,10 @@ constexpr std::uint32_t failure_offset(std::uint32_t word_offset) noexcept {
 
 /// What a result that was packed came as. Throws CorruptBytes when no length can be that long.
 std::span<const std::byte> packed_result(const std::byte* value);
+
+/// The Error of a call whose result or reports shall go to `where`, while those of an earlier one
+/// are still awaited there.
+[[noreturn]] void throw_pending(std::string_view where);
 
 /// Holds the result of one call at a time, for one call after the other. The word has a fixed
 /// place, and a value ends just before it, so one cell serves values of several sizes. Destroyed
@@ -92,8 +100,11 @@ class ResultCell {
   }
 
   /// Prepares for one more call, which is tied to the life of the peer until the result is taken.
-  /// False: the peer is gone or too many calls wait, and the call must not be made.
-  bool expect(ProcessId peer) noexcept {
+  /// False: the peer is gone or too many calls wait, and the call must not be made. Throws Error
+  /// while a call is pending: its result would be taken for that of the new one.
+  bool expect(ProcessId peer) {
+    if (!word_->done()) [[unlikely]]
+      throw_pending("a ReturnSlot");
     tied_.reset();
     peer_ = peer;
     failure_->thrown = false;
