@@ -63,7 +63,7 @@ concept TaskResult = requires {
 /// std::uint32_t bytes).
 template <class F>
 concept CallableRemotely = std::is_invocable_v<F&> || std::is_invocable_v<F&, CallContext&> ||
-    std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>;
+                           std::is_invocable_v<F&, CallContext&, std::byte*, std::uint32_t>;
 
 /// A callable that chooses where its calls run, by a type member `Placement` with
 ///
@@ -74,10 +74,8 @@ concept CallableRemotely = std::is_invocable_v<F&> || std::is_invocable_v<F&, Ca
 /// place for it. `payload` is the whole call: what the family of calls wraps around the callable
 /// (the sending of a result, for example) runs there too. RIutils runs fibers this way.
 template <class F>
-concept PlacedCallable = requires {
-  typename F::Placement;
-}
-&&!std::is_void_v<typename F::Placement>;
+concept PlacedCallable =
+    requires { typename F::Placement; } && !std::is_void_v<typename F::Placement>;
 
 namespace detail {
 

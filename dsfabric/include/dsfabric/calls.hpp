@@ -85,8 +85,8 @@ class Calls : public BroadcastCalls<Channel> {
   /// are serialized once, into the record. Throws Error when they do not fit into one: of a message
   /// (Fabric::max_message) or a ring (RingOptions::chunk_bytes).
   template <class F, class A, class... More>
-  requires(!std::is_convertible_v<const A&, dtutils::Synchronizer*>) CallStatus
-      call(ThreadId to, const F& function, const A& first, const More&... more) {
+  requires(!std::is_convertible_v<const A&, dtutils::Synchronizer*>)
+  CallStatus call(ThreadId to, const F& function, const A& first, const More&... more) {
     detail::check_arguments<F, A, More...>();
     if constexpr (detail::kAsCaptures<F, A, More...>) {
       return call(to, detail::WithPlainArguments<F, A, More...>(function, first, more...));

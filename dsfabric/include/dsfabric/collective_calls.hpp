@@ -52,8 +52,8 @@ class CollectiveCalls {
   /// `combine` over all values, from left to right by rank. All workers get the same result, also
   /// for an operation that rounds.
   template <CollectiveValue T, class Combine = std::plus<T>>
-  requires std::is_invocable_r_v<T, Combine&, const T&, const T&> T
-  all_reduce(const T& mine, Combine combine = {}) {
+  requires std::is_invocable_r_v<T, Combine&, const T&, const T&>
+  T all_reduce(const T& mine, Combine combine = {}) {
     const std::vector<T> values = gather_values(Collective::kAllReduce, mine);
     T result = values.front();
     for (std::size_t i = 1; i < values.size(); ++i) {

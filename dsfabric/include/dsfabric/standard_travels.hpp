@@ -94,7 +94,8 @@ struct Travels<std::optional<T>> {
 
 /// An array of what is no plain data travels as its elements.
 template <Travelling T, std::size_t kSize>
-requires(!PlainData<T>) struct Travels<std::array<T, kSize>> {
+requires(!PlainData<T>)
+struct Travels<std::array<T, kSize>> {
   /// Packs a value.
   static void pack(Packer& out, const std::array<T, kSize>& value) {
     for (const T& each : value) out(each);
@@ -103,8 +104,7 @@ requires(!PlainData<T>) struct Travels<std::array<T, kSize>> {
   static std::array<T, kSize> unpack(Unpacker& in) {
     return [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
       return std::array<T, kSize>{((void)kIndex, in.value<T>())...};
-    }
-    (std::make_index_sequence<kSize>());
+    }(std::make_index_sequence<kSize>());
   }
 };
 

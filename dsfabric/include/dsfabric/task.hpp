@@ -57,7 +57,9 @@ class TaskPromise : public TaskPromiseBase {
   Task<T> get_return_object() noexcept;
   template <class From>
   requires std::convertible_to<From&&, T>
-  void return_value(From&& from) { value_.emplace(std::forward<From>(from)); }
+  void return_value(From&& from) {
+    value_.emplace(std::forward<From>(from));
+  }
   T take() {
     rethrow();
     return std::move(*value_);
@@ -209,7 +211,8 @@ T sync_wait(Fabric& fabric, Task<T> task) {
 /// that has one. The calls are on their way already, so nothing is gained by awaiting them one by
 /// one. Owner thread only.
 template <class T>
-requires(!std::is_void_v<T>) Task<std::vector<T>> when_all(std::vector<RemoteFuture<T>> futures) {
+requires(!std::is_void_v<T>)
+Task<std::vector<T>> when_all(std::vector<RemoteFuture<T>> futures) {
   for (RemoteFuture<T>& future : futures) co_await detail::Arrival<T>{future};
   std::vector<T> values;
   values.reserve(futures.size());
@@ -223,8 +226,8 @@ inline Task<void> when_all(std::vector<RemoteFuture<void>> futures) {
 }
 /// The same for futures of several types.
 template <class... T>
-requires(sizeof...(T) != 0 &&
-         (!std::is_void_v<T> && ...)) Task<std::tuple<T...>> when_all(RemoteFuture<T>... futures) {
+requires(sizeof...(T) != 0 && (!std::is_void_v<T> && ...))
+Task<std::tuple<T...>> when_all(RemoteFuture<T>... futures) {
   (co_await detail::Arrival<T>{futures}, ...);
   co_return std::tuple<T...>{futures.get()...};
 }

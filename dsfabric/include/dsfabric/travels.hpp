@@ -133,9 +133,8 @@ inline constexpr bool kNamesMemory<std::array<T, kSize>> = kNamesMemory<T>;
 /// Data that means the same in another process as bytes. A pointer inside of a struct still passes,
 /// as in a capture.
 template <class T>
-concept PlainData =
-    std::is_trivially_copyable_v<T> && std::is_standard_layout_v<T> && !std::is_array_v<T> &&
-    !detail::kNamesMemory<T>;
+concept PlainData = std::is_trivially_copyable_v<T> && std::is_standard_layout_v<T> &&
+                    !std::is_array_v<T> && !detail::kNamesMemory<T>;
 
 /// Whether T has a way to travel.
 template <class T>

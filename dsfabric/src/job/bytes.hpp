@@ -49,7 +49,8 @@ class ByteReader {
   explicit ByteReader(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
 
   template <class T>
-  requires std::is_trivially_copyable_v<T> T value() {
+  requires std::is_trivially_copyable_v<T>
+  T value() {
     T value;
     std::memcpy(&value, take(sizeof(T)), sizeof(T));
     return value;

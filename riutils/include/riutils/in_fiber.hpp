@@ -48,24 +48,28 @@ struct Placed : dsfabric::detail::WrapperName<F, Where::kMark> {
   explicit Placed(const F& f) noexcept : function(f) {}
   [[no_unique_address]] F function;
 
-  decltype(auto) operator()() requires std::is_invocable_v<F&> {
+  decltype(auto) operator()()
+  requires std::is_invocable_v<F&>
+  {
     Where::check();
     return function();
   }
-  decltype(auto) operator()(
-      dsfabric::CallContext& call) requires std::is_invocable_v<F&, dsfabric::CallContext&> {
+  decltype(auto) operator()(dsfabric::CallContext& call)
+  requires std::is_invocable_v<F&, dsfabric::CallContext&>
+  {
     Where::check();
     return function(call);
   }
   /// With arguments.
   template <class... A>
-  requires(sizeof...(A) != 0 && std::is_invocable_v<F&, A...>) decltype(auto) operator()(
-      A&&... arguments) {
+  requires(sizeof...(A) != 0 && std::is_invocable_v<F&, A...>)
+  decltype(auto) operator()(A&&... arguments) {
     Where::check();
     return function(std::forward<A>(arguments)...);
   }
-  void operator()(dsfabric::CallContext& call, std::byte* buffer, std::uint32_t bytes) requires
-      std::is_invocable_v<F&, dsfabric::CallContext&, std::byte*, std::uint32_t> {
+  void operator()(dsfabric::CallContext& call, std::byte* buffer, std::uint32_t bytes)
+  requires std::is_invocable_v<F&, dsfabric::CallContext&, std::byte*, std::uint32_t>
+  {
     Where::check();
     function(call, buffer, bytes);
   }

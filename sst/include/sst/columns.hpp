@@ -31,7 +31,8 @@ class Columns {
   // --- one value ------------------------------------------------------------------------------
   /// The value of a field, or of an element of an array, in the row of a member.
   template <class F>
-  requires(!std::is_array_v<F>) auto get(MemberId member, F Row::*field) const noexcept {
+  requires(!std::is_array_v<F>)
+  auto get(MemberId member, F Row::*field) const noexcept {
     return detail::load_field(cells(member).*field);
   }
   /// The value of an element of an array in the row of a member.

@@ -114,6 +114,6 @@ concept RowType = detail::check_row<Row>();
 /// Bytes from row to row: the next multiple of a cache line, so that two owners never write the
 /// same one.
 template <class Row>
-inline constexpr std::size_t kStride = (sizeof(Row) + kLine - 1) / kLine* kLine;
+inline constexpr std::size_t kStride = (sizeof(Row) + kLine - 1) / kLine * kLine;
 
 }  // namespace sst

@@ -96,7 +96,8 @@ class Table : public Columns<Table<Row>, Row> {
   // --- the row of this process -----------------------------------------------------------------
   /// Stores and pushes. Wait-free as far as posts are; it waits only when the send queue is full.
   template <class F>
-  requires(!std::is_array_v<F>) void set(F Row::*field, const detail::Value<F>& value) noexcept {
+  requires(!std::is_array_v<F>)
+  void set(F Row::*field, const detail::Value<F>& value) noexcept {
     store(field, value);
     push(field);
   }
@@ -108,7 +109,8 @@ class Table : public Columns<Table<Row>, Row> {
   }
   /// Only stores; others see it with the next push of it (SST-reads: with their next refresh).
   template <class F>
-  requires(!std::is_array_v<F>) void store(F Row::*field, const detail::Value<F>& value) noexcept {
+  requires(!std::is_array_v<F>)
+  void store(F Row::*field, const detail::Value<F>& value) noexcept {
     detail::store_field(own().*field, value);
   }
   /// Only stores one element of an array.
@@ -121,7 +123,8 @@ class Table : public Columns<Table<Row>, Row> {
   /// Sends one field, several in the given order, an element, or the whole row to all members; all
   /// is posted before any of it is waited for. SST-reads: does nothing.
   template <class... F>
-  requires(sizeof...(F) >= 1) void push(F Row::*... fields) noexcept {
+  requires(sizeof...(F) >= 1)
+  void push(F Row::*... fields) noexcept {
     (push_one(own().*fields), ...);
   }
   /// Sends one element of an array to all members.

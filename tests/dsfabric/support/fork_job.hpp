@@ -103,8 +103,8 @@ class ForkJob {
  public:
   using Body = std::function<void(Member&)>;
   ForkJob(std::uint32_t size, const Body& body)
-      : memory_(new (mmap(nullptr, sizeof(JobMemory), PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS, -1, 0)) JobMemory) {
+      : memory_(new(mmap(nullptr, sizeof(JobMemory), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0)) JobMemory) {
     if (size > kMaxProcesses) throw std::length_error("too many processes for a test's job");
     for (std::uint32_t rank = 0; rank < size; ++rank) {
       const pid_t pid = fork();

@@ -30,8 +30,8 @@ inline constexpr std::uint32_t kHistoryHolders = 64;
 class History {
  public:
   History()
-      : cells_(new (mmap(nullptr, sizeof(Cells), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                         -1, 0)) Cells) {}
+      : cells_(new(mmap(nullptr, sizeof(Cells), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                        -1, 0)) Cells) {}
   History(const History&) = delete;
   History& operator=(const History&) = delete;
   ~History() { munmap(cells_, sizeof(Cells)); }

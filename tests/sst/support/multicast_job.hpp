@@ -66,9 +66,8 @@ class DeliveryLog {
 
   explicit DeliveryLog(std::uint32_t members)
       : members_(members),
-        logs_(new (mmap(nullptr, sizeof(Member) * kMaxProcesses, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) Member[kMaxProcesses]) {
-  }
+        logs_(new(mmap(nullptr, sizeof(Member) * kMaxProcesses, PROT_READ | PROT_WRITE,
+                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) Member[kMaxProcesses]) {}
   DeliveryLog(const DeliveryLog&) = delete;
   DeliveryLog& operator=(const DeliveryLog&) = delete;
   ~DeliveryLog() { munmap(logs_, sizeof(Member) * kMaxProcesses); }

@@ -21,8 +21,8 @@ namespace hashtable {
 /// Entries that lie in the slots themselves. Keys are compared by their bytes.
 template <class Key, class Value>
 concept InSlots = dsfabric::PlainData<Key> && dsfabric::PlainData<Value> &&
-                      std::has_unique_object_representations_v<Key> && sizeof(Key) <= kMaxSlotKey
-                  && sizeof(Value) <= kMaxSlotValue;
+                  std::has_unique_object_representations_v<Key> && sizeof(Key) <= kMaxSlotKey &&
+                  sizeof(Value) <= kMaxSlotValue;
 
 /// How full a table is; see detail::Fill.
 using Fill = detail::Fill;
@@ -211,8 +211,8 @@ class HashTable<Key, Value> {
 /// Entries in pieces: find is two RDMA reads; changes are made by the home, by its worker
 /// (Mode::kByCall) or by a service thread of its process (all other modes).
 template <class Key, class Value>
-requires(!InSlots<Key, Value> && dsfabric::Travelling<Key> &&
-         dsfabric::Travelling<Value>) class HashTable<Key, Value> {
+requires(!InSlots<Key, Value> && dsfabric::Travelling<Key> && dsfabric::Travelling<Value>)
+class HashTable<Key, Value> {
  public:
   /// See above.
   explicit HashTable(dsfabric::Thread& self, const Options& options = {})

@@ -50,17 +50,17 @@ struct Options {
 };
 
 /// What an operation answers. "No" is no error; a home that is gone is a PeerFailed.
-enum class [[nodiscard]] Status : std::uint8_t{
-    /// It took place.
-    kDone,
-    /// insert: the key is there already, and keeps its value.
-    kExists,
-    /// find, update, remove: there is no such key.
-    kMissing,
-    /// insert, update: the home has no memory left for it, or the table may not grow.
-    kFull,
-    /// Answers of calls to their callers only: to be tried again.
-    kAgain,
+enum class [[nodiscard]] Status : std::uint8_t {
+  /// It took place.
+  kDone,
+  /// insert: the key is there already, and keeps its value.
+  kExists,
+  /// find, update, remove: there is no such key.
+  kMissing,
+  /// insert, update: the home has no memory left for it, or the table may not grow.
+  kFull,
+  /// Answers of calls to their callers only: to be tried again.
+  kAgain,
 };
 
 /// What can be done with a key.

@@ -17,8 +17,7 @@ concept Manager = requires(detail::Worker& worker, detail::Place& place, const L
   { M::kAsksBeforeItWaits } -> std::convertible_to<bool>;
   M::lock(worker, place, lock);
   { M::try_lock(worker, place, lock) } -> std::same_as<bool>;
-  { M::unlock(worker, place, lock) }
-  noexcept;
+  { M::unlock(worker, place, lock) } noexcept;
 };
 
 namespace detail {
@@ -169,8 +168,8 @@ class SharedMutex {
 };
 
 /// For SharedMutex(space, lock) without template arguments.
-SharedMutex(LockSpace&, LockId)->SharedMutex<Ncosed>;
+SharedMutex(LockSpace&, LockId) -> SharedMutex<Ncosed>;
 /// The same with an address.
-SharedMutex(LockSpace&, const LockAddress&)->SharedMutex<Ncosed>;
+SharedMutex(LockSpace&, const LockAddress&) -> SharedMutex<Ncosed>;
 
 }  // namespace locks

@@ -32,18 +32,19 @@ constexpr bool is_win(Outcome outcome) noexcept {
 /// the game knows nothing of trees, threads or processes.
 template <class G>
 concept Game = std::is_trivially_copyable_v<G> && std::is_standard_layout_v<G> &&
-                   std::default_initializable<G> && alignof(G) <= 8 &&
+               std::default_initializable<G> && alignof(G) <= 8 &&
                requires(const G& position, G& changing, Move move, std::span<Move> into) {
-  /// No position has more moves.
-  { G::kMaxMoves } -> std::convertible_to<std::size_t>;
-  /// Who is to move: 0 or 1.
-  { position.player() } -> std::same_as<int>;
-  /// Writes all moves into `into` (of kMaxMoves) and returns how many. At least one while ongoing.
-  { position.moves(into) } -> std::same_as<std::size_t>;
-  /// Makes one of these moves.
-  { changing.apply(move) } -> std::same_as<void>;
-  { position.outcome() } -> std::same_as<Outcome>;
-};
+                 /// No position has more moves.
+                 { G::kMaxMoves } -> std::convertible_to<std::size_t>;
+                 /// Who is to move: 0 or 1.
+                 { position.player() } -> std::same_as<int>;
+                 /// Writes all moves into `into` (of kMaxMoves) and returns how many. At least one
+                 /// while ongoing.
+                 { position.moves(into) } -> std::same_as<std::size_t>;
+                 /// Makes one of these moves.
+                 { changing.apply(move) } -> std::same_as<void>;
+                 { position.outcome() } -> std::same_as<Outcome>;
+               };
 
 /// A game may bring a random playout of its own: from a position that is ongoing to the end of the
 /// game. Without one, the framework makes random moves.

@@ -42,8 +42,8 @@ inline constexpr bool kPlainArgument = PlainData<Argument<A>>;
 
 /// Whether the arguments travel like captures: where they fit into one record's callable.
 template <class F, class... A>
-inline constexpr bool kAsCaptures = (kPlainArgument<A> && ...) &&
-                                    sizeof(F) + (sizeof(A) + ...) <= kMaxCallable / 2;
+inline constexpr bool kAsCaptures =
+    (kPlainArgument<A> && ...) && sizeof(F) + (sizeof(A) + ...) <= kMaxCallable / 2;
 
 template <class A>
 void pack_argument(Packer& out, const A& argument) {

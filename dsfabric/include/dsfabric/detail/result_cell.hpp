@@ -88,8 +88,8 @@ class ResultCell {
       : fabric_(fabric),
         memory_(
             fabric.general_allocator().allocate(failure_offset(value_bytes) + sizeof(CallFailure))),
-        word_(new (memory_.data() + value_bytes) Word(0)),
-        failure_(new (memory_.data() + failure_offset(value_bytes)) CallFailure) {}
+        word_(new(memory_.data() + value_bytes) Word(0)),
+        failure_(new(memory_.data() + failure_offset(value_bytes)) CallFailure) {}
   ResultCell(const ResultCell&) = delete;
   ResultCell& operator=(const ResultCell&) = delete;
   ~ResultCell() {

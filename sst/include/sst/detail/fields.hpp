@@ -167,8 +167,7 @@ consteval auto offsets() {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     std::size_t end = 0;
     ((all[I] = offset_of<T>(&std::get<I>(fields), end), end = all[I] + sizeof(Field<T, I>)), ...);
-  }
-  (std::make_index_sequence<kFields<T>>());
+  }(std::make_index_sequence<kFields<T>>());
   return all;
 }
 

@@ -61,9 +61,8 @@ struct PredicateRecordOf final : PredicateRecord<Target> {
 /// Whether a predicate lies in its slot. Elsewhere stands there for one that is too large or too
 /// complicated.
 template <class Predicate>
-inline constexpr bool kFitsSlot =
-    sizeof(Predicate) <= kInlineCaptures &&
-    alignof(Predicate) <= 8 && std::is_trivially_copyable_v<Predicate>;
+inline constexpr bool kFitsSlot = sizeof(Predicate) <= kInlineCaptures && alignof(Predicate) <= 8 &&
+                                  std::is_trivially_copyable_v<Predicate>;
 template <class Target, class Predicate>
 struct Elsewhere {
   Predicate* predicate;

@@ -95,8 +95,7 @@ bool copy_row(Row& to, const Row& from) noexcept {
   bool all = true;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     ((all = copy_field(std::get<I>(targets), std::get<I>(sources)) && all), ...);
-  }
-  (std::make_index_sequence<kFields<Row>>());
+  }(std::make_index_sequence<kFields<Row>>());
   return all;
 }
 /// The same, until everything was read.
@@ -121,8 +120,7 @@ void store_pushed_row(Row& pushed, const Row& own) noexcept {
   const auto sources = fields_of(own);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (store_pushed(std::get<I>(targets), std::get<I>(sources)), ...);
-  }
-  (std::make_index_sequence<kFields<Row>>());
+  }(std::make_index_sequence<kFields<Row>>());
 }
 
 }  // namespace sst::detail
