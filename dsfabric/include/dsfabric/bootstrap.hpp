@@ -33,7 +33,7 @@ class Bootstrap {
   virtual std::uint32_t rank() const noexcept = 0;
   /// Number of processes in the job.
   virtual std::uint32_t size() const noexcept = 0;
-  /// "alone", "scripts/run at 127.0.0.1:4711", "PMIx".
+  /// "alone", "cariama-run at 127.0.0.1:4711", "PMIx".
   virtual std::string name() const = 0;
 
   /// Everybody's bytes, by rank, when everybody has called it. Calls are

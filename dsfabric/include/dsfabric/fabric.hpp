@@ -80,7 +80,7 @@ class Fabric {
   const Config& config() const noexcept;
   /// The device that was opened. Any thread, wait-free.
   const dtutils::DeviceInfo& device() const noexcept;
-  /// What started this process: "alone", "scripts/run", "PMIx (mpirun)".
+  /// What started this process: "alone", "cariama-run at 127.0.0.1:4711", "PMIx (mpirun)".
   std::string launched_by() const;
 
   // --- workers ------------------------------------------------------------------------------

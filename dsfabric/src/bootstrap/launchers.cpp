@@ -52,11 +52,11 @@ void refuse_to_be_left_alone() {
   for (const Launcher& launcher : kLaunchers) {
     const std::uint32_t processes = number_in(launcher.variable);
     if (processes < 2) continue;
-    throw dtutils::Error(launcher.name,
-                         fmt::format("it started {} processes, {}", processes, kMissing),
-                         fmt::format("{}; or scripts/run; or, if each is a job of its own, set "
-                                     "CARIAMA_ALONE=1",
-                                     kBuild != nullptr ? kBuild : launcher.remedy));
+    throw dtutils::Error(
+        launcher.name, fmt::format("it started {} processes, {}", processes, kMissing),
+        fmt::format("{}; or use cariama-run (scripts/run); or, if each is a job of its own, set "
+                    "CARIAMA_ALONE=1",
+                    kBuild != nullptr ? kBuild : launcher.remedy));
   }
 }
 

@@ -20,7 +20,7 @@ constexpr const char* kFile = "libpmix.so.2";
                        fmt::format("a PMIx launcher started this process, but its library cannot "
                                    "be used: {}",
                                    reason != nullptr ? reason : "no reason given"),
-                       "install libpmix2, or start the program by scripts/run");
+                       "install libpmix2, or start the program by cariama-run (scripts/run)");
 }
 
 template <typename Function>

@@ -36,7 +36,7 @@ std::string variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr) {
     throw Error("rendezvous", fmt::format("{} is set, but {} is not", kAddressVariable, name),
-                "start the program through scripts/run, which sets all of them");
+                "start the program through cariama-run (scripts/run), which sets all of them");
   }
   return value;
 }
@@ -47,7 +47,7 @@ std::uint32_t number(const char* name) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
     throw Error("rendezvous", fmt::format("{} is \"{}\", which is no number", name, text),
-                "start the program through scripts/run, which sets it");
+                "start the program through cariama-run (scripts/run), which sets it");
   }
   return value;
 }
@@ -120,7 +120,7 @@ class Client final : public Bootstrap {
 
   std::uint32_t rank() const noexcept override { return rank_; }
   std::uint32_t size() const noexcept override { return size_; }
-  std::string name() const override { return fmt::format("scripts/run at {}", address_); }
+  std::string name() const override { return fmt::format("cariama-run at {}", address_); }
 
   std::vector<Bytes> all_gather(std::span<const std::byte> mine,
                                 std::chrono::milliseconds limit) override {

@@ -26,9 +26,11 @@ CallTables::CallTables(const detail::FunctionTable& mine, std::uint32_t self,
   for (std::uint32_t process = 0; process < described.size(); ++process) {
     if (process == self || described[process].empty()) continue;
     translations_[process] = mine.translate(described[process]);
-    const bool shares = std::ranges::any_of(translations_[process], [](std::uint32_t index) {
-      return index != detail::FunctionTable::kAbsent;
-    });
+    bool shares = false;
+    for (std::uint32_t i = 0; i < mine.size(); ++i) {
+      shares = shares || (translations_[process][i] != detail::FunctionTable::kAbsent &&
+                          !mine.slot(i).name().starts_with(detail::kLayerNames));
+    }
     if (!shares) {
       throw dtutils::Error(
           fmt::format("process {}", process),

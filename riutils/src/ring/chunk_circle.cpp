@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "dsfabric/send_channel.hpp"
@@ -13,6 +14,18 @@
 #include "ring/ring_registry.hpp"
 
 namespace riutils::detail {
+namespace {
+
+/// Has a name (detail::kLayerNames), so that rings connect different programs too.
+struct AskForChunks {
+  static constexpr std::string_view kCallName = "cariama.layer.ask_for_chunks";
+  GrantRequest request;
+  Grant operator()(dsfabric::CallContext& call) const {
+    return RingRegistry::of(call.fabric)->grant(call, request);
+  }
+};
+
+}  // namespace
 
 ChunkCircle::ChunkCircle(dsfabric::Fabric& fabric, dsfabric::ThreadId to, RingKind kind,
                          const RingOptions& options)
@@ -74,11 +87,7 @@ bool ChunkCircle::ask() {
   const GrantRequest request{to_.index, kind_, options_.chunk_bytes, wanted(), consumed_.remote()};
   dsfabric::SendChannel services(fabric_);
   const dsfabric::CallStatus sent = services.call_return(
-      dsfabric::ThreadId::service_of(to_.process),
-      [request](dsfabric::CallContext& call) {
-        return RingRegistry::of(call.fabric)->grant(call, request);
-      },
-      grant_);
+      dsfabric::ThreadId::service_of(to_.process), AskForChunks{request}, grant_);
   if (sent == dsfabric::CallStatus::kFull) {
     asked_ = false;
     throw dtutils::Error(

@@ -3,6 +3,7 @@
 #include "ring/ring_registry.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "dsfabric/send_channel.hpp"
@@ -12,6 +13,16 @@
 #include "ring/ring_limits.hpp"
 
 namespace riutils {
+namespace {
+
+/// Has a name of the layers, so that two programs do not fit together because of it: in shared
+/// libraries both find it at the same place.
+struct OpenRings {
+  static constexpr std::string_view kCallName = "cariama.layer.open_rings";
+  void operator()(dsfabric::CallContext& call) const { RingSet::open(*call.worker); }
+};
+
+}  // namespace
 
 RingRegistry::RingRegistry(dsfabric::Fabric& fabric) : fabric_(fabric) {
   const std::uint32_t workers = fabric.info(fabric.process()).threads;
@@ -81,7 +92,7 @@ detail::Grant RingRegistry::grant(dsfabric::CallContext& call, const GrantReques
 void RingRegistry::open(dsfabric::ThreadId worker) {
   dsfabric::SendChannel messages(fabric_);
   // False: this process is about to end.
-  (void)messages.call(worker, [](dsfabric::CallContext& call) { RingSet::open(*call.worker); });
+  (void)messages.call(worker, OpenRings{});
 }
 
 }  // namespace riutils

@@ -36,6 +36,10 @@ struct Invokers {
 /// dlopen(3) after join(): it cannot be called, since its peers have not agreed on an index for it.
 inline constexpr std::uint32_t kLateFunction = 0xffff'fffe;
 
+/// Names that begin so belong to functions of the layers themselves. All programs have these, so
+/// they do not make two programs fit together.
+inline constexpr std::string_view kLayerNames = "cariama.layer.";
+
 /// A callable type's place in the table. One static object a type, made before main by every
 /// program that can send or run it. Users do not make one.
 class FunctionSlot {
