@@ -25,20 +25,20 @@ double all_send(Group& group, bench::Batch& batch, sst::Order order) {
 
 void add(bench::Suite& suite, const NodePtr& node, const char* name, sst::Order order) {
   constexpr std::uint32_t kBytes = 16;
-  constexpr std::array<std::uint32_t, 2> kMembers{2, 8};
+  constexpr std::array<std::uint32_t, 2> kSizes{2, 8};
   bench::Case item{.name = name,
                    .size = kBytes,
                    .unit = bench::Unit::kPerSecond,
                    .ratios = {{.over = "8", .under = "2", .bar = ">= 0.25"}},
                    .oversubscribed = true};
-  const auto groups = std::make_shared<std::array<Group, kMembers.size()>>();
-  for (std::size_t i = 0; i < kMembers.size(); ++i) {
+  const auto groups = std::make_shared<std::array<Group, kSizes.size()>>();
+  for (std::size_t i = 0; i < kSizes.size(); ++i) {
     const auto run = [=](bench::Batch& batch) { return all_send((*groups)[i], batch, order); };
-    item.variants.push_back({.name = std::to_string(kMembers[i]), .measure = run, .assist = run});
+    item.variants.push_back({.name = std::to_string(kSizes[i]), .measure = run, .assist = run});
   }
   item.prepare = [=, &node](bench::Channel&) {
-    for (std::size_t i = 0; i < kMembers.size(); ++i) {
-      (*groups)[i].make(*node, kMembers[i], kBytes, order);
+    for (std::size_t i = 0; i < kSizes.size(); ++i) {
+      (*groups)[i].make(*node, kSizes[i], kBytes, order);
     }
   };
   item.finish = [=](bench::Channel&) {
