@@ -241,7 +241,7 @@ void AgreementCore::decide(const Entry& entry) {
   campaigns_ = 0;
   const std::optional<Value> proposed = std::exchange(proposed_, std::nullopt);
   const auto kind = static_cast<Kind>(entry.kind);
-  // Somebody else's was decided: the own one is still wished for.
+  // Somebody else's was decided: its own value is still wished for.
   if (proposed && (kind != Kind::kValue || entry.value != *proposed) && !wish_) wish_ = proposed;
   if (kind == Kind::kValue) {
     decided_(++number_, entry.value);

@@ -13,7 +13,7 @@ namespace support {
 void to_init(dtutils::Device& device, ibv_qp* qp, int access);
 /// INIT to RTR, connected to `peer`.
 void to_ready_to_receive(dtutils::Device& device, ibv_qp* qp, const dtutils::Endpoint& peer);
-/// RTR to RTS; `psn` as in the own endpoint.
+/// RTR to RTS; `psn` as in its own endpoint.
 void to_ready_to_send(dtutils::Device& device, ibv_qp* qp, std::uint32_t psn);
 /// Any state to RESET.
 void to_reset(dtutils::Device& device, ibv_qp* qp);

@@ -20,7 +20,7 @@ struct ReceiveBuffer;
 inline constexpr std::uint32_t kInlineMessage = 256;
 
 /// Space for one message, on the stack of its sender: small ones are copied by the post itself,
-/// others lie in registered memory of the calling thread. A message to the own process lies where
+/// others lie in registered memory of the calling thread. A message to its own process lies where
 /// its handler finds it, and goes through no device.
 ///
 ///     SendSpace space(fabric, to.process, bytes);
@@ -33,12 +33,12 @@ inline constexpr std::uint32_t kInlineMessage = 256;
 ///
 /// The constructor runs messages for a worker now and then, so that one which only sends keeps up
 /// with what comes. Both steps wait for room (registered memory, send queue) while making progress;
-/// inside a message handler that takes messages in but runs none. Messages to the own process wait
+/// inside a message handler that takes messages in but runs none. Messages to its own process wait
 /// when many of them have not been run; what a handler sends there never waits. Any thread, also
 /// one that the fabric has never seen: its first message allocates, and throws Error when more than
 /// Config::outside_threads such threads live. Otherwise they do not throw, except the constructor:
 /// Error when the message can never fit (Fabric::max_message()), std::bad_alloc when there is no
-/// memory for a message to the own process.
+/// memory for a message to its own process.
 class SendSpace {
  public:
   /// Room for a payload of `bytes` bytes; waits for it as the class says.
@@ -69,7 +69,7 @@ class SendSpace {
   MessageEngine& messages_;
   ThreadContext* context_ = nullptr;
   dtutils::Transmitter* transmitter_ = nullptr;
-  /// Of a message to the own process, until it is sent.
+  /// Of a message to its own process, until it is sent.
   ReceiveBuffer* local_ = nullptr;
   std::byte* start_ = inline_;
   std::uint32_t bytes_;

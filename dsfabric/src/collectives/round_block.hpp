@@ -62,7 +62,7 @@ class RoundLayout {
   std::size_t slot_bytes_;
 };
 
-/// The own block, and where those of the peers are. Any thread, wait-free.
+/// The block of this process, and where the others are. Any thread, wait-free.
 class RoundBlock {
  public:
   /// `memory` has the size of the layout. Setup only.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// OwnFailure: first the own threads, then the peers.
+// OwnFailure: first the threads of this process, then the peers.
 #include "failure/own_failure.hpp"
 
 namespace dsfabric {

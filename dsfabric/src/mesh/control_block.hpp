@@ -47,7 +47,8 @@ class ControlLayout {
   std::size_t processes_;
 };
 
-/// The own block: `at(offset)` is what peers write, `source(offset)` what is written to peers from.
+/// The block of this process: `at(offset)` is what peers write, `source(offset)` what is written to
+/// peers from.
 class ControlBlock {
  public:
   ControlBlock(dtutils::RDMAMemory memory, const ControlLayout& layout) noexcept

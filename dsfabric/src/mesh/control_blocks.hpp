@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The control blocks of the job: the own one, and where those of the peers are.
+// The control blocks of the job: that of this process, and where the others are.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace dsfabric {
 /// Any thread, wait-free.
 class ControlBlocks {
  public:
-  /// The own block, from the memory of `pages`. Setup only.
+  /// The block of this process, from the memory of `pages`. Setup only.
   ControlBlocks(dtutils::RDMAAllocator& pages, const ControlLayout& layout,
                 Connections& connections)
       : own_(cleared(pages.allocate(ControlBlock::needed(layout))), layout),

@@ -232,7 +232,7 @@ class Table : public Columns<Table<Row>, Row> {
   }
   Row& own() noexcept { return *std::launder(reinterpret_cast<Row*>(core_.row(self()))); }
 
-  /// Where a field or element of the own row lies in it.
+  /// Where a field or element of its own row lies in it.
   template <class F>
   std::size_t offset_of(const F& field) const noexcept {
     return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(&field) - core_.row(self()));

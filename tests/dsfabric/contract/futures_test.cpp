@@ -238,7 +238,7 @@ TEST_CASE("handler_that_would_wait_for_a_future_is_told_how_to") {
       auto answer = calls.call_return(self.neighbour(1), forbidden);
       return error_text([&] { answer.get(); });
     };
-    // A call to the own worker cannot have been answered while its handler runs.
+    // A call of a worker to itself cannot have been answered while its handler runs.
     const std::string text = ask([](CallContext& call) {
       SendChannel inner(call.fabric);
       (void)inner.call_return(call.worker->id(), [] { return 5; }).get();

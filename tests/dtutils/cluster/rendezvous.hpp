@@ -13,7 +13,7 @@ namespace cluster {
 /// or gone. Owner thread only.
 class Rendezvous {
  public:
-  /// Accepts one connection on the own `address`.
+  /// Accepts one connection on its own `address`.
   static Rendezvous listen(const std::string& address);
   /// Connects to a guest that listens, or will do so soon.
   static Rendezvous connect(const std::string& address);
@@ -21,7 +21,7 @@ class Rendezvous {
   Rendezvous& operator=(const Rendezvous&) = delete;
   ~Rendezvous();
 
-  /// Sends the own value and returns that of the other side.
+  /// Sends its own value and returns that of the other side.
   template <class T>
   T exchange(const T& mine) {
     static_assert(std::is_trivially_copyable_v<T>);

@@ -20,7 +20,7 @@ bit taken_back;      /* dereg_mr has returned: the program uses the memory for s
 bit killed, dead;    /* the senders' process; dead: the kernel says so */
 
 /* Plain stores wait in a buffer, first in, first out, and reach memory some time later. A locked
-   instruction (exchange, compare-and-swap) waits until the own buffer is empty, as does the end of
+   instruction (exchange, compare-and-swap) waits until its own buffer is empty, as does the end of
    a process. */
 #define WRITE 1
 #define UNLOCK 2

@@ -11,7 +11,7 @@ namespace locks {
 ///
 ///     bits 63..32 tail of the exclusive queue, 0: none | bits 31..0 shared requests since then
 ///
-/// Exclusive: a compare-and-swap makes the own place the tail. When there was a tail, its place is
+/// Exclusive: a compare-and-swap makes its own place the tail. When there was a tail, its place is
 /// told who follows it, by one write, and the holder before grants the lock by one write. When
 /// there was none, and readers hold the lock, the new tail waits until as many have been counted in
 /// LockWords::released. Shared: a fetch-and-add counts one more; granted at once when there is no

@@ -21,7 +21,7 @@ namespace mcts {
 /// Runs a search as one of all workers of the job: begin(), then phase() as often as wanted, all by
 /// all workers in the same order. Worker 0 of process 0 owns the root. Owner thread only.
 ///
-/// Failure rests on what the own fabric believes (Fabric::failures, state): a worker that believes
+/// Failure rests on what its own fabric believes (Fabric::failures, state): a worker that believes
 /// that any process has failed or left gives its phase up, by PeerFailed. Others may learn of it
 /// later, so that phase() may return there, and the next collective throws. A process that was
 /// given up though it lives, and wakes, finds its connections broken and throws as well. Nothing is

@@ -104,8 +104,8 @@ void copy_whole_row(Row& to, const Row& from) noexcept {
   while (!copy_row(to, from)) dtutils::cpu_pause();
 }
 
-/// Brings `pushed`, a row as the other members have it, up to the own row, which changes meanwhile:
-/// each Versioned as the next write into theirs. The thread that pushes.
+/// Brings `pushed`, a row as the other members have it, up to this member's row, which changes
+/// meanwhile: each Versioned as the next write into theirs. The thread that pushes.
 template <class F>
 void store_pushed(F& pushed, const F& own) noexcept {
   if constexpr (std::is_same_v<Element<F>, F>) {
