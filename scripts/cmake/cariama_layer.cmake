@@ -94,8 +94,8 @@ function(cariama_install_package)
   file(GLOB find_modules "${CARIAMA_TEMPLATE_DIR}/Find*.cmake")
   install(FILES "${package}/cariama-config.cmake" "${package}/cariama-config-version.cmake"
     ${find_modules} DESTINATION "${CARIAMA_PACKAGE_DIR}")
-  # As they lie in the repository, so that they find each other: the documents, and the programs that
-  # they explain.
+  # As they lie in the repository, so that they find each other: the documents, and the programs
+  # that they explain.
   file(GLOB documents CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
     "${PROJECT_SOURCE_DIR}/*.md" "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/*/*.md"
     "${PROJECT_SOURCE_DIR}/bench/*/*.md" "${PROJECT_SOURCE_DIR}/apps/*/*.md"
