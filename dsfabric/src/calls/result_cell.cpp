@@ -34,8 +34,11 @@ void ResultCell::throw_failure() const {
     throw PeerFailed(peer_, "a call with a result",
                      fabric_.failed(peer_) ? fabric_.failure_reason(peer_) : "it has left");
   }
-  throw dtutils::Error("remote call", "it was not accepted, so it has no result",
-                       "check the CallStatus of call_return, or RemoteFuture::status()");
+  throw dtutils::Error("remote call",
+                       "it was not accepted (CallStatus::kFull): there was no room for it, or too "
+                       "many calls of this process wait for a result",
+                       "take results that have come, make progress, and call again; "
+                       "RemoteFuture::status() tells it without an exception");
 }
 
 void ResultCell::throw_corrupt() const {

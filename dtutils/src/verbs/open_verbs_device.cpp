@@ -54,7 +54,8 @@ DeviceEntry examine(ibv_device* device) {
     const Context context = open(device);
     const std::vector<PortFacts> ports = read_ports(context.get());
     for (const PortFacts& port : ports) {
-      entry.note += (entry.note.empty() ? "" : "; ") + describe(port);
+      if (!entry.note.empty()) entry.note += "; ";
+      entry.note += describe(port);
       entry.usable |= port.state == IBV_PORT_ACTIVE && !port.gids.empty();
     }
     if (device->transport_type == IBV_TRANSPORT_IWARP) {

@@ -98,6 +98,17 @@ void check_last_two_pushes(Member& member, TableNode& node) {
 
 }  // namespace
 
+#ifndef NDEBUG
+TEST_CASE("row_of_nobody_is_caught_by_an_assertion") {
+  ForkJob job(1, [](Member& member) {
+    TableNode node(member);
+    const Table<MixedRow> table(node.group);
+    (void)table.get({1}, &MixedRow::count);
+  });
+  CHECK(job.wait() == "0: signal 6\n");
+}
+#endif
+
 TEST_CASE("every_member_sees_the_first_rows_of_all") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cassert>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -68,8 +69,12 @@ class TableCore {
   MemberId self() const noexcept { return self_; }
   /// The row of a process; empty when it is no member. Any thread, wait-free.
   std::optional<MemberId> find(dsfabric::ProcessId process) const noexcept;
-  /// The memory of a row in this process. Any thread, wait-free.
-  std::byte* row(MemberId member) const noexcept { return rows_ + member.value * shape_.stride; }
+  /// The memory of a row in this process; builds with assertions check that there is such a member.
+  /// Any thread, wait-free.
+  std::byte* row(MemberId member) const noexcept {
+    assert(member.value < size() && "cariama: a table has no such member");
+    return rows_ + member.value * shape_.stride;
+  }
 
   /// Posts a part of this process' row to all other members, and does not wait until it has
   /// arrived. `row` holds the row to send.
