@@ -206,7 +206,7 @@ TEST_CASE("broadcast_goes_on_by_message_when_no_more_can_be_held") {
         require(calls.broadcast(Numbered{i}), "sent");
       }
     } else if (self.id().process.value == 3) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));  // a leaf that does not keep up
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));  // a leaf that does not keep up
     }
     riutils::wait_for_termination(self);
     require(messages_of_all(self) > messages, "some went by message");
