@@ -8,12 +8,12 @@
 #include <cstring>
 #include <mutex>
 
+#include "cell.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/limits.hpp"
-#include "groups/detail/cell.hpp"
 #include "transfer.hpp"
 
 namespace groups {
