@@ -107,11 +107,19 @@ LargeMulticast::LargeMulticast(dsfabric::Group& group, const LargeMulticastOptio
   require_equal_options(cards);
   for (const Card& card : cards) remote_cells_.push_back(card.cells);
   // Whoever sends finds that all others have seen the options, and will not end here.
-  group.barrier();
+  try {
+    group.barrier();
+  } catch (...) {
+    keep_memory();
+    throw;
+  }
 }
 
 LargeMulticast::~LargeMulticast() {
-  if (lost_ == members_ && active_ == 0) return;
+  if (lost_ != members_ || active_ != 0) keep_memory();
+}
+
+void LargeMulticast::keep_memory() {
   Kept& kept = Kept::of(group_.worker().fabric());
   const std::scoped_lock lock(kept.mutex);
   kept.cells.push_back(std::move(cells_));

@@ -124,6 +124,37 @@ TEST_CASE("messages_land_in_the_memory_that_the_receiver_gives") {
   });
 }
 
+TEST_CASE("messages_may_be_sent_from_upcalls") {
+  in_every_mode(2, 1, [](Thread& self) {
+    Group group(self, all_workers(self));
+    constexpr std::uint64_t kTurns = 9;
+    std::uint64_t turn = 0;
+    LargeMulticast* all = nullptr;
+    // Each answers what it got; at once, unless it has not heard of the end of its last message.
+    const auto send_if_due = [&] {
+      if (turn == kTurns || turn % 2 != group.rank() || all->sending()) return;
+      all->send(support::message(group, 3000 + turn, turn), 3000 + turn);
+      ++turn;
+    };
+    LargeMulticast multicast(
+        group, {.block = 500},
+        {.received = [&](std::uint32_t root, dtutils::RDMAMemory memory, std::uint64_t bytes) {
+          require_equal(root, turn % 2, "whose turn it is");
+          require_equal(bytes, 3000 + turn, "bytes");
+          require(memory.data()[0] == support::byte_of(0, turn), "byte");
+          ++turn;
+          send_if_due();
+        }});
+    all = &multicast;
+    send_if_due();
+    support::progress_until(group, multicast, [&] {
+      send_if_due();
+      return turn == kTurns && !multicast.busy();
+    });
+    group.barrier();
+  });
+}
+
 TEST_CASE("what_cannot_be_sent_is_refused_in_words") {
   in_every_mode(2, 1, [](Thread& self) {
     Group group(self, all_workers(self));

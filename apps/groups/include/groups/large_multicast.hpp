@@ -39,7 +39,8 @@ struct LargeMulticastUpcalls {
   /// memory is taken from the allocator of the worker's zone.
   std::function<dtutils::RDMAMemory(std::uint32_t root, std::uint64_t bytes)> buffer = {};
   /// A message has arrived as a whole, in the first `bytes` bytes of that memory, which nobody
-  /// writes or reads any more. Never empty.
+  /// writes or reads any more. What it throws leaves progress(); it is not called again for that
+  /// message. Never empty.
   std::function<void(std::uint32_t root, dtutils::RDMAMemory memory, std::uint64_t bytes)> received;
 };
 
@@ -105,6 +106,8 @@ class LargeMulticast {
                    const dtutils::RemoteMemoryLocator& buffer);
   dtutils::Transmitter& transmitter(std::uint32_t peer) const noexcept;
   void require_members();
+  /// Until the job is left, since peers may still write to it.
+  void keep_memory();
   [[noreturn]] void lose(std::uint32_t peer);
   void begin(Transfer& transfer, std::uint64_t bytes, dtutils::RDMAMemory memory);
   bool accept(Transfer& transfer);
