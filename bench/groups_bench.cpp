@@ -6,7 +6,7 @@ int main(int argc, char** argv) {
   std::string device = "shm";
   groups_bench::NodePtr node;
   const ring_bench::HandRing ring;
-  bench::Suite suite(argc, argv, "groups_bench", "multicast of small messages, in order or not");
+  bench::Suite suite(argc, argv, "groups_bench", "multicast of small and of large messages");
   suite.processes(groups_bench::kProcesses);
   suite.option("--device", device, "Device to measure, as dtutils::open_device knows it");
   suite.setup(
@@ -16,5 +16,6 @@ int main(int argc, char** argv) {
   groups_bench::add_bandwidth_cases(suite, node);
   groups_bench::add_atomic_cases(suite, node);
   groups_bench::add_crowd_cases(suite, node);
+  groups_bench::add_large_cases(suite, node);
   return suite.run();
 }

@@ -16,5 +16,6 @@ void add_small_cases(bench::Suite& suite, const NodePtr& node, const ring_bench:
 void add_bandwidth_cases(bench::Suite& suite, const NodePtr& node);
 void add_atomic_cases(bench::Suite& suite, const NodePtr& node);
 void add_crowd_cases(bench::Suite& suite, const NodePtr& node);
+void add_large_cases(bench::Suite& suite, const NodePtr& node);
 
 }  // namespace groups_bench
