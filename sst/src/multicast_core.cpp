@@ -41,7 +41,8 @@ void MulticastCore::connect(std::uint64_t options) {
           fmt::format("multicast {}", table_.options().name),
           fmt::format("process {} makes it with other options than process {}",
                       table_.process(member).value, table_.process(table_.self()).value),
-          "give the same order, senders, max_message and slots at all members");
+          "give the same order, senders, max_message and slots at all members, on devices of one "
+          "kind");
     }
     if (member == table_.self() || !own_) continue;
     sender_.add({&table_.group().transmitter(table_.process(member)),

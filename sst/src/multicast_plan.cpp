@@ -55,12 +55,22 @@ MulticastOptions checked(const TableGroup& group, MulticastOptions options) {
   return options;
 }
 
+/// Whether the bytes of a write to any member come in ascending order.
+bool writes_in_order(TableGroup& group, const MulticastOptions& options) {
+  return std::all_of(options.members.begin(), options.members.end(), [&](ProcessId member) {
+    if (member == group.fabric().process()) return true;
+    dtutils::QueuePair& pair = group.transmitter(member).queue_pair();
+    return pair.device().data_in_order(pair.raw(), IBV_WR_RDMA_WRITE);
+  });
+}
+
 /// Members that mean different things find that out by it.
 std::uint64_t digest(const MulticastOptions& options, const RingFormat& format) {
   dtutils::detail::Fnv1a hash;
   hash.number(static_cast<std::uint64_t>(options.order));
   hash.number(options.max_message);
   hash.number(format.slots);
+  hash.number(format.in_line ? 1 : 0);
   for (const ProcessId sender : options.senders) hash.number(sender.value);
   return hash.value();
 }
@@ -68,7 +78,8 @@ std::uint64_t digest(const MulticastOptions& options, const RingFormat& format) 
 }  // namespace
 
 MulticastCore::Plan::Plan(TableGroup& group, const MulticastOptions& wanted)
-    : options(checked(group, wanted)), format(options.max_message, options.slots) {
+    : options(checked(group, wanted)),
+      format(options.max_message, options.slots, writes_in_order(group, options)) {
   memory = group.fabric().general_allocator().allocate(options.senders.size() * format.bytes);
   std::memset(memory.data(), 0, memory.size());
   const auto& members = options.members;

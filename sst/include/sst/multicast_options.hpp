@@ -31,7 +31,7 @@ struct MulticastOptions {
   /// In which order messages are delivered.
   Order order = Order::kUnordered;
   /// Bytes of the largest message, 1 to kMaxMessage. Up to 56 a message and its counter are one
-  /// cache line at most, and one write.
+  /// cache line at most, and one write where the device places bytes in ascending order.
   std::uint32_t max_message = 56;
   /// Messages of a sender that may be on their way: a power of two, kMinSlots to kMaxSlots; 0: as
   /// many as kRingBytes hold.

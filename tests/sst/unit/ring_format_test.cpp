@@ -25,6 +25,9 @@ TEST_CASE("a_small_message_and_its_word_are_in_one_line_and_the_word_comes_last"
   }
   CHECK(RingFormat(16, 8).stride == 32);
   CHECK(RingFormat(56, 8).stride == 64);
+  // Elsewhere the word has a write of its own, so it lies apart.
+  CHECK_FALSE(RingFormat(16, 8, false).in_line);
+  CHECK(RingFormat(16, 8, false).word(0) == 8 * 64);
 }
 
 TEST_CASE("no_two_bytes_of_a_ring_overlap_and_none_is_outside") {

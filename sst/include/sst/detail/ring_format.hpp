@@ -50,24 +50,23 @@ class SlotWord {
   std::uint64_t raw_;
 };
 
-/// A ring for messages of up to `max_message` bytes. With its word a message may be at most a cache
-/// line:
+/// A ring for messages of up to `max_message` bytes. Where the device places the bytes of a write
+/// in ascending order (Device::data_in_order), a message that with its word is at most a cache line
+/// has the word behind it, and one write carries both:
 ///
 ///     | message, word | message, word | ...           slots of 16, 32 or 64 bytes
 ///
-/// One write carries both. The word comes last in a line, whose bytes a device places in ascending
-/// order, or all at once (as Versioned needs it); and lines may come in any order, because each
-/// slot has a word of its own. Larger messages:
+/// Larger messages, and all on other devices (on Soft-RoCE a word was seen before its message):
 ///
 ///     | message | message | ... | word | word | ...   slots of whole lines
 ///
-/// The words are written after the messages, by a write of their own, since a device may place the
-/// lines of one write in any order.
+/// The words are written after the messages, by a write of their own.
 struct RingFormat {
   /// Both as in MulticastOptions, checked.
-  RingFormat(std::uint32_t max_message, std::uint32_t wanted_slots) noexcept {
+  RingFormat(std::uint32_t max_message, std::uint32_t wanted_slots,
+             bool writes_in_order = true) noexcept {
     const std::size_t with_word = max_message + sizeof(std::uint64_t);
-    in_line = with_word <= kLine;
+    in_line = writes_in_order && with_word <= kLine;
     stride = in_line ? std::max<std::size_t>(std::bit_ceil(with_word), 16)
                      : (max_message + kLine - 1) / kLine * kLine;
     slots = wanted_slots != 0 ? wanted_slots
