@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "dtutils/error.hpp"
 #include "multicast_plan.hpp"
@@ -101,8 +100,7 @@ bool MulticastCore::take_due_turns() noexcept {
   const std::uint64_t due = turns_.due(*own_);
   // Without room: whatever fills the ring has been sent, and frees it when it was delivered.
   if (due <= taken || !find_room()) return false;
-  const std::uint64_t turns =
-      std::min<std::uint64_t>(due - taken, std::numeric_limits<std::int32_t>::max());
+  const std::uint64_t turns = std::min<std::uint64_t>(due - taken, SlotWord::kMaxCount);
   sender_.commit_null(static_cast<std::uint32_t>(turns));
   turns_.take(*own_, turns);
   return sender_.post();

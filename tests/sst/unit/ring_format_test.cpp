@@ -71,9 +71,28 @@ TEST_CASE("a_word_holds_its_own_message_and_not_that_of_another_round") {
     CHECK(word.turns() == 1);
     CHECK_FALSE(word.holds(index + kMinSlots));
     CHECK_FALSE(word.holds(index + kMaxSlots));
-    const SlotWord null = SlotWord::null(index, 0x7fffffff);
+    const SlotWord null = SlotWord::null(index, SlotWord::kMaxCount);
     CHECK(null.holds(index));
     CHECK(null.is_null());
-    CHECK(null.turns() == 0x7fffffff);
+    CHECK(null.turns() == SlotWord::kMaxCount);
+  }
+}
+
+TEST_CASE("a_word_that_is_written_in_parts_holds_nothing_until_it_is_whole") {
+  // All ways in which some bytes are those of the message one round before.
+  for (std::uint64_t index = kMinSlots; index < kMinSlots + 200; ++index) {
+    const std::uint32_t bytes = 1 + static_cast<std::uint32_t>(index * 37 % kMaxMessage);
+    const std::uint64_t before = SlotWord::of(index - kMinSlots, bytes / 2 + 1).raw();
+    const std::uint64_t after = SlotWord::of(index, bytes).raw();
+    for (unsigned old = 0; old < 256; ++old) {
+      std::uint64_t mixed = after;
+      for (unsigned byte = 0; byte < 8; ++byte) {
+        const std::uint64_t mask = std::uint64_t{0xff} << (8 * byte);
+        if ((old >> byte & 1) != 0) mixed = (mixed & ~mask) | (before & mask);
+      }
+      if (mixed == after) continue;
+      CAPTURE(index, old);
+      REQUIRE_FALSE(SlotWord(mixed).holds(index));
+    }
   }
 }

@@ -13,27 +13,35 @@ namespace sst::detail {
 
 /// The word that says that a slot is filled, and with what. Never 0.
 ///
-///     bits 0 to 31    the number of the message, from 1, without its higher bits
-///     bits 32 to 62   bytes; of a null message: the turns for which it stands
-///     bit 63          it is a null message
+///     bits 0 to 23    the number of the message, from 1, without its higher bits
+///     bits 24 to 40   bytes; of a null message: the turns for which it stands
+///     bit 41          it is a null message
+///     bits 42 to 63   a hash of all this, and of the higher bits
 ///
 /// The word that was there before is that of the message one round earlier, whose number differs.
+/// Soft-RoCE writes a word in parts: while it is part of one and part of the other, it holds
+/// neither, for the hash does not fit.
 class SlotWord {
  public:
+  /// Turns of one null message at most; also above kMaxMessage.
+  static constexpr std::uint32_t kMaxCount = (1u << 17) - 1;
+  static_assert(kMaxMessage <= kMaxCount);
+
   /// What memory holds.
   explicit constexpr SlotWord(std::uint64_t raw) noexcept : raw_(raw) {}
   /// For message `index`, from 0.
   static constexpr SlotWord of(std::uint64_t index, std::uint32_t bytes) noexcept {
-    return SlotWord(std::uint64_t{bytes} << 32 | static_cast<std::uint32_t>(index + 1));
+    return made(index, std::uint64_t{bytes} << kNumberBits);
   }
   /// Of a null message.
   static constexpr SlotWord null(std::uint64_t index, std::uint32_t turns) noexcept {
-    return SlotWord(of(index, turns).raw_ | kNull);
+    return made(index, kNull | std::uint64_t{turns} << kNumberBits);
   }
 
   /// Whether the slot holds message `index`, and not yet that of a round before.
   constexpr bool holds(std::uint64_t index) const noexcept {
-    return static_cast<std::uint32_t>(raw_) == static_cast<std::uint32_t>(index + 1);
+    // Most looks find the message of a round before.
+    return ((raw_ ^ (index + 1)) & kNumber) == 0 && raw_ == made(index, raw_ & kWhat).raw_;
   }
   constexpr bool is_null() const noexcept { return (raw_ & kNull) != 0; }
   /// Of a message.
@@ -43,9 +51,19 @@ class SlotWord {
   constexpr std::uint64_t raw() const noexcept { return raw_; }
 
  private:
-  static constexpr std::uint64_t kNull = std::uint64_t{1} << 63;
+  static constexpr unsigned kNumberBits = 24;
+  static constexpr std::uint64_t kNumber = (std::uint64_t{1} << kNumberBits) - 1;
+  static constexpr std::uint64_t kNull = std::uint64_t{1} << 41;
+  /// The count, and whether it is a null message.
+  static constexpr std::uint64_t kWhat = kNull | std::uint64_t{kMaxCount} << kNumberBits;
+  /// Multiplies by 2^64 / golden ratio, so each bit reaches the upper ones.
+  static constexpr SlotWord made(std::uint64_t index, std::uint64_t what) noexcept {
+    const std::uint64_t number = index + 1;
+    const std::uint64_t hash = ((number << 18 ^ what >> kNumberBits) + 1) * 0x9e3779b97f4a7c15u;
+    return SlotWord(hash >> 42 << 42 | what | (number & kNumber));
+  }
   constexpr std::uint32_t count() const noexcept {
-    return static_cast<std::uint32_t>((raw_ & ~kNull) >> 32);
+    return static_cast<std::uint32_t>(raw_ >> kNumberBits & kMaxCount);
   }
   std::uint64_t raw_;
 };
