@@ -15,7 +15,8 @@ namespace groups::detail {
 ///
 ///     0        buffer     root: `length` is the bytes of the message; others: where blocks go
 ///     24       ready      number of the message, written after `buffer`
-///     32       arrived    number of the message << 32 | blocks that the peer has written here
+///     32       arrived    blocks that the peer has written here, hashed with the number of the
+///                         message, since Soft-RoCE writes words in parts
 ///     40       finished   number of the message that the peer has whole; read by the root
 ///
 /// Numbers count the messages of a root, from 1, so nothing is ever cleared. Each word is written

@@ -8,9 +8,11 @@
 #include <cstring>
 #include <mutex>
 
+#include "card.hpp"
 #include "cell.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/thread.hpp"
+#include "dtutils/detail/hashed_word.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/limits.hpp"
@@ -18,17 +20,14 @@
 
 namespace groups {
 
+using detail::Card;
 using detail::Cell;
+using detail::kName;
 
 namespace {
 
-constexpr const char* kName = "groups::LargeMulticast";
-constexpr std::uint32_t kMaxBlock = 1u << 30;
 /// Requests that are not done, on one connection: from there on a post might have to wait.
 constexpr std::uint64_t kOutstanding = dtutils::kSignalAllFrom - 2;
-/// A block number has 32 bits, and so has the count of blocks.
-constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 31;
-
 /// What peers may still write to and the device may still read, until the job is left.
 struct Kept {
   std::mutex mutex;
@@ -42,43 +41,6 @@ struct Kept {
   }
 };
 
-/// What members tell each other at the beginning.
-struct Card {
-  LargeMulticastOptions options;
-  dtutils::RemoteMemoryLocator cells;
-};
-
-void check(const LargeMulticastOptions& options) {
-  if (options.block == 0 || options.block > kMaxBlock) {
-    throw dtutils::Error(kName, fmt::format("a block of {} bytes cannot be", options.block),
-                         "set LargeMulticastOptions::block to 1 byte to 1 GiB");
-  }
-  if (options.max_message / options.block >= kMaxBlocks) {
-    throw dtutils::Error(kName,
-                         fmt::format("a message of {} bytes has too many blocks of {} bytes",
-                                     options.max_message, options.block),
-                         "set a larger LargeMulticastOptions::block");
-  }
-}
-
-void require_equal_options(const std::vector<Card>& cards) {
-  const LargeMulticastOptions& first = cards.front().options;
-  for (std::size_t rank = 1; rank < cards.size(); ++rank) {
-    const LargeMulticastOptions& other = cards[rank].options;
-    if (other.max_message == first.max_message && other.block == first.block &&
-        other.schedule == first.schedule) {
-      continue;
-    }
-    throw dtutils::Error(
-        kName,
-        fmt::format("members 0 and {} have different options: at most {} and {} bytes, blocks of "
-                    "{} and {} bytes, {} and {}",
-                    rank, first.max_message, other.max_message, first.block, other.block,
-                    to_string(first.schedule), to_string(other.schedule)),
-        "give all members the same LargeMulticastOptions");
-  }
-}
-
 }  // namespace
 
 LargeMulticast::LargeMulticast(dsfabric::Group& group, const LargeMulticastOptions& options,
@@ -89,7 +51,7 @@ LargeMulticast::LargeMulticast(dsfabric::Group& group, const LargeMulticastOptio
       rank_(group.rank()),
       members_(group.size()),
       lost_(members_) {
-  check(options);
+  detail::check(options);
   if (!upcalls_.received) {
     throw dtutils::Error(kName, "nobody takes what is received",
                          "set LargeMulticastUpcalls::received");
@@ -104,7 +66,7 @@ LargeMulticast::LargeMulticast(dsfabric::Group& group, const LargeMulticastOptio
     transfers_.back()->root = root;
   }
   const std::vector<Card> cards = group.all_gather(Card{options, cells_.remote()});
-  require_equal_options(cards);
+  detail::require_equal_options(cards);
   for (const Card& card : cards) remote_cells_.push_back(card.cells);
   // Whoever sends finds that all others have seen the options, and will not end here.
   try {
@@ -161,6 +123,10 @@ void LargeMulticast::lose(std::uint32_t peer) {
                              reason.empty() ? "the connection to it is broken" : reason);
 }
 
+void LargeMulticast::accuse(std::uint32_t peer, const char* of) noexcept {
+  group_.worker().fabric().fail(group_.member(peer).process, of);
+}
+
 void LargeMulticast::require_members() {
   if (lost_ != members_) lose(lost_);
   dsfabric::Fabric& fabric = group_.worker().fabric();
@@ -214,6 +180,10 @@ bool LargeMulticast::accept(Transfer& transfer) {
     return false;
   }
   const std::uint64_t bytes = announced.buffer.length;
+  if (bytes > options_.max_message) [[unlikely]] {
+    accuse(transfer.root, "it announces a large multicast above the limit that it agreed to");
+    return false;
+  }
   dsfabric::Thread& worker = group_.worker();
   dtutils::RDMAMemory memory;
   if (upcalls_.buffer) {
@@ -244,8 +214,13 @@ bool LargeMulticast::take_in(Transfer& transfer) noexcept {
     std::uint32_t& taken = transfer.taken[peer];
     if (taken == blocks.size()) continue;
     const std::uint64_t word = dtutils::load_device_word(&cell(transfer.root, peer).arrived);
-    if (word >> 32 != transfer.number) continue;
-    for (const auto count = static_cast<std::uint32_t>(word); taken < count; ++taken) {
+    if (!dtutils::detail::is_hashed_word(word, transfer.number)) continue;
+    const std::uint64_t count = word & dtutils::detail::kHashedMask;
+    if (count > blocks.size()) [[unlikely]] {
+      accuse(peer, "it claims to have sent more blocks of a large multicast than there are");
+      break;
+    }
+    for (; taken < count; ++taken) {
       transfer.here[blocks[taken]] = true;
       --transfer.missing;
     }
@@ -271,7 +246,8 @@ bool LargeMulticast::pass_on(Transfer& transfer) {
   const std::uint64_t offset = std::uint64_t{piece.block} * options_.block;
   const auto bytes =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.block, transfer.bytes - offset));
-  const std::uint64_t arrived = std::uint64_t{transfer.number} << 32 | ++transfer.given[piece.peer];
+  const std::uint64_t arrived =
+      dtutils::detail::hashed_word(++transfer.given[piece.peer], transfer.number);
   // The last word fails its Synchronizer by itself when it cannot be posted.
   const bool goes = to.write(transfer.memory.local(offset, bytes), peer.buffer.part(offset, bytes));
   const bool told = tell(transfer.root, piece.peer, offsetof(Cell, arrived), &arrived,

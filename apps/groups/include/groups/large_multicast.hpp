@@ -109,6 +109,8 @@ class LargeMulticast {
   /// Until the job is left, since peers may still write to it.
   void keep_memory();
   [[noreturn]] void lose(std::uint32_t peer);
+  /// It broke the protocol: its process fails, and the next progress() throws.
+  void accuse(std::uint32_t peer, const char* of) noexcept;
   void begin(Transfer& transfer, std::uint64_t bytes, dtutils::RDMAMemory memory);
   bool accept(Transfer& transfer);
   bool take_in(Transfer& transfer) noexcept;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "dtutils/detail/hashed_word.hpp"
 #include "sst/table_limits.hpp"
 
 namespace sst::detail {
@@ -19,8 +20,8 @@ namespace sst::detail {
 ///     bits 42 to 63   a hash of all this, and of the higher bits
 ///
 /// The word that was there before is that of the message one round earlier, whose number differs.
-/// Soft-RoCE writes a word in parts: while it is part of one and part of the other, it holds
-/// neither, for the hash does not fit.
+/// While it is part of one and part of the other, it holds neither
+/// (dtutils/detail/hashed_word.hpp).
 class SlotWord {
  public:
   /// Turns of one null message at most; also above kMaxMessage.
@@ -41,7 +42,7 @@ class SlotWord {
   /// Whether the slot holds message `index`, and not yet that of a round before.
   constexpr bool holds(std::uint64_t index) const noexcept {
     // Most looks find the message of a round before.
-    return ((raw_ ^ (index + 1)) & kNumber) == 0 && raw_ == made(index, raw_ & kWhat).raw_;
+    return ((raw_ ^ (index + 1)) & kNumber) == 0 && dtutils::detail::is_hashed_word(raw_, index);
   }
   constexpr bool is_null() const noexcept { return (raw_ & kNull) != 0; }
   /// Of a message.
@@ -54,13 +55,8 @@ class SlotWord {
   static constexpr unsigned kNumberBits = 24;
   static constexpr std::uint64_t kNumber = (std::uint64_t{1} << kNumberBits) - 1;
   static constexpr std::uint64_t kNull = std::uint64_t{1} << 41;
-  /// The count, and whether it is a null message.
-  static constexpr std::uint64_t kWhat = kNull | std::uint64_t{kMaxCount} << kNumberBits;
-  /// Multiplies by 2^64 / golden ratio, so each bit reaches the upper ones.
   static constexpr SlotWord made(std::uint64_t index, std::uint64_t what) noexcept {
-    const std::uint64_t number = index + 1;
-    const std::uint64_t hash = ((number << 18 ^ what >> kNumberBits) + 1) * 0x9e3779b97f4a7c15u;
-    return SlotWord(hash >> 42 << 42 | what | (number & kNumber));
+    return SlotWord(dtutils::detail::hashed_word(what | ((index + 1) & kNumber), index));
   }
   constexpr std::uint32_t count() const noexcept {
     return static_cast<std::uint32_t>(raw_ >> kNumberBits & kMaxCount);
