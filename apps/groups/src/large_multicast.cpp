@@ -12,9 +12,9 @@
 #include "cell.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/thread.hpp"
-#include "dtutils/detail/hashed_word.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/hashed_word.hpp"
 #include "dtutils/limits.hpp"
 #include "transfer.hpp"
 
@@ -214,8 +214,8 @@ bool LargeMulticast::take_in(Transfer& transfer) noexcept {
     std::uint32_t& taken = transfer.taken[peer];
     if (taken == blocks.size()) continue;
     const std::uint64_t word = dtutils::load_device_word(&cell(transfer.root, peer).arrived);
-    if (!dtutils::detail::is_hashed_word(word, transfer.number)) continue;
-    const std::uint64_t count = word & dtutils::detail::kHashedMask;
+    if (!dtutils::is_hashed_word(word, transfer.number)) continue;
+    const std::uint64_t count = word & dtutils::kHashedMask;
     if (count > blocks.size()) [[unlikely]] {
       accuse(peer, "it claims to have sent more blocks of a large multicast than there are");
       break;
@@ -246,8 +246,7 @@ bool LargeMulticast::pass_on(Transfer& transfer) {
   const std::uint64_t offset = std::uint64_t{piece.block} * options_.block;
   const auto bytes =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.block, transfer.bytes - offset));
-  const std::uint64_t arrived =
-      dtutils::detail::hashed_word(++transfer.given[piece.peer], transfer.number);
+  const std::uint64_t arrived = dtutils::hashed_word(++transfer.given[piece.peer], transfer.number);
   // The last word fails its Synchronizer by itself when it cannot be posted.
   const bool goes = to.write(transfer.memory.local(offset, bytes), peer.buffer.part(offset, bytes));
   const bool told = tell(transfer.root, piece.peer, offsetof(Cell, arrived), &arrived,

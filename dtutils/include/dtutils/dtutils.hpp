@@ -10,6 +10,7 @@
 #include "dtutils/endpoint.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/general_allocator.hpp"
+#include "dtutils/hashed_word.hpp"
 #include "dtutils/limits.hpp"
 #include "dtutils/linear_circular_allocator.hpp"
 #include "dtutils/log.hpp"

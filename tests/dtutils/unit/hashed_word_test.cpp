@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Words that are written in parts.
-#include "dtutils/detail/hashed_word.hpp"
+#include "dtutils/hashed_word.hpp"
 
 #include "support/catch.hpp"
 
-using dtutils::detail::hashed_word;
-using dtutils::detail::is_hashed_word;
-using dtutils::detail::kHashedMask;
+using dtutils::hashed_word;
+using dtutils::is_hashed_word;
+using dtutils::kHashedMask;
 
 TEST_CASE("hashed_word_keeps_its_value_and_belongs_to_its_salt") {
   for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, kHashedMask}) {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dtutils/detail/hashed_word.hpp"
+#include "dtutils/hashed_word.hpp"
 #include "sst/table_limits.hpp"
 
 namespace sst::detail {
@@ -21,7 +21,7 @@ namespace sst::detail {
 ///
 /// The word that was there before is that of the message one round earlier, whose number differs.
 /// While it is part of one and part of the other, it holds neither
-/// (dtutils/detail/hashed_word.hpp).
+/// (dtutils/hashed_word.hpp).
 class SlotWord {
  public:
   /// Turns of one null message at most; also above kMaxMessage.
@@ -42,7 +42,7 @@ class SlotWord {
   /// Whether the slot holds message `index`, and not yet that of a round before.
   constexpr bool holds(std::uint64_t index) const noexcept {
     // Most looks find the message of a round before.
-    return ((raw_ ^ (index + 1)) & kNumber) == 0 && dtutils::detail::is_hashed_word(raw_, index);
+    return ((raw_ ^ (index + 1)) & kNumber) == 0 && dtutils::is_hashed_word(raw_, index);
   }
   constexpr bool is_null() const noexcept { return (raw_ & kNull) != 0; }
   /// Of a message.
@@ -56,7 +56,7 @@ class SlotWord {
   static constexpr std::uint64_t kNumber = (std::uint64_t{1} << kNumberBits) - 1;
   static constexpr std::uint64_t kNull = std::uint64_t{1} << 41;
   static constexpr SlotWord made(std::uint64_t index, std::uint64_t what) noexcept {
-    return SlotWord(dtutils::detail::hashed_word(what | ((index + 1) & kNumber), index));
+    return SlotWord(dtutils::hashed_word(what | ((index + 1) & kNumber), index));
   }
   constexpr std::uint32_t count() const noexcept {
     return static_cast<std::uint32_t>(raw_ >> kNumberBits & kMaxCount);
