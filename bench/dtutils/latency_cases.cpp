@@ -11,6 +11,7 @@
 #include "bench/dtutils/ucx.hpp"
 #include "bench/dtutils/writes.hpp"
 #include "dtutils/device_memory.hpp"
+#include "dtutils/wait.hpp"
 
 namespace link_bench {
 namespace {
@@ -37,10 +38,12 @@ double write_ping_pong(Link& link, bench::Batch& batch, std::uint32_t size, std:
     for (std::uint64_t i = 0; i < rounds; ++i) {
       ++beat;
       while (!starts && dtutils::load_device_word(theirs) != beat) {
+        dtutils::cpu_pause();
       }
       *mine = beat;
       require(link.qp.post_write(from, to, beat, inlined | signaling.next(await)));
       while (starts && dtutils::load_device_word(theirs) != beat) {
+        dtutils::cpu_pause();
       }
     }
   });
