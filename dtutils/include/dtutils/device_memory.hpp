@@ -12,7 +12,9 @@ namespace dtutils {
 /// Reads a word of 1, 2, 4 or 8 bytes, naturally aligned, that a peer writes by RDMA. Acquire:
 /// what the peer wrote by earlier operations on the same queue pair is visible afterwards. It pairs
 /// with the device's placement of the word, which is a single store on shm and a single DMA
-/// transaction on hardware. Any thread, wait-free.
+/// transaction on hardware. A loop that waits for a word pauses between its looks (Backoff, or
+/// cpu_pause()): looks without a pause take the cache line away from a writer on this machine, and
+/// the word arrives a third later. Any thread, wait-free.
 template <class T>
 T load_device_word(const T* address) noexcept {
   static_assert(std::is_trivially_copyable_v<T> && std::atomic_ref<T>::is_always_lock_free);
