@@ -253,7 +253,7 @@ class Calls : public BroadcastCalls<Channel> {
     CallStatus status = CallStatus::kPeerGone;
     // Also when it throws: nothing may stay tied then.
     const dtutils::detail::ScopeExit refusal([&]() noexcept {
-      if (status != CallStatus::kAccepted) cell.refuse();
+      if (status != CallStatus::kAccepted) cell.refuse(status == CallStatus::kPeerGone);
     });
     status = send();
     return status;

@@ -30,9 +30,12 @@ void ResultCell::throw_failure() const {
     throw dtutils::Error("remote call", failure_->text.data(),
                          "the callable threw; see its own code");
   }
-  if (fabric_.state(peer_) != PeerState::kActive) {
+  const PeerState state = fabric_.state(peer_);
+  if (gone_ || state != PeerState::kActive) {
     throw PeerFailed(peer_, "a call with a result",
-                     fabric_.failed(peer_) ? fabric_.failure_reason(peer_) : "it has left");
+                     state == PeerState::kFailed ? fabric_.failure_reason(peer_)
+                     : state == PeerState::kLeft ? "it has left"
+                                                 : "the connection to it has broken");
   }
   throw dtutils::Error("remote call",
                        "it was not accepted (CallStatus::kFull): there was no room for it, or too "

@@ -306,3 +306,39 @@ TEST_CASE("too_many_awaited_results_are_refused_until_some_have_come") {
     calls.call_return(self.id(), [] {}).get();
   });
 }
+
+TEST_CASE("a_call_on_a_broken_connection_fails_as_its_peer_before_the_detector_knows") {
+  ForkJob job(2, [](Member& member) {
+    Config config;
+    config.threads = 1;
+    // Longer than the test: only the connection tells of the death.
+    config.watch_interval = std::chrono::hours(1);
+    config.leave_timeout = std::chrono::milliseconds(100);
+    Fabric fabric = member.join(config);
+    SendChannel calls(fabric);
+    if (member.rank == 1) {
+      member.memory.words[0] = 1;
+      for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+    require(eventually([&] { return member.memory.words[1] != 0; }), "it was killed");
+    require(eventually([&] {
+              auto refused = calls.call_return(ThreadId{{1}, 0}, [] { return 1; });
+              // Until the connection has broken a call is accepted, and waits; nobody waits for it.
+              if (refused.status() == CallStatus::kAccepted) {
+                fabric.progress();
+                return false;
+              }
+              try {
+                refused.get();
+              } catch (const PeerFailed& failed) {
+                return failed.process() == ProcessId{1};
+              }
+              return false;
+            }),
+            "the refusal names the process");
+  });
+  REQUIRE(eventually([&] { return job.memory().words[0] != 0; }));
+  job.kill(1);
+  job.memory().words[1] = 1;
+  CHECK(job.wait() == "1: signal 9\n");
+}

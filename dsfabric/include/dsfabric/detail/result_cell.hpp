@@ -107,13 +107,16 @@ class ResultCell {
       throw_pending("a ReturnSlot");
     tied_.reset();
     peer_ = peer;
+    gone_ = false;
     failure_->thrown = false;
     word_ = new (word_) Word(1);
     tied_.emplace(fabric_, peer, *word_);
     return static_cast<bool>(*tied_);
   }
-  /// The call was not made after all.
-  void refuse() noexcept {
+  /// The call was not made after all; `gone`: because its connection has broken, which the failure
+  /// detector may not have heard of yet.
+  void refuse(bool gone) noexcept {
+    gone_ = gone;
     // Untied first: only one of the two may fail what is pending.
     tied_.reset();
     if (!word_->done()) word_->fail();
@@ -162,6 +165,7 @@ class ResultCell {
   CallFailure* failure_;
   std::optional<PendingReply> tied_;
   ProcessId peer_{};
+  bool gone_ = false;
 };
 
 }  // namespace dsfabric::detail
