@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Sampler: its thread.
+#include "monitoring/sampler.hpp"
+
+#include "dtutils/error.hpp"
+#include "page.hpp"
+
+namespace monitoring {
+
+Sampler::Sampler(dsfabric::Fabric& fabric, std::chrono::nanoseconds interval)
+    : page_(detail::Page::of(fabric)) {
+  if (interval <= std::chrono::nanoseconds(0)) {
+    throw dtutils::Error("monitoring::Sampler", "its interval is not positive", "use 1 ms or more");
+  }
+  // Here, so that what is wrong is thrown, and the first copy is there at once.
+  page_->take_figures();
+  page_->make_copy();
+  thread_ = std::thread([this, interval] { run(interval); });
+}
+
+Sampler::~Sampler() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Sampler::run(std::chrono::nanoseconds interval) noexcept {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, interval, [this] { return ending_; })) {
+    page_->take_figures();
+    page_->make_copy();
+  }
+}
+
+}  // namespace monitoring

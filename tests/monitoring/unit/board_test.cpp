@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// What a board takes and refuses, in a job of one process.
+#include <string>
+
+#include "dsfabric/dsfabric.hpp"
+#include "monitoring/monitoring.hpp"
+#include "page.hpp"
+#include "support/catch.hpp"
+#include "support/error_text.hpp"
+#include "support/require.hpp"
+
+using namespace monitoring;
+
+namespace {
+
+dsfabric::Fabric alone() {
+  dsfabric::Config config;
+  config.device = "shm";
+  config.threads = 1;
+  config.pin = false;
+  return dsfabric::join(config);
+}
+
+}  // namespace
+
+TEST_CASE("a_counter_has_one_word_whoever_asks_for_it") {
+  dsfabric::Fabric fabric = alone();
+  Board board(fabric), another(fabric);
+  Counter first = board.counter("a", "B");
+  first.set(5);
+  CHECK(another.counter("a", "B").value() == 5);
+  CHECK(support::error_text([&] { another.counter("a", "us"); }).find("another unit or kind") !=
+        std::string::npos);
+  CHECK(support::error_text([&] {
+          another.counter("a", "B", Kind::kLevel);
+        }).find("another unit or kind") != std::string::npos);
+}
+
+TEST_CASE("names_that_cannot_be_shown_are_refused") {
+  dsfabric::Fabric fabric = alone();
+  Board board(fabric);
+  for (const std::string& name : {std::string(), std::string("two words"),
+                                  std::string(kMaxCounterName + 1, 'x'), std::string("a\0b", 3)}) {
+    CHECK(support::error_text([&] { board.counter(name); }).starts_with("counter '"));
+  }
+  CHECK(support::error_text([&] { board.counter("u", "more than 8"); }).find("is no unit") !=
+        std::string::npos);
+  const std::string longest(kMaxCounterName, 'y');
+  board.counter(longest, std::string(kMaxUnit, 'z'));
+  Watcher watcher(fabric);
+  const auto& counters = watcher.counters(fabric.process(), 1);
+  REQUIRE(counters.size() == 1);
+  CHECK(counters[0].name == longest);
+  CHECK(counters[0].unit == std::string(kMaxUnit, 'z'));
+}
+
+TEST_CASE("a_full_board_says_so_and_goes_on") {
+  dsfabric::Fabric fabric = alone();
+  Board board(fabric);
+  for (std::uint32_t i = 0; i < kMaxCounters; ++i) board.counter(std::to_string(i)).set(i);
+  CHECK(support::error_text([&] { board.counter("more"); }).find("120 counters already") !=
+        std::string::npos);
+  Watcher watcher(fabric);
+  Reading reading;
+  REQUIRE(watcher.read(fabric.process(), reading) == Status::kDone);
+  REQUIRE(reading.count == kMaxCounters);
+  CHECK(reading.values[kMaxCounters - 1] == kMaxCounters - 1);
+  CHECK(watcher.counters(fabric.process(), reading.count).back().name == "119");
+}
+
+TEST_CASE("a_block_of_another_version_or_without_a_copy_is_told") {
+  detail::Block block{};
+  Reading reading;
+  CHECK(detail::decode(block, false, reading) == Status::kOtherLayout);
+  block.layout = detail::kLayout;
+  block.count = 7;
+  CHECK(detail::decode(block, false, reading) == Status::kDone);
+  CHECK(reading.count == 7);
+  CHECK(detail::decode(block, true, reading) == Status::kNoSample);
+  block.sampled_at = 3;
+  block.count = 10'000;  // what a broken peer may write
+  CHECK(detail::decode(block, true, reading) == Status::kDone);
+  CHECK(reading.count == kMaxCounters);
+}
+
+TEST_CASE("a_sampler_brings_new_figures_and_ends_at_once") {
+  dsfabric::Fabric fabric = alone();
+  CHECK(support::error_text([&] {
+          Sampler(fabric, std::chrono::nanoseconds(0));
+        }).find("not positive") != std::string::npos);
+  Watcher watcher(fabric);
+  Board board(fabric);
+  Counter mine = board.counter("mine");
+  Reading reading;
+  CHECK(watcher.read(fabric.process(), reading, Scheme::kRdmaAsync) == Status::kNoSample);
+  {
+    const Sampler sampler(fabric, std::chrono::milliseconds(1));
+    mine.set(77);
+    CHECK(support::eventually([&] {
+      return watcher.read(fabric.process(), reading, Scheme::kRdmaAsync) == Status::kDone &&
+             reading.values[0] == 77;
+    }));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  { const Sampler sampler(fabric, std::chrono::hours(1)); }
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+}
