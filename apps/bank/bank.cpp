@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "dtutils/device_memory.hpp"
 #include "dtutils/wait.hpp"
 #include "ledger.hpp"
+#include "monitoring/monitoring.hpp"
 
 namespace {
 
@@ -30,7 +32,9 @@ struct Options {
 
 /// What the workers of this process have done.
 struct Counts {
-  std::atomic<std::uint64_t> transfers{0};
+  explicit Counts(dsfabric::Fabric& fabric)
+      : transfers(monitoring::Board(fabric).counter("bank.transfers")) {}
+  monitoring::Counter transfers;
   std::atomic<std::uint64_t> finished{0};
   std::atomic<bool> wrong{false};
 };
@@ -107,7 +111,7 @@ bank::Ledger::Audit report(dsfabric::Thread& self, bank::Ledger& ledger, const s
   const bool right = audit.sum == bank::kOpening * audit.accounts;
   if (!right) counts.wrong = true;
   fmt::print("{}: {} transfers by process {}, the sum of {} accounts is {}, {}\n", when,
-             counts.transfers.load(), self.id().process.value, audit.accounts, audit.sum,
+             counts.transfers.value(), self.id().process.value, audit.accounts, audit.sum,
              right ? "as at the beginning" : "which is WRONG");
   std::fflush(stdout);
   return audit;
@@ -134,7 +138,7 @@ void work(dsfabric::Thread& self, const Options& options, Counts& counts) {
       const auto to = static_cast<std::uint32_t>(random() % ledger.accounts());
       try {
         ledger.transfer(from, to, static_cast<std::int64_t>(random() % 10));
-        counts.transfers.fetch_add(1, std::memory_order_relaxed);
+        counts.transfers.add();
       } catch (const dsfabric::PeerFailed&) {
         // A home is gone; the next transfer leaves its accounts alone.
       }
@@ -150,7 +154,7 @@ void work(dsfabric::Thread& self, const Options& options, Counts& counts) {
                                         {"accounts", audit.accounts},
                                         {"lost_accounts", ledger.accounts() - audit.accounts},
                                         {"seconds", options.seconds},
-                                        {"transfers_here", counts.transfers.load()},
+                                        {"transfers_here", counts.transfers.value()},
                                         {"sum", static_cast<std::uint64_t>(audit.sum)},
                                         {"sum_is_right", std::uint64_t{!counts.wrong}}});
     }
@@ -172,7 +176,11 @@ int main(int argc, char** argv) try {
       .option("--json", options.json, "Also write the figures to this file");
   if (const auto status = line.parse(argc, argv)) return *status;
   dsfabric::Fabric fabric = dsfabric::join(config);
-  Counts counts;
+  Counts counts(fabric);
+  // For cariama-top.
+  const monitoring::Sampler sampler(fabric);
+  std::optional<monitoring::Reporter> reporter;
+  if (fabric.process().value == 0) reporter.emplace(fabric);
   std::atomic<bool> ended{false};
   try {
     fabric.run([&](dsfabric::Thread& self) {

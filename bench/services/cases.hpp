@@ -15,5 +15,6 @@ void add_lock_cases(bench::Suite& suite, const fabric_bench::NodePtr& node,
                     const std::string& device);
 void add_memory_cases(bench::Suite& suite, const std::string& device);
 void add_hashtable_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
+void add_monitoring_cases(bench::Suite& suite, const std::string& device);
 
 }  // namespace services_bench

@@ -105,3 +105,20 @@ TEST_CASE("a_sampler_brings_new_figures_and_ends_at_once") {
   { const Sampler sampler(fabric, std::chrono::hours(1)); }
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
 }
+
+TEST_CASE("the_example_of_the_readme_runs") {
+  dsfabric::Fabric fabric = alone();
+  const dsfabric::ProcessId process = fabric.process();
+  std::uint64_t seen = 0;
+  const auto use = [&](std::uint64_t value) { seen += value; };
+
+  monitoring::Board board(fabric);
+  monitoring::Counter requests = board.counter("requests");
+  requests.add();  // any thread, in the course of the work
+
+  monitoring::Watcher watcher(fabric);  // in any process
+  monitoring::Reading reading;
+  if (watcher.read(process, reading) == monitoring::Status::kDone) use(reading.values[0]);
+
+  CHECK(seen == 1);
+}
