@@ -2,5 +2,7 @@
 // All of the service groups.
 #pragma once
 
+#include "groups/group_options.hpp"
 #include "groups/large_multicast.hpp"
+#include "groups/ordered_group.hpp"
 #include "groups/schedule.hpp"
