@@ -24,8 +24,11 @@ MulticastCore::MulticastCore(TableGroup& group, Plan plan)
       // Before the table takes the memory.
       sender_(format_, plan.memory.data() + own_.value_or(0) * format_.bytes, plan.memory.lkey(),
               group.max_inline()),
-      table_(group, {.members = plan.options.members, .name = plan.options.name}, plan.row,
-             std::move(plan.memory)),
+      table_(group,
+             {.members = plan.options.members,
+              .name = plan.options.name,
+              .give_up = plan.options.give_up},
+             plan.row, std::move(plan.memory)),
       may_send_(own_.has_value()) {
   connect(plan.row.options);
 }
@@ -54,11 +57,19 @@ Reservation MulticastCore::reserve_slowly(std::uint32_t bytes) noexcept {
   reserved_ = 0;
   if (bytes - 1 >= max_message_) return {nullptr, SendStatus::kBadSize};
   if (!own_) return {nullptr, SendStatus::kNoSender};
+  if (wedged_) return {nullptr, SendStatus::kStopped};
   if (!stopped()) look_for_gone();
   if (stopped()) return {nullptr, SendStatus::kStopped};
   if (!find_room()) return {nullptr, SendStatus::kFull};
   reserved_ = bytes;
   return {sender_.slot(), SendStatus::kAccepted};
+}
+
+std::uint64_t MulticastCore::wedge() noexcept {
+  wedged_ = true;
+  may_send_ = false;
+  reserved_ = 0;
+  return table_.mine(&Row::received);
 }
 
 bool MulticastCore::find_room() noexcept {

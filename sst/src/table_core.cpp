@@ -137,7 +137,8 @@ void TableCore::share(const void* initial) {
     const std::optional<MemberId> member = find(process);
     return member && dtutils::load_device_word(state_line(*member)) >= kReady;
   };
-  const TableGroup::Meeting meeting{options_.members, digest, options_.name, made};
+  const TableGroup::Meeting meeting{options_.members, digest, options_.name, made,
+                                    options_.give_up};
   try {
     tables_ = group_.meet(meeting, memory_.remote());
     for (Peer& peer : peers_) {

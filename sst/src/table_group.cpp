@@ -158,6 +158,11 @@ void TableGroup::await(const Meeting& meeting, ProcessId process,
   while (!done()) {
     const std::optional<ProcessId> gone = missing(meeting, process);
     if (gone && !done()) throw_absent(*gone, meeting.name);
+    if (meeting.give_up && meeting.give_up()) {
+      throw dtutils::Error(fmt::format("table {}", meeting.name),
+                           fmt::format("given up before process {} made it", process.value),
+                           "make another one");
+    }
     if (deadline.passed()) {
       throw dtutils::Error(fmt::format("table {}", meeting.name),
                            fmt::format("process {} did not make it", process.value),

@@ -31,8 +31,9 @@ namespace sst {
 ///  3. A sender has at most `slots` messages on their way. The slowest member gives slots back: one
 ///     that does not evaluate, or is stopped, holds the senders up (kFull), and loses nothing.
 ///
-/// What holds when a member dies, or ends its Multicast, until there are views. As everywhere, who
-/// is gone is the belief of this process (Table::frozen), or what the member itself said.
+/// What holds when a member dies, or ends its Multicast (groups::OrderedGroup goes on with a view).
+/// As everywhere, who is gone is the belief of this process (Table::frozen), or what the member
+/// itself said.
 ///  4. kUnordered: the others go on without it. What it sent last may have come to some of them and
 ///     not to others. A message is delivered by all that live, if its sender does.
 ///  5. kByTurns: the order ends, for without agreement nobody can say what the dead have received.
@@ -101,6 +102,21 @@ class Multicast {
   /// evaluate() as work of Thread::progress(), or for a PollingThread.
   dsfabric::ProgressHook hook() noexcept {
     return {[](void* self) { return static_cast<Multicast*>(self)->evaluate(); }, this};
+  }
+
+  // --- the end of an order, for layers with views (kByTurns) ------------------------------------
+  /// This member sends and receives no more, and evaluate() does nothing. What it has received
+  /// stays as it is, and as the others have been told: all positions below the result.
+  std::uint64_t wedge() noexcept { return core_.wedge(); }
+  /// After wedge(): delivers what is left of the positions below `end`, which is at most what
+  /// wedge() answered. The caller knows that all others who go on have received them (an agreement
+  /// says so). What a delivery throws comes out; call it again for the rest.
+  void deliver_until(std::uint64_t end) { core_.deliver_until(deliver_, end); }
+  /// Calls visit(bytes, size) for each message of this process that was not delivered here, in
+  /// their order.
+  template <class Visit>
+  void for_each_undelivered(Visit visit) const {
+    core_.for_each_undelivered(visit);
   }
 
   // --- what is known --------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct MulticastOptions {
   std::uint32_t slots = 0;
   /// For messages, and to distinguish multicasts that are equal in all else.
   std::string name = "multicast";
+  /// As TableOptions::give_up.
+  std::function<bool()> give_up = {};
 };
 
 /// What became of an attempt to send.

@@ -84,6 +84,8 @@ class TableGroup {
     std::string_view name;
     /// Whether that member has made the table, needs nothing more from others, and may leave.
     std::function<bool(dsfabric::ProcessId)> made;
+    /// TableOptions::give_up.
+    std::function<bool()> give_up = {};
   };
   /// Offers memory of a table to the other members, and waits for theirs: those of the table with
   /// the same digest. The result is in the order of `members`; the entry of this process is `mine`.

@@ -29,6 +29,10 @@ struct TableOptions {
   Mode mode = Mode::kWrites;
   /// For messages, and to distinguish tables that are equal in all else.
   std::string name = "table";
+  /// Asked again and again while the table is made and others have not come; true ends that with an
+  /// Error. It may evaluate other tables, and makes none. Empty: no. Need not be the same at every
+  /// member.
+  std::function<bool()> give_up = {};
 };
 
 /// Tells the user that a member has failed.

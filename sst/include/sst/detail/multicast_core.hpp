@@ -66,6 +66,24 @@ class MulticastCore {
   template <class Deliver>
   bool evaluate(Deliver& deliver);
 
+  /// As Multicast::wedge.
+  std::uint64_t wedge() noexcept;
+  /// As Multicast::deliver_until.
+  template <class Deliver>
+  void deliver_until(Deliver& deliver, std::uint64_t end) {
+    while (turns_.position() < end) deliver_next(deliver);
+  }
+  /// As Multicast::for_each_undelivered.
+  template <class Visit>
+  void for_each_undelivered(Visit& visit) const {
+    if (!own_) return;
+    const Source& own = sources_[*own_];
+    for (std::uint64_t i = own.taken; i != sender_.committed(); ++i) {
+      const SlotWord sent = word(own, i);
+      if (!sent.is_null()) visit(own.ring + format_.slot(i), sent.bytes());
+    }
+  }
+
   /// As Multicast::table.
   Table<Row>& table() noexcept { return table_; }
   const Table<Row>& table() const noexcept { return table_; }
@@ -112,6 +130,9 @@ class MulticastCore {
     const std::byte* const data = source.ring + format_.slot(source.taken++);
     deliver(Message{source.sender, word.bytes(), data, number});
   }
+  /// The turn at the next position, which has come.
+  template <class Deliver>
+  void deliver_next(Deliver& deliver);
   template <class Deliver>
   bool deliver_all(Deliver& deliver);
   template <class Deliver>
@@ -137,6 +158,7 @@ class MulticastCore {
   RingSender sender_;
   Table<Row> table_;
   bool may_send_;
+  bool wedged_ = false;
   bool evaluating_ = false;
   /// Bytes of the message that is being built; 0: none is.
   std::uint32_t reserved_ = 0;
@@ -146,7 +168,7 @@ class MulticastCore {
 
 template <class Deliver>
 bool MulticastCore::evaluate(Deliver& deliver) {
-  if (evaluating_) return false;
+  if (evaluating_ || wedged_) return false;
   evaluating_ = true;
   const dtutils::detail::ScopeExit done([&]() noexcept { evaluating_ = false; });
   // A null message may need the slot.
@@ -187,19 +209,22 @@ template <class Deliver>
 bool MulticastCore::deliver_stable(Deliver& deliver) {
   const std::uint64_t stable = table_.min(&Row::received);
   if (turns_.position() >= stable) return false;
-  while (turns_.position() < stable) {
-    Source& source = sources_[turns_.sender()];
-    const std::uint64_t position = turns_.position();
-    turns_.advance();
-    const SlotWord next = word(source, source.taken);
-    if (!next.is_null()) {
-      hand_over(deliver, source, next, position);
-    } else if (++source.null_turns == next.turns()) {
-      source.null_turns = 0;
-      ++source.taken;
-    }
-  }
+  while (turns_.position() < stable) deliver_next(deliver);
   return true;
+}
+
+template <class Deliver>
+void MulticastCore::deliver_next(Deliver& deliver) {
+  Source& source = sources_[turns_.sender()];
+  const std::uint64_t position = turns_.position();
+  turns_.advance();
+  const SlotWord next = word(source, source.taken);
+  if (!next.is_null()) {
+    hand_over(deliver, source, next, position);
+  } else if (++source.null_turns == next.turns()) {
+    source.null_turns = 0;
+    ++source.taken;
+  }
 }
 
 }  // namespace sst::detail
