@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// StateSource and StateSink: bytes through the ring of a lane.
+#include "state_stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dtutils/device_memory.hpp"
+#include "dtutils/hashed_word.hpp"
+
+namespace groups::detail {
+
+void StateSource::begin(dsfabric::ProcessId process, std::uint32_t ticket) {
+  end();
+  process_ = process;
+  ticket_ = ticket;
+}
+
+void StateSource::end() {
+  ticket_ = 0;
+  pending_ = {};
+  head_ = 0;
+  written_ = 0;
+}
+
+void StateSource::append(const RecordHead& head, std::span<const std::byte> bytes) {
+  const auto* const first = reinterpret_cast<const std::byte*>(&head);
+  pending_.insert(pending_.end(), first, first + sizeof head);
+  pending_.insert(pending_.end(), bytes.begin(), bytes.end());
+}
+
+bool StateSource::pump() noexcept {
+  if (!active() || head_ == pending_.size()) return false;
+  const Taken taken = door_.taken(process_);
+  const std::uint64_t given_back = taken.ticket == ticket_ ? taken.bytes : 0;
+  // The process has copied what it has taken, so nothing reads those bytes of the staging memory.
+  std::size_t bytes = std::min(Door::kRing - (written_ - given_back), pending_.size() - head_);
+  if (bytes == 0) return false;
+  while (bytes != 0) {
+    const std::size_t at = written_ % Door::kRing;
+    const std::size_t run = std::min(bytes, Door::kRing - at);
+    std::memcpy(door_.staging() + at, pending_.data() + head_, run);
+    door_.write(process_, at, run);
+    head_ += run;
+    written_ += run;
+    bytes -= run;
+  }
+  door_.write_word(process_, dtutils::hashed_word(written_, ticket_));
+  if (head_ == pending_.size()) {
+    pending_.clear();
+    head_ = 0;
+  }
+  return true;
+}
+
+bool StateSource::nearly_done() const noexcept {
+  const Taken taken = door_.taken(process_);
+  return active() && taken.ticket == ticket_ && written_ != 0 &&
+         written_ - taken.bytes + pending_.size() - head_ <= Door::kRing / 2;
+}
+
+void StateSink::begin(dsfabric::ProcessId donor, std::uint32_t ticket) {
+  donor_ = donor;
+  ticket_ = ticket;
+  bytes_ = {};
+  head_ = 0;
+  taken_ = 0;
+}
+
+bool StateSink::poll() {
+  const std::byte* const ring = door_.lane(donor_);
+  const std::uint64_t word =
+      dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(ring + Door::kRing));
+  const std::uint64_t written = word & dtutils::kHashedMask;
+  if (!dtutils::is_hashed_word(word, ticket_) || written == taken_) return false;
+  bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(head_));
+  head_ = 0;
+  while (taken_ != written) {
+    const std::size_t at = taken_ % Door::kRing;
+    const std::size_t run = std::min<std::size_t>(written - taken_, Door::kRing - at);
+    bytes_.insert(bytes_.end(), ring + at, ring + at + run);
+    taken_ += run;
+  }
+  door_.set_taken({ticket_, taken_});
+  return true;
+}
+
+std::optional<StateSink::Record> StateSink::next() {
+  RecordHead head;
+  if (bytes_.size() - head_ < sizeof head) return std::nullopt;
+  std::memcpy(&head, bytes_.data() + head_, sizeof head);
+  if (bytes_.size() - head_ - sizeof head < head.bytes) return std::nullopt;
+  const std::byte* const first = bytes_.data() + head_ + sizeof head;
+  head_ += sizeof head + head.bytes;
+  return Record{head, {first, head.bytes}};
+}
+
+}  // namespace groups::detail

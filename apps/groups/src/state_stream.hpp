@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// The stream by which a member brings a process up to date: a state, messages, and the agreed cut.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "door.hpp"
+#include "groups/group_options.hpp"
+
+namespace groups::detail {
+
+/// What goes before the bytes of a record.
+struct RecordHead {
+  enum Kind : std::uint32_t {
+    /// The bytes are a state; `sequence` is that of the next message.
+    kState,
+    /// The bytes are a message.
+    kMessage,
+    /// The state is that at the end of the view before `view`. The bytes are the ids of its members
+    /// (16 bits each); `sequence` is the attempt.
+    kCut,
+  };
+  std::uint32_t kind;
+  std::uint32_t sender;
+  std::uint64_t view;
+  std::uint64_t sequence;
+  std::uint64_t bytes;
+};
+static_assert(sizeof(RecordHead) == 32);
+
+/// The end at the donor. Serves one process at a time. Owner thread only.
+class StateSource {
+ public:
+  explicit StateSource(Door& door) noexcept : door_(door) {}
+
+  /// Whom it serves, as `ticket`; ticket 0: nobody.
+  dsfabric::ProcessId process() const noexcept { return process_; }
+  std::uint32_t ticket() const noexcept { return ticket_; }
+  bool active() const noexcept { return ticket_ != 0; }
+
+  /// Begins a stream, which is empty.
+  void begin(dsfabric::ProcessId process, std::uint32_t ticket);
+  void end();
+  /// Puts a record behind the others.
+  void append(const RecordHead& head, std::span<const std::byte> bytes);
+  /// Writes what the lane has room for. True when it wrote anything.
+  bool pump() noexcept;
+  /// The process has nearly all that was appended.
+  bool nearly_done() const noexcept;
+
+ private:
+  Door& door_;
+  dsfabric::ProcessId process_{};
+  std::uint32_t ticket_ = 0;
+  /// Not written yet, from `head_` on.
+  std::vector<std::byte> pending_;
+  std::size_t head_ = 0;
+  /// Bytes written.
+  std::uint64_t written_ = 0;
+};
+
+/// The end at the process that joins. Owner thread only.
+class StateSink {
+ public:
+  explicit StateSink(Door& door) noexcept : door_(door) {}
+
+  struct Record {
+    RecordHead head;
+    std::span<const std::byte> bytes;
+  };
+
+  /// Expects a stream of that donor.
+  void begin(dsfabric::ProcessId donor, std::uint32_t ticket);
+  /// Takes in what has come, and makes room for more. True when anything had come.
+  bool poll();
+  /// The next record, if all of it is here. Its bytes are valid until the next call of poll().
+  std::optional<Record> next();
+
+ private:
+  Door& door_;
+  dsfabric::ProcessId donor_{};
+  std::uint32_t ticket_ = 0;
+  /// Come, from `head_` on not looked at.
+  std::vector<std::byte> bytes_;
+  std::size_t head_ = 0;
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace groups::detail

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// GroupCore: from one view to the next.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "dsfabric/peer_failed.hpp"
+#include "dtutils/error.hpp"
+#include "group_core.hpp"
+
+namespace groups::detail {
+namespace {
+
+constexpr std::uint64_t bit(std::uint16_t row) noexcept { return std::uint64_t{1} << row; }
+
+}  // namespace
+
+bool GroupCore::must_wedge() {
+  const std::uint64_t included = now_->included();
+  bool leaves = false;
+  for (std::uint16_t row = 0; row < now_->size(); ++row) {
+    const Standing standing = now_->standing(row);
+    if (now_->frozen(row) || standing.parted || standing.wedged != 0) return true;
+    leaves = leaves || standing.leaving;
+  }
+  if (leaving_ && undelivered() == 0 && !now_->standing(now_->self()).leaving) {
+    now_->say([](Standing& mine) { mine.leaving = true; });
+  }
+  return now_->agreement.leads() && (leaves || donor_of_candidate(included));
+}
+
+void GroupCore::wedge() {
+  wedged_ = true;
+  const std::uint64_t received = now_->messages.wedge();
+  now_->say([&](Standing& mine) { mine.wedged = received + 1; });
+}
+
+// --- the leader -------------------------------------------------------------------------------
+
+void GroupCore::lead() {
+  // What was wished before may be out of date.
+  now_->agreement.withdraw();
+  if (!wedged_ || !now_->agreement.idle()) return;
+  if (const Decision wanted = wanted_decision(); wanted.kind != Decision::kNone) {
+    now_->agreement.propose(wanted);
+  }
+}
+
+Decision GroupCore::wanted_decision() const {
+  const std::uint64_t included = now_->included();
+  if (!now_->is_majority(included)) return {};
+  for (std::uint16_t row = 0; row < now_->size(); ++row) {
+    if ((included & bit(row)) != 0 && now_->standing(row).wedged == 0) return {};
+  }
+  if (attempt_.kind == Decision::kNone) return next_attempt(included);
+  if (all_made()) {
+    Decision commit = attempt_;
+    commit.kind = Decision::kCommit;
+    return commit;
+  }
+  return is_broken(included) ? next_attempt(included) : Decision{};
+}
+
+Decision GroupCore::next_attempt(std::uint64_t included) const {
+  Decision next;
+  next.kind = Decision::kNext;
+  next.attempt = attempt_.attempt + 1;
+  next.trim = ~std::uint64_t{0};
+  for (std::uint16_t row = 0; row < now_->size(); ++row) {
+    if ((included & bit(row)) == 0) continue;
+    const Standing standing = now_->standing(row);
+    next.trim = std::min(next.trim, standing.wedged - 1);
+    if (!standing.leaving) next.stay |= bit(row);
+  }
+  // Whoever joins has one attempt in each view: one that is slow does not hold up the others.
+  const auto donor = donor_of_candidate(next.stay);
+  if (next.attempt == 1 && donor) {
+    const Standing standing = now_->standing(*donor);
+    next.donor = *donor;
+    next.joiner = standing.joiner;
+    next.ticket = standing.ticket;
+  }
+  return next;
+}
+
+bool GroupCore::all_made() const {
+  for (std::uint16_t row = 0; row < now_->size(); ++row) {
+    if ((attempt_.stay & bit(row)) != 0 && now_->standing(row).made != attempt_.attempt) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool GroupCore::is_broken(std::uint64_t included) const {
+  if ((attempt_.stay & ~included) != 0) return true;
+  for (std::uint16_t row = 0; row < now_->size(); ++row) {
+    if ((attempt_.stay & bit(row)) != 0 && now_->standing(row).broken == attempt_.attempt) {
+      return true;
+    }
+  }
+  if (attempt_.ticket == 0) return false;
+  const dsfabric::ProcessId joiner{attempt_.joiner};
+  const Ask ask = door_.ask(joiner);
+  const auto patience =
+      options_.patience.count() != 0 ? options_.patience : group_.fabric().config().start_timeout;
+  return door_.gone(joiner) || !ask.wanted || ask.ticket != attempt_.ticket ||
+         std::chrono::steady_clock::now() - attempt_began_ > patience;
+}
+
+// --- everybody --------------------------------------------------------------------------------
+
+bool GroupCore::follow() {
+  bool any = false;
+  while (now_ && !now_->decisions.empty()) {
+    any = true;
+    const Decision decision = now_->decisions.front();
+    now_->decisions.erase(now_->decisions.begin());
+    if (decision.kind == Decision::kNext) {
+      start(decision);
+    } else if ((decision.stay & bit(now_->self())) != 0) {
+      install();
+    } else {
+      depart();
+    }
+  }
+  return go_on() || any;
+}
+
+void GroupCore::start(const Decision& next) {
+  // A leader that proposes it was wedged, and so are all that take part.
+  attempt_ = next;
+  attempt_began_ = std::chrono::steady_clock::now();
+  next_.reset();
+  step_ = Step::kDeliver;
+}
+
+bool GroupCore::go_on() {
+  if (!now_) return false;
+  if (step_ == Step::kDeliver) {
+    now_->messages.deliver_until(attempt_.trim);
+    step_ = (attempt_.stay & bit(now_->self())) != 0 ? Step::kMake : Step::kNone;
+    send_cut();
+    return true;
+  }
+  if (step_ == Step::kMake) {
+    step_ = Step::kNone;
+    const auto broken = [&] { now_->say([&](Standing& mine) { mine.broken = attempt_.attempt; }); };
+    try {
+      next_ = make_tables(next_view(), attempt_.attempt, [this] { return decided_meanwhile(); });
+      step_ = Step::kMade;
+    } catch (const dsfabric::PeerFailed&) {
+      broken();
+    } catch (const dtutils::Error&) {
+      broken();
+      // Given up because of another decision; anything else is for the user.
+      if (now_->decisions.empty()) throw;
+    }
+    return true;
+  }
+  if (step_ == Step::kMade && joiner_has_made()) {
+    step_ = Step::kNone;
+    now_->say([&](Standing& mine) { mine.made = attempt_.attempt; });
+    return true;
+  }
+  return false;
+}
+
+bool GroupCore::decided_meanwhile() {
+  watch_.look(*now_);
+  source_.pump();
+  lead();
+  now_->agreement.evaluate();
+  return !now_->decisions.empty();
+}
+
+View GroupCore::next_view() const {
+  View next{now_->view.id + 1, {}, {}, {}};
+  for (std::uint16_t row = 0; row < now_->size(); ++row) {
+    ((attempt_.stay & bit(row)) != 0 ? next.members : next.left).push_back(now_->view.members[row]);
+  }
+  if (attempt_.ticket != 0) {
+    next.joined.push_back({attempt_.joiner});
+    next.members.push_back({attempt_.joiner});
+    std::sort(next.members.begin(), next.members.end());
+  }
+  return next;
+}
+
+void GroupCore::send_cut() {
+  if (attempt_.ticket == 0 || attempt_.donor != now_->self()) return;
+  if (source_.ticket() != attempt_.ticket || source_.process().value != attempt_.joiner) {
+    step_ = Step::kNone;
+    now_->say([&](Standing& mine) { mine.broken = attempt_.attempt; });
+    return;
+  }
+  const View next = next_view();
+  source_.append({RecordHead::kCut, process().value, next.id, attempt_.attempt,
+                  next.members.size() * sizeof(dsfabric::ProcessId)},
+                 std::as_bytes(std::span(next.members)));
+}
+
+bool GroupCore::joiner_has_made() const {
+  if (attempt_.ticket == 0) return true;
+  const auto row = next_->find({attempt_.joiner});
+  return row && next_->standing(*row).made == attempt_.attempt;
+}
+
+void GroupCore::install() {
+  const std::unique_ptr<ViewTables> old = std::exchange(now_, std::move(next_));
+  if (source_.active() && source_.ticket() == attempt_.ticket) source_.end();
+  // At most as many as a ring has slots, so there is room.
+  old->messages.for_each_undelivered([&](const std::byte* bytes, std::uint32_t size) {
+    (void)now_->messages.try_send(bytes, size);
+  });
+  now_->messages.flush();
+  enter_view();
+}
+
+void GroupCore::enter_view() {
+  wedged_ = false;
+  step_ = Step::kNone;
+  attempt_ = {};
+  watch_.reset();
+  now_->say([](Standing& mine) { mine.committed = true; });
+  if (persisted_ != 0) now_->state.set(&ViewRow::persisted, persisted_);
+  view_ = now_->view;
+  door_.announce(view_);
+  tell_view();
+}
+
+void GroupCore::depart() {
+  view_ = next_view();
+  wedged_ = false;
+  leaving_ = false;
+  step_ = Step::kNone;
+  attempt_ = {};
+  source_.end();
+  door_.announce(view_);
+  now_.reset();
+  next_.reset();
+  tell_view();
+}
+
+}  // namespace groups::detail

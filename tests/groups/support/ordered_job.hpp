@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// What tests of ordered groups share: histories of all members, in memory that outlives them, and a
+// checker of them; a member whose state proves itself.
+#pragma once
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "groups/groups.hpp"
+#include "sst/support/table_job.hpp"
+#include "support/random.hpp"
+
+namespace support {
+
+/// What the processes of one job delivered. Make it before the job.
+class Histories {
+ public:
+  enum class Kind : std::uint8_t { kDelivery, kView, kRestored };
+  struct Event {
+    Kind kind;
+    std::uint64_t view;
+    /// Of a delivery: its own; of the others: that of the next delivery.
+    std::uint64_t sequence;
+    /// Of a delivery: sender << 32 | number. Of a view: its members, as bits.
+    std::uint64_t what;
+    /// A hash of all messages so far.
+    std::uint64_t state;
+    friend bool operator==(const Event&, const Event&) = default;
+  };
+  static constexpr std::size_t kMost = 1 << 16;
+  struct Process {
+    std::atomic<std::uint64_t> count;
+    Event events[kMost];
+  };
+
+  Histories()
+      : all_(new(mmap(nullptr, sizeof(Process) * kMaxProcesses, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) Process[kMaxProcesses]) {}
+  Histories(const Histories&) = delete;
+  Histories& operator=(const Histories&) = delete;
+  ~Histories() { munmap(all_, sizeof(Process) * kMaxProcesses); }
+
+  void add(std::uint32_t rank, const Event& event) const {
+    Process& process = all_[rank];
+    const std::uint64_t count = process.count.load(std::memory_order_relaxed);
+    require(count < kMost, "the history has room");
+    process.events[count] = event;
+    process.count.store(count + 1, std::memory_order_release);
+  }
+  std::span<const Event> of(std::uint32_t rank) const {
+    return {all_[rank].events, all_[rank].count.load(std::memory_order_acquire)};
+  }
+
+  /// Order, gaps, duplicates, FIFO, views, virtual synchrony, states of those that joined. Empty:
+  /// all is well.
+  std::string check(std::uint32_t processes) const;
+
+ private:
+  Process* all_;
+};
+
+/// One step of the hash of a history.
+inline std::uint64_t chained(std::uint64_t state, std::uint64_t what) {
+  return (state ^ what) * 0x9e3779b97f4a7c15u + (state >> 31) + 1;
+}
+
+inline std::string Histories::check(std::uint32_t processes) const {
+  std::map<std::uint64_t, Event> order;
+  std::map<std::uint64_t, Event> views;
+  for (std::uint32_t rank = 0; rank < processes; ++rank) {
+    std::uint64_t next = 1;
+    std::uint64_t view = 0;
+    for (const Event& event : of(rank)) {
+      if (event.kind == Kind::kRestored) {
+        next = event.sequence;
+        view = 0;
+        continue;
+      }
+      if (event.sequence != next) {
+        return fmt::format("process {}: at {} after {} in view {}", rank, event.sequence, next,
+                           event.view);
+      }
+      const bool delivery = event.kind == Kind::kDelivery;
+      // Views begin at the same place of the order at all members, in the same state.
+      const auto [known, fresh] = delivery ? order.try_emplace(event.sequence, event)
+                                           : views.try_emplace(event.view, event);
+      if (known->second != event) {
+        return fmt::format("process {}: {:#x} in view {} at {}, elsewhere {:#x} in {} at {}", rank,
+                           event.what, event.view, event.sequence, known->second.what,
+                           known->second.view, known->second.sequence);
+      }
+      if (delivery) {
+        ++next;
+      } else if (view != 0 && event.view != view + 1) {
+        return fmt::format("process {}: view {} after {}", rank, event.view, view);
+      } else {
+        view = event.view;
+      }
+    }
+  }
+  std::map<std::uint64_t, std::uint64_t> last;
+  std::uint64_t expected = 1;
+  for (const auto& [sequence, event] : order) {
+    if (sequence != expected++) return fmt::format("nobody delivered message {}", expected - 1);
+    std::uint64_t& number = last.try_emplace(event.what >> 32, 0).first->second;
+    if ((event.what & 0xffffffffu) != ++number) {
+      return fmt::format("message {} is {:#x}, and not number {} of its sender", sequence,
+                         event.what, number);
+    }
+  }
+  return "";
+}
+
+/// A process with a group that writes down its history. Its state is a hash of all messages, which
+/// also travels to those that join, with `ballast` bytes more.
+class OrderedNode : public TableNode {
+ public:
+  OrderedNode(Member& job_member, const Histories& histories, groups::GroupOptions options,
+              std::size_t ballast = 0)
+      : TableNode(job_member),
+        member(job_member),
+        pace(fabric),
+        histories_(histories),
+        ballast_(ballast),
+        ordered(group, options, upcalls()) {}
+
+  Member& member;
+  sst::Pace pace;
+  /// Messages accepted from this process.
+  std::uint64_t sent = 0;
+  /// Called at the end of each delivery and each view.
+  std::function<void(const groups::Delivery&)> on_delivery;
+  std::function<void(const groups::View&)> on_view;
+
+ private:
+  const Histories& histories_;
+  std::size_t ballast_;
+  std::uint64_t state_ = 0;
+
+ public:
+  groups::OrderedGroup ordered;
+
+  /// A message of at least 8 bytes.
+  groups::SendStatus try_send(std::uint32_t bytes = 16) {
+    const groups::Reservation slot = ordered.try_reserve(bytes);
+    if (!slot) return slot.status;
+    const std::uint64_t word = std::uint64_t{member.rank} << 32 | (sent + 1);
+    std::memset(slot.data, static_cast<int>(word), bytes);
+    std::memcpy(slot.data, &word, sizeof word);
+    require(ordered.commit(), "what was reserved can be committed");
+    ++sent;
+    return groups::SendStatus::kAccepted;
+  }
+  void step() { pace.after(ordered.progress()); }
+  void progress_while(const std::function<bool()>& more, const std::string& what,
+                      Where where = Where::current()) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (more()) {
+      step();
+      if (std::chrono::steady_clock::now() >= end) fail(what + ": " + ordered.describe(), where);
+    }
+  }
+  /// Progress until so many processes have come to word `at` of the job's memory.
+  void meet(std::size_t at, std::uint64_t processes, Where where = Where::current()) {
+    member.memory.words[at]++;
+    progress_while([&] { return member.memory.words[at] < processes; },
+                   fmt::format("all come to {}", at), where);
+  }
+
+ private:
+  groups::GroupUpcalls upcalls() {
+    using Kind = Histories::Kind;
+    return {
+        .deliver =
+            [this](const groups::Delivery& message) {
+              std::uint64_t word;
+              require(message.bytes.size() >= sizeof word, "a message has its word");
+              std::memcpy(&word, message.bytes.data(), sizeof word);
+              require_equal(word >> 32, message.sender.value, "sender");
+              for (std::size_t i = sizeof word; i < message.bytes.size(); ++i) {
+                require(message.bytes[i] == static_cast<std::byte>(word), "its bytes");
+              }
+              state_ = chained(state_, word);
+              histories_.add(member.rank,
+                             {Kind::kDelivery, message.view, message.sequence, word, state_});
+              if (on_delivery) on_delivery(message);
+            },
+        .view =
+            [this](const groups::View& view) {
+              std::uint64_t bits = 0;
+              for (const auto process : view.members) bits |= std::uint64_t{1} << process.value;
+              histories_.add(member.rank, {Kind::kView, view.id, ordered_sequence(), bits, state_});
+              if (on_view) on_view(view);
+            },
+        .snapshot =
+            [this](std::uint64_t) {
+              std::vector<std::byte> bytes(sizeof state_ + ballast_, std::byte{7});
+              std::memcpy(bytes.data(), &state_, sizeof state_);
+              return bytes;
+            },
+        .restore =
+            [this](std::span<const std::byte> bytes, std::uint64_t next) {
+              require_equal(bytes.size(), sizeof state_ + ballast_, "bytes of a state");
+              for (std::size_t i = sizeof state_; i < bytes.size(); ++i) {
+                require(bytes[i] == std::byte{7}, "the state is whole");
+              }
+              std::memcpy(&state_, bytes.data(), sizeof state_);
+              histories_.add(member.rank, {Kind::kRestored, 0, next, 0, state_});
+            }};
+  }
+  std::uint64_t ordered_sequence() const { return ordered.next_sequence(); }
+};
+
+}  // namespace support
