@@ -35,8 +35,8 @@ dtutils::RDMAMemory make_lanes(sst::TableGroup& group) {
   return lanes;
 }
 
-DoorRow first_row(const GroupOptions& options, const dtutils::RDMAMemory& lanes) {
-  return {{}, {}, {}, lanes.remote().address, lanes.rkey(), digest(options)};
+DoorRow first_row(const dtutils::RDMAMemory& lanes, std::uint64_t digest) {
+  return {{}, {}, {}, lanes.remote().address, lanes.rkey(), digest};
 }
 
 }  // namespace
@@ -44,12 +44,15 @@ DoorRow first_row(const GroupOptions& options, const dtutils::RDMAMemory& lanes)
 Door::Door(sst::TableGroup& group, const GroupOptions& options)
     : Door(group, options, make_lanes(group)) {}
 
+// Its place is taken before the table takes the memory.
 Door::Door(sst::TableGroup& group, const GroupOptions& options, dtutils::RDMAMemory lanes)
-    // Before the table takes the memory.
-    : lanes_(lanes.data()),
+    : Door(group, options, first_row(lanes, digest(options)), lanes.data(), std::move(lanes)) {}
+
+Door::Door(sst::TableGroup& group, const GroupOptions& options, const DoorRow& row,
+           std::byte* place, dtutils::RDMAMemory&& lanes)
+    : lanes_(place),
       lkey_(lanes.lkey()),
-      table_(group, {.name = options.name + ", door"}, first_row(options, lanes),
-             std::move(lanes)) {
+      table_(group, {.name = options.name + ", door"}, row, std::move(lanes)) {
   for (std::uint16_t i = 0; i < size(); ++i) {
     if (table_.get({i}, &DoorRow::digest) == table_.mine(&DoorRow::digest)) continue;
     throw dtutils::Error(

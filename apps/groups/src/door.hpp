@@ -103,6 +103,8 @@ class Door {
 
  private:
   Door(sst::TableGroup& group, const GroupOptions& options, dtutils::RDMAMemory lanes);
+  Door(sst::TableGroup& group, const GroupOptions& options, const DoorRow& row, std::byte* place,
+       dtutils::RDMAMemory&& lanes);
   static sst::MemberId row(dsfabric::ProcessId process) noexcept { return {process.value}; }
   dtutils::RemoteMemoryLocator lane_at(dsfabric::ProcessId to, std::size_t at,
                                        std::size_t bytes) const noexcept;

@@ -147,7 +147,7 @@ bool GroupCore::progress() {
   bool busy = !view_is_told_;
   if (busy) tell_view();
   if (now_) {
-    busy = now_->messages.evaluate() || busy;
+    busy = (!source_.behind() && now_->messages.evaluate()) || busy;
     if (look_is_due()) busy = look() || busy;
   } else if (joining_) {
     busy = go_on_joining() || busy;

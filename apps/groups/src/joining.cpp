@@ -39,9 +39,8 @@ bool GroupCore::serve_joiner() {
     const auto bytes =
         upcalls_.snapshot ? upcalls_.snapshot(next_sequence_) : std::vector<std::byte>();
     served_[i] = ask.ticket;
-    source_.begin(joiner, static_cast<std::uint32_t>(ask.ticket));
-    source_.append(
-        {RecordHead::kState, process().value, now_->view.id, next_sequence_, bytes.size()}, bytes);
+    source_.begin(joiner, static_cast<std::uint32_t>(ask.ticket), now_->view.id, next_sequence_,
+                  bytes);
   }
   const std::uint32_t ready = source_.nearly_done() ? source_.ticket() : 0;
   const Standing mine = now_->standing(now_->self());
@@ -52,7 +51,7 @@ bool GroupCore::serve_joiner() {
       standing.joiner = source_.process().value;
     });
   }
-  return source_.pump();
+  return source_.pump() || source_.give_up_stalled();
 }
 
 // --- the process that joins -------------------------------------------------------------------
@@ -95,7 +94,7 @@ bool GroupCore::go_on_joining() {
   if (next_) return await_commit();
   const Known newest = door_.newest();
   const dsfabric::ProcessId donor{ask_.donor};
-  if (!ask_.wanted || door_.gone(donor) || !newest.members.contains(donor)) {
+  if (!ask_.wanted || sink_.given_up() || door_.gone(donor) || !newest.members.contains(donor)) {
     ask_again();
     return ask_.wanted;
   }

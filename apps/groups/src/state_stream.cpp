@@ -4,16 +4,35 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "dtutils/device_memory.hpp"
 #include "dtutils/hashed_word.hpp"
 
 namespace groups::detail {
 
-void StateSource::begin(dsfabric::ProcessId process, std::uint32_t ticket) {
+namespace {
+
+/// Bytes of messages that may wait behind the state, and when it has been written.
+constexpr std::uint64_t kBacklogBehindState = std::uint64_t{16} << 20;
+constexpr std::uint64_t kBacklog = 2 * Door::kRing;
+/// Bytes that a process that is nearly up to date lacks at most.
+constexpr std::uint64_t kNearly = 2 * kBacklog;
+/// How long a process that takes in nothing may hold the group up.
+constexpr std::chrono::milliseconds kStalled{200};
+/// Stands for the bytes written when the donor has given up.
+constexpr std::uint64_t kGivenUp = dtutils::kHashedMask;
+
+}  // namespace
+
+void StateSource::begin(dsfabric::ProcessId process, std::uint32_t ticket, std::uint64_t view,
+                        std::uint64_t next, std::span<const std::byte> state) {
   end();
   process_ = process;
   ticket_ = ticket;
+  append({RecordHead::kState, 0, view, next, state.size()}, state);
+  state_ = appended_;
+  seen_ = std::chrono::steady_clock::now();
 }
 
 void StateSource::end() {
@@ -21,12 +40,15 @@ void StateSource::end() {
   pending_ = {};
   head_ = 0;
   written_ = 0;
+  appended_ = 0;
+  seen_taken_ = 0;
 }
 
 void StateSource::append(const RecordHead& head, std::span<const std::byte> bytes) {
   const auto* const first = reinterpret_cast<const std::byte*>(&head);
   pending_.insert(pending_.end(), first, first + sizeof head);
   pending_.insert(pending_.end(), bytes.begin(), bytes.end());
+  appended_ += sizeof head + bytes.size();
 }
 
 bool StateSource::pump() noexcept {
@@ -55,8 +77,29 @@ bool StateSource::pump() noexcept {
 
 bool StateSource::nearly_done() const noexcept {
   const Taken taken = door_.taken(process_);
-  return active() && taken.ticket == ticket_ && written_ != 0 &&
-         written_ - taken.bytes + pending_.size() - head_ <= Door::kRing / 2;
+  return active() && taken.ticket == ticket_ && taken.bytes >= state_ &&
+         appended_ - taken.bytes <= kNearly;
+}
+
+bool StateSource::behind() const noexcept {
+  if (!active()) return false;
+  return appended_ - std::max(written_, state_) >
+         (written_ < state_ ? kBacklogBehindState : kBacklog);
+}
+
+bool StateSource::give_up_stalled() noexcept {
+  if (!active()) return false;
+  const auto now = std::chrono::steady_clock::now();
+  const Taken taken = door_.taken(process_);
+  const std::uint64_t bytes = taken.ticket == ticket_ ? taken.bytes : 0;
+  if (bytes != seen_taken_ || !behind()) {
+    seen_taken_ = bytes;
+    seen_ = now;
+  }
+  if (now - seen_ < kStalled) return false;
+  door_.write_word(process_, dtutils::hashed_word(kGivenUp, ticket_));
+  end();
+  return true;
 }
 
 void StateSink::begin(dsfabric::ProcessId donor, std::uint32_t ticket) {
@@ -65,6 +108,7 @@ void StateSink::begin(dsfabric::ProcessId donor, std::uint32_t ticket) {
   bytes_ = {};
   head_ = 0;
   taken_ = 0;
+  given_up_ = false;
 }
 
 bool StateSink::poll() {
@@ -73,6 +117,7 @@ bool StateSink::poll() {
       dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(ring + Door::kRing));
   const std::uint64_t written = word & dtutils::kHashedMask;
   if (!dtutils::is_hashed_word(word, ticket_) || written == taken_) return false;
+  if (written == kGivenUp) return std::exchange(given_up_, true) == false;
   bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(head_));
   head_ = 0;
   while (taken_ != written) {

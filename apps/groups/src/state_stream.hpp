@@ -2,6 +2,7 @@
 // The stream by which a member brings a process up to date: a state, messages, and the agreed cut.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -42,15 +43,22 @@ class StateSource {
   std::uint32_t ticket() const noexcept { return ticket_; }
   bool active() const noexcept { return ticket_ != 0; }
 
-  /// Begins a stream, which is empty.
-  void begin(dsfabric::ProcessId process, std::uint32_t ticket);
+  /// Begins a stream with the state, which is that of this view before message `next`.
+  void begin(dsfabric::ProcessId process, std::uint32_t ticket, std::uint64_t view,
+             std::uint64_t next, std::span<const std::byte> state);
   void end();
   /// Puts a record behind the others.
   void append(const RecordHead& head, std::span<const std::byte> bytes);
   /// Writes what the lane has room for. True when it wrote anything.
   bool pump() noexcept;
-  /// The process has nearly all that was appended.
+  /// The process has the state, and nearly all that was appended since.
   bool nearly_done() const noexcept;
+  /// So many messages wait that no more should come: then the donor delivers no more, which holds
+  /// the senders up, until the process has taken some in.
+  bool behind() const noexcept;
+  /// It has been behind for so long, and the process took in nothing, that the stream ended: the
+  /// process is told, if it lives. True once.
+  bool give_up_stalled() noexcept;
 
  private:
   Door& door_;
@@ -59,8 +67,13 @@ class StateSource {
   /// Not written yet, from `head_` on.
   std::vector<std::byte> pending_;
   std::size_t head_ = 0;
-  /// Bytes written.
+  /// Bytes written, appended, and of the state with its head.
   std::uint64_t written_ = 0;
+  std::uint64_t appended_ = 0;
+  std::uint64_t state_ = 0;
+  /// What the process had taken in when that changed last.
+  std::uint64_t seen_taken_ = 0;
+  std::chrono::steady_clock::time_point seen_{};
 };
 
 /// The end at the process that joins. Owner thread only.
@@ -77,6 +90,8 @@ class StateSink {
   void begin(dsfabric::ProcessId donor, std::uint32_t ticket);
   /// Takes in what has come, and makes room for more. True when anything had come.
   bool poll();
+  /// The donor has given up.
+  bool given_up() const noexcept { return given_up_; }
   /// The next record, if all of it is here. Its bytes are valid until the next call of poll().
   std::optional<Record> next();
 
@@ -88,6 +103,7 @@ class StateSink {
   std::vector<std::byte> bytes_;
   std::size_t head_ = 0;
   std::uint64_t taken_ = 0;
+  bool given_up_ = false;
 };
 
 }  // namespace groups::detail

@@ -38,7 +38,7 @@ class Histories {
     std::uint64_t state;
     friend bool operator==(const Event&, const Event&) = default;
   };
-  static constexpr std::size_t kMost = 1 << 16;
+  static constexpr std::size_t kMost = 1 << 20;
   struct Process {
     std::atomic<std::uint64_t> count;
     Event events[kMost];
