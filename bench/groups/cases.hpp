@@ -17,5 +17,6 @@ void add_bandwidth_cases(bench::Suite& suite, const NodePtr& node);
 void add_atomic_cases(bench::Suite& suite, const NodePtr& node);
 void add_crowd_cases(bench::Suite& suite, const NodePtr& node);
 void add_large_cases(bench::Suite& suite, const NodePtr& node);
+void add_view_cases(bench::Suite& suite, const NodePtr& node);
 
 }  // namespace groups_bench

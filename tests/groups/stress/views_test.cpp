@@ -99,7 +99,7 @@ void live(Member& member, const Plan& plan, const Histories& histories, std::uin
     if ((plan.members >> i & 1) != 0) options.members.push_back({i});
   }
   OrderedNode node(member, histories, options, plan.ballast);
-  member.memory.words[kReady]++;
+  node.meet(kReady, member.size);
   const auto perish = [&] {
     set(member, kDead);
     die();
@@ -147,7 +147,9 @@ TEST_CASE("histories_agree_whoever_dies_leaves_and_joins_and_when") {
     const Histories histories;
     ForkJob job(plan.processes, [&](Member& member) { live(member, plan, histories, 31 * seed); });
     auto& words = job.memory().words;
-    REQUIRE(support::eventually([&] { return words[kReady] == plan.processes; }));
+    if (!support::eventually([&] { return words[kReady] == plan.processes; })) {
+      FAIL(job.wait(std::chrono::seconds(1)));
+    }
     const auto begin = std::chrono::steady_clock::now();
     const auto length = std::chrono::milliseconds(40);
     std::uint64_t killed = 0;
