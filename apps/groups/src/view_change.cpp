@@ -150,7 +150,8 @@ bool GroupCore::go_on() {
       next_ = make_tables(next_view(), attempt_.attempt, [this] { return decided_meanwhile(); });
       step_ = Step::kMade;
     } catch (const dsfabric::PeerFailed&) {
-      broken();
+      // If it was a member, the agreement removes it, and the leader sees that.
+      if (attempt_.ticket != 0) broken();
     } catch (const dtutils::Error&) {
       broken();
       // Given up because of another decision; anything else is for the user.
