@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // From one view to the next: wedge, trim, attempts, commit; with a death at any step.
-/* The subject: GroupCore. M members of a view receive POSITIONS positions of the order by turns, in
-   any pace, and deliver those that all have received by their rows. Any member dies at any step, the
-   leader too; others learn of it later. With JOIN, member M - 1 is not of the view: it is brought up
-   to date by member 1, and joins.
-   The agreement is taken as it is (tests/sst/model/agreement.pml): a sequence of decisions; what is
-   decided next was proposed by somebody who knew all before, dead or alive; a majority of those that
-   take part lives; everybody learns the decisions in their order, later.
+/* The subject: GroupCore. Three members of a view receive POSITIONS positions of the order by turns,
+   at any pace, and deliver those that all have received by their rows. Any member dies at any step,
+   the leader too; others learn of it later. With JOIN a process is brought up to date by member 1,
+   and joins; then it may be the one that dies.
+   The agreement is taken as it is (tests/sst/model/agreement.pml): a sequence of decisions. What is
+   decided next was proposed by somebody who knew all before, dead or alive; everybody learns the
+   decisions in their order, later.
    Checked: what anybody has delivered, dead or alive, is the beginning of what all have delivered
    that go on; all that install the next view have delivered the same, and the one that joins has
-   that state; nobody installs an attempt when another one is committed; and the living install a
-   view, unless they are too few (no invalid end state).
+   that state; nobody installs an attempt when another one is committed; and the living members
+   install a view (no invalid end state).
 
    The mutants, which must fail:
    MUTANT_NO_WEDGE: a member goes on receiving after it has said how much it has.
