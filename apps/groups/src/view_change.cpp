@@ -116,6 +116,10 @@ bool GroupCore::follow() {
     any = true;
     const Decision decision = now_->decisions.front();
     now_->decisions.erase(now_->decisions.begin());
+    // A proposal that something else was decided before may follow it, out of date. It means
+    // nothing, to anybody.
+    const std::uint64_t expected = attempt_.attempt + (decision.kind == Decision::kNext);
+    if (decision.attempt != expected) continue;
     if (decision.kind == Decision::kNext) {
       start(decision);
     } else if ((decision.stay & bit(now_->self())) != 0) {
@@ -209,7 +213,9 @@ bool GroupCore::joiner_has_made() const {
 
 void GroupCore::install() {
   const std::unique_ptr<ViewTables> old = std::exchange(now_, std::move(next_));
-  if (source_.active() && source_.ticket() == attempt_.ticket) source_.end();
+  if (source_.ticket() == attempt_.ticket && source_.process().value == attempt_.joiner) {
+    source_.end();
+  }
   // At most as many as a ring has slots, so there is room.
   old->messages.for_each_undelivered([&](const std::byte* bytes, std::uint32_t size) {
     (void)now_->messages.try_send(bytes, size);
