@@ -43,6 +43,8 @@ struct Standing {
   /// A process that it brings up to date, and that nearly is; 0: there is none.
   std::uint32_t ticket = 0;
   std::uint16_t joiner = 0;
+  /// It joins by this view, and has made the tables.
+  bool arrived = false;
   /// It wants to leave.
   bool leaving = false;
   /// It knows that this is the next view.

@@ -130,7 +130,7 @@ void GroupCore::make_first_view() {
   try {
     next_ = make_tables(*cut_, cut_attempt_,
                         [this, donor] { return door_.gone(donor) || is_passed_over(*cut_); });
-    next_->say([&](Standing& mine) { mine.made = cut_attempt_; });
+    next_->say([](Standing& mine) { mine.arrived = true; });
   } catch (const dtutils::Error&) {
     ask_again();
   }

@@ -208,7 +208,7 @@ void GroupCore::send_cut() {
 bool GroupCore::joiner_has_made() const {
   if (attempt_.ticket == 0) return true;
   const auto row = next_->find({attempt_.joiner});
-  return row && next_->standing(*row).made == attempt_.attempt;
+  return row && next_->standing(*row).arrived;
 }
 
 void GroupCore::install() {

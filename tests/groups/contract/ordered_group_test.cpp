@@ -101,6 +101,39 @@ TEST_CASE("two_of_five_die_at_once_the_leader_too") {
   CHECK(histories.check(5) == "");
 }
 
+TEST_CASE("the_leader_dies_at_each_of_its_rounds_while_the_view_changes") {
+  for (int round = 1; round <= 16; ++round) {
+    INFO("round " << round);
+    const Histories histories;
+    ForkJob job(5, [&](Member& member) {
+      OrderedNode node(member, histories, {.max_message = 16, .slots = 8});
+      node.meet(1, 5);
+      if (member.rank == 4) {
+        send_while(
+            node, [&] { return node.ordered.next_sequence() < 100; }, "some have come");
+        die();
+      }
+      int changing = 0;
+      send_while(
+          node,
+          [&] {
+            const bool now = node.ordered.state() == GroupState::kChanging;
+            // Or in the next view, when there were not so many rounds.
+            if (member.rank == 0 && (now || changing != 0) && ++changing == round) die();
+            return node.ordered.view().members.size() != 3;
+          },
+          "the view of three");
+      const std::uint64_t goal = node.sent + 20;
+      send_while(
+          node, [&] { return node.sent < goal; }, "more is sent");
+      node.progress_while([&] { return node.ordered.undelivered() != 0; }, "it is delivered");
+      node.meet(0, 3);
+    });
+    CHECK(job.wait() == "0: signal 9\n4: signal 9\n");
+    CHECK(histories.check(5) == "");
+  }
+}
+
 TEST_CASE("a_minority_stands_still_and_says_so") {
   const Histories histories;
   ForkJob job(3, [&](Member& member) {
@@ -192,6 +225,59 @@ TEST_CASE("a_process_joins_with_a_large_state_while_the_group_goes_on") {
     node.meet(0, 4);
   });
   CHECK(job.wait() == "");
+  CHECK(histories.check(4) == "");
+}
+
+TEST_CASE("the_member_that_gives_the_state_dies_and_another_one_gives_it") {
+  const Histories histories;
+  ForkJob job(4, [&](Member& member) {
+    OrderedNode node(member, histories, {.members = {{0}, {1}, {2}}, .max_message = 16, .slots = 8},
+                     2 << 20);
+    node.meet(1, 4);
+    if (member.rank == 3) {
+      node.ordered.join();
+      node.progress_while([&] { return !is_member(node); }, "it is in");
+      member.memory.words[3] = 1;
+    } else {
+      // The first ticket goes to member 1. Its first snapshot is on its way, for it is large.
+      bool asked = false;
+      send_while(
+          node,
+          [&] {
+            asked = asked || node.snapshots != 0;
+            if (asked && member.rank == 1) die();
+            return member.memory.words[3] == 0;
+          },
+          "3 is in");
+    }
+    node.progress_while([&] { return node.ordered.view().members.size() != 3; }, "0, 2 and 3");
+    node.progress_while([&] { return node.ordered.undelivered() != 0; }, "it is delivered");
+    node.meet(0, 3);
+  });
+  CHECK(job.wait() == "1: signal 9\n");
+  CHECK(histories.check(4) == "");
+}
+
+TEST_CASE("a_process_that_dies_while_it_joins_holds_nobody_up") {
+  const Histories histories;
+  ForkJob job(4, [&](Member& member) {
+    OrderedNode node(member, histories, {.members = {{0}, {1}, {2}}, .max_message = 16, .slots = 8},
+                     2 << 20);
+    node.meet(1, 4);
+    if (member.rank == 3) {
+      node.ordered.join();
+      for (int i = 0; i < 20; ++i) node.step();
+      die();
+    }
+    send_while(
+        node, [&] { return !node.fabric.failed({3}); }, "the death is noticed");
+    const std::uint64_t goal = node.sent + 100;
+    send_while(
+        node, [&] { return node.sent < goal; }, "they go on");
+    node.progress_while([&] { return node.ordered.undelivered() != 0; }, "it is delivered");
+    node.meet(0, 3);
+  });
+  CHECK(job.wait() == "3: signal 9\n");
   CHECK(histories.check(4) == "");
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // From one view to the next: wedge, trim, attempts, commit; with a death at any step.
 /* The subject: GroupCore. Three members of a view receive POSITIONS positions of the order by
-   turns, at any pace, and deliver those that all have received by their rows. Any member dies at any step,
-   the leader too; others learn of it later. With JOIN a process is brought up to date by member 1,
-   and joins; then it may be the one that dies.
+   turns, at any pace, and deliver those that all have received by their rows. Any member dies at
+   any step, the leader too; others learn of it later. With JOIN a process is brought up to date by
+   member 1, and joins; then it may be the one that dies.
    The agreement is taken as it is (tests/sst/model/agreement.pml): a sequence of decisions. What is
    decided next was proposed by somebody who knew all before, dead or alive; everybody learns the
    decisions in their order, later.

@@ -139,9 +139,8 @@ class OrderedNode : public TableNode {
   sst::Pace pace;
   /// Messages accepted from this process.
   std::uint64_t sent = 0;
-  /// Called at the end of each delivery and each view.
-  std::function<void(const groups::Delivery&)> on_delivery;
-  std::function<void(const groups::View&)> on_view;
+  /// States that this process has given.
+  std::uint64_t snapshots = 0;
 
  private:
   const Histories& histories_;
@@ -181,45 +180,43 @@ class OrderedNode : public TableNode {
  private:
   groups::GroupUpcalls upcalls() {
     using Kind = Histories::Kind;
-    return {
-        .deliver =
-            [this](const groups::Delivery& message) {
-              std::uint64_t word;
-              require(message.bytes.size() >= sizeof word, "a message has its word");
-              std::memcpy(&word, message.bytes.data(), sizeof word);
-              require_equal(word >> 32, message.sender.value, "sender");
-              for (std::size_t i = sizeof word; i < message.bytes.size(); ++i) {
-                require(message.bytes[i] == static_cast<std::byte>(word), "its bytes");
-              }
-              state_ = chained(state_, word);
-              histories_.add(member.rank,
-                             {Kind::kDelivery, message.view, message.sequence, word, state_});
-              if (on_delivery) on_delivery(message);
-            },
-        .view =
-            [this](const groups::View& view) {
-              std::uint64_t bits = 0;
-              for (const auto process : view.members) bits |= std::uint64_t{1} << process.value;
-              histories_.add(member.rank, {Kind::kView, view.id, ordered_sequence(), bits, state_});
-              if (on_view) on_view(view);
-            },
-        .snapshot =
-            [this](std::uint64_t) {
-              std::vector<std::byte> bytes(sizeof state_ + ballast_, std::byte{7});
-              std::memcpy(bytes.data(), &state_, sizeof state_);
-              return bytes;
-            },
-        .restore =
-            [this](std::span<const std::byte> bytes, std::uint64_t next) {
-              require_equal(bytes.size(), sizeof state_ + ballast_, "bytes of a state");
-              for (std::size_t i = sizeof state_; i < bytes.size(); ++i) {
-                require(bytes[i] == std::byte{7}, "the state is whole");
-              }
-              std::memcpy(&state_, bytes.data(), sizeof state_);
-              histories_.add(member.rank, {Kind::kRestored, 0, next, 0, state_});
-            }};
+    return {.deliver =
+                [this](const groups::Delivery& message) {
+                  std::uint64_t word;
+                  require(message.bytes.size() >= sizeof word, "a message has its word");
+                  std::memcpy(&word, message.bytes.data(), sizeof word);
+                  require_equal(word >> 32, message.sender.value, "sender");
+                  for (std::size_t i = sizeof word; i < message.bytes.size(); ++i) {
+                    require(message.bytes[i] == static_cast<std::byte>(word), "its bytes");
+                  }
+                  state_ = chained(state_, word);
+                  histories_.add(member.rank,
+                                 {Kind::kDelivery, message.view, message.sequence, word, state_});
+                },
+            .view =
+                [this](const groups::View& view) {
+                  std::uint64_t bits = 0;
+                  for (const auto process : view.members) bits |= std::uint64_t{1} << process.value;
+                  histories_.add(member.rank,
+                                 {Kind::kView, view.id, ordered.next_sequence(), bits, state_});
+                },
+            .snapshot =
+                [this](std::uint64_t) {
+                  ++snapshots;
+                  std::vector<std::byte> bytes(sizeof state_ + ballast_, std::byte{7});
+                  std::memcpy(bytes.data(), &state_, sizeof state_);
+                  return bytes;
+                },
+            .restore =
+                [this](std::span<const std::byte> bytes, std::uint64_t next) {
+                  require_equal(bytes.size(), sizeof state_ + ballast_, "bytes of a state");
+                  for (std::size_t i = sizeof state_; i < bytes.size(); ++i) {
+                    require(bytes[i] == std::byte{7}, "the state is whole");
+                  }
+                  std::memcpy(&state_, bytes.data(), sizeof state_);
+                  histories_.add(member.rank, {Kind::kRestored, 0, next, 0, state_});
+                }};
   }
-  std::uint64_t ordered_sequence() const { return ordered.next_sequence(); }
 };
 
 }  // namespace support
