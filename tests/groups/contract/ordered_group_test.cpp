@@ -194,6 +194,35 @@ TEST_CASE("a_member_leaves_in_order_and_joins_again") {
   CHECK(histories.check(3) == "");
 }
 
+TEST_CASE("memory_of_views_that_have_ended_is_used_again") {
+  constexpr std::uint64_t kChanges = 80;
+  const Histories histories;
+  ForkJob job(3, [&](Member& member) {
+    OrderedNode node(member, histories, {.max_message = 1000, .slots = 64});
+    std::size_t early = 0;
+    std::size_t late = 0;
+    std::uint64_t seen = 0;
+    node.progress_while(
+        [&] {
+          if (member.rank == 2 && node.ordered.view().id <= kChanges) {
+            if (is_member(node)) node.ordered.leave();
+            if (node.ordered.state() == GroupState::kOutside) node.ordered.join();
+          }
+          if (seen != node.ordered.view().id) {
+            seen = node.ordered.view().id;
+            std::size_t& most = seen <= kChanges / 2 ? early : late;
+            most = std::max(most, node.fabric.general_allocator().in_use());
+          }
+          return seen <= kChanges;
+        },
+        "many views");
+    require(late <= early + early / 10, std::to_string(early) + ", " + std::to_string(late));
+    node.meet(0, 3);
+  });
+  CHECK(job.wait() == "");
+  CHECK(histories.check(3) == "");
+}
+
 TEST_CASE("a_process_joins_with_a_large_state_while_the_group_goes_on") {
   const Histories histories;
   ForkJob job(4, [&](Member& member) {
