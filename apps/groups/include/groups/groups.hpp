@@ -4,5 +4,7 @@
 
 #include "groups/group_options.hpp"
 #include "groups/large_multicast.hpp"
+#include "groups/log.hpp"
+#include "groups/log_recovery.hpp"
 #include "groups/ordered_group.hpp"
 #include "groups/schedule.hpp"

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Group commit: one write and one fdatasync for all records that have gathered.
+#include "log/writer.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+
+#include "dtutils/error.hpp"
+
+namespace groups::detail {
+namespace {
+
+const LogOptions& checked(const LogOptions& options) {
+  const auto refuse = [&](const char* what, const char* remedy) {
+    throw dtutils::Error("the log in " + options.folder, what, remedy);
+  };
+  if (options.folder.empty()) refuse("LogOptions::folder is empty", "name one");
+  if (options.group == 0) refuse("LogOptions::group is 0", "give the group a number");
+  if (!std::has_single_bit(options.buffer) || options.buffer < 4096 ||
+      options.buffer > std::uint64_t{1} << 30) {
+    refuse("LogOptions::buffer is no power of two from 4 KiB to 1 GiB", "choose one");
+  }
+  std::error_code code;
+  std::filesystem::create_directories(options.folder, code);
+  if (code) file_error(options.folder, "cannot be made", code.value());
+  return options;
+}
+
+File locked(const std::string& folder) {
+  File file(folder + "/lock", O_RDWR | O_CREAT);
+  if (flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    throw dtutils::Error(folder, "another process uses the log in it",
+                         "stop that one, or choose another folder", errno);
+  }
+  return file;
+}
+
+}  // namespace
+
+LogWriter::LogWriter(const LogOptions& options)
+    : options_(checked(options)),
+      lock_(locked(options.folder)),
+      segments_(options.folder, options.group),
+      ring_(options.buffer) {
+  segments_.check(options_.cut_damage, [](const LogRecord&) {});
+  reread();
+}
+
+LogWriter::~LogWriter() {
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_release);  // pairs with the acquire in run()
+  wake();
+  thread_.join();
+}
+
+Segments& LogWriter::segments_before_start() {
+  if (thread_.joinable()) {
+    throw dtutils::Error("the log in " + options_.folder, "records were appended already",
+                         "replay and cut it before the first one");
+  }
+  return segments_;
+}
+
+void LogWriter::reread() noexcept {
+  const LogExtent extent = segments_.extent();
+  end_ = told_ = extent.end;
+  view_ = extent.view;
+  first_.store(extent.first, std::memory_order_relaxed);
+  persisted_.store(extent.end, std::memory_order_relaxed);
+}
+
+void LogWriter::copy_in(std::uint64_t at, std::span<const std::byte> bytes) noexcept {
+  if (bytes.empty()) return;
+  const std::uint64_t from = at & (ring_.size() - 1);
+  const std::uint64_t before_end = std::min<std::uint64_t>(bytes.size(), ring_.size() - from);
+  std::memcpy(ring_.data() + from, bytes.data(), before_end);
+  std::memcpy(ring_.data(), bytes.data() + before_end, bytes.size() - before_end);
+}
+
+RecordHeader LogWriter::header_at(std::uint64_t at) const noexcept {
+  // Records are padded to 8 bytes, so a header can lie around the end of the ring.
+  RecordHeader header;
+  const std::uint64_t from = at & (ring_.size() - 1);
+  const std::uint64_t before_end = std::min<std::uint64_t>(sizeof header, ring_.size() - from);
+  std::memcpy(&header, ring_.data() + from, before_end);
+  std::memcpy(reinterpret_cast<std::byte*>(&header) + before_end, ring_.data(),
+              sizeof header - before_end);
+  return header;
+}
+
+AppendStatus LogWriter::try_append(std::uint64_t view, std::span<const std::byte> bytes) noexcept {
+  if (failed()) return AppendStatus::kFailed;
+  const std::uint64_t size = sizeof(RecordHeader) + padded(bytes.size());
+  if (size > ring_.size() / 2) return AppendStatus::kTooLarge;
+  const std::uint64_t at = appended_.load(std::memory_order_relaxed);
+  // Pairs with the release in write_batch: the thread has read what is overwritten here.
+  if (at + size - written_.load(std::memory_order_acquire) > ring_.size()) {
+    return AppendStatus::kFull;
+  }
+  RecordHeader header{0, static_cast<std::uint32_t>(bytes.size()), options_.group, view, end_};
+  header.checksum = record_checksum(header, bytes);
+  constexpr std::array<std::byte, 8> kZeros{};
+  copy_in(at, std::as_bytes(std::span(&header, 1)));
+  copy_in(at + sizeof header, bytes);
+  copy_in(at + sizeof header + bytes.size(),
+          std::span(kZeros).first(padded(bytes.size()) - bytes.size()));
+  if (!thread_.joinable()) {
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::exception&) {
+      return AppendStatus::kFull;
+    }
+  }
+  ++end_;
+  view_ = view;
+  appended_.store(at + size, std::memory_order_release);  // pairs with the acquire in write_batch
+  wake();
+  return AppendStatus::kAccepted;
+}
+
+void LogWriter::truncate_before(std::uint64_t sequence) noexcept {
+  truncate_.store(sequence, std::memory_order_relaxed);
+  wake();
+}
+
+void LogWriter::wake() noexcept {
+  news_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in run()
+  news_.notify_one();
+}
+
+bool LogWriter::poll() {
+  const std::uint64_t now = persisted();
+  if (now == told_) return false;
+  told_ = now;
+  if (upcall) upcall(now);
+  return true;
+}
+
+void LogWriter::run() noexcept {
+  try {
+    for (;;) {
+      // Before it looks, so that what comes after it ends the wait.
+      const std::uint32_t news = news_.load(std::memory_order_acquire);
+      const bool stop = stop_.load(std::memory_order_acquire);
+      if (write_batch()) continue;
+      const std::uint64_t truncate = truncate_.load(std::memory_order_relaxed);
+      if (truncate > truncated_) {
+        segments_.remove_before(truncate);
+        truncated_ = truncate;
+        first_.store(segments_.extent().first, std::memory_order_relaxed);
+      }
+      if (stop) return;
+      news_.wait(news, std::memory_order_acquire);
+    }
+  } catch (const std::exception& error) {
+    why_ = error.what();
+  }
+  // Half a batch would be cut off when the log is opened; this only saves the work.
+  try {
+    segments_.last().truncate(segments_.last_bytes());
+  } catch (const std::exception&) {
+  }
+  failed_.store(true, std::memory_order_release);
+}
+
+bool LogWriter::write_batch() {
+  const std::uint64_t from = written_.load(std::memory_order_relaxed);
+  const std::uint64_t to = appended_.load(std::memory_order_acquire);
+  if (from == to) return false;
+  if (segments_.last_bytes() >= options_.segment) segments_.begin(header_at(from).sequence);
+  std::uint64_t records = 0;
+  for (std::uint64_t at = from; at != to; ++records) {
+    at += sizeof(RecordHeader) + padded(header_at(at).size);
+  }
+  const std::span<const std::byte> ring(ring_);
+  const std::uint64_t begin = from & (ring_.size() - 1);
+  const std::uint64_t before_end = std::min(to - from, ring_.size() - begin);
+  segments_.last().write(segments_.last_bytes(), ring.subspan(begin, before_end));
+  segments_.last().write(segments_.last_bytes() + before_end, ring.first(to - from - before_end));
+  segments_.last().sync();
+  segments_.grown(to - from);
+  written_.store(to, std::memory_order_release);
+  persisted_.store(persisted_.load(std::memory_order_relaxed) + records, std::memory_order_release);
+  return true;
+}
+
+}  // namespace groups::detail
