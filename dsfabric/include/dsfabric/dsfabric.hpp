@@ -19,6 +19,7 @@
 #include "dsfabric/message.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/process_info.hpp"
+#include "dsfabric/program.hpp"
 #include "dsfabric/register_function.hpp"
 #include "dsfabric/remote_future.hpp"
 #include "dsfabric/remote_memory.hpp"
