@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// A state on disk: what comes back, and what is refused.
+#include "groups/checkpoint.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include "groups/support/log_folder.hpp"
+#include "support/catch.hpp"
+#include "support/error_text.hpp"
+
+using groups::read_checkpoint;
+using groups::write_checkpoint;
+using support::kTestGroup;
+using support::TestFolder;
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+void flip(const TestFolder& folder, std::streamoff at) {
+  std::fstream file(folder.path() + "/checkpoint", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(at);
+  const char byte = static_cast<char>(file.get() ^ 0x10);
+  file.seekp(at);
+  file.put(byte);
+}
+
+}  // namespace
+
+TEST_CASE("a_checkpoint_comes_back_as_it_was_written_last") {
+  const TestFolder folder;
+  CHECK(!read_checkpoint(folder.path(), kTestGroup));
+  const std::string state = "the whole state";
+  write_checkpoint(folder.path(), {kTestGroup, 3, 100}, bytes_of("older"));
+  write_checkpoint(folder.path(), {kTestGroup, 4, 200}, bytes_of(state));
+  const auto found = read_checkpoint(folder.path(), kTestGroup);
+  REQUIRE(found);
+  CHECK(found->head.view == 4);
+  CHECK(found->head.next == 200);
+  CHECK(std::ranges::equal(found->state, bytes_of(state)));
+}
+
+TEST_CASE("a_state_of_no_bytes_has_a_checkpoint") {
+  const TestFolder folder;
+  write_checkpoint(folder.path(), {kTestGroup, 1, 7}, {});
+  const auto found = read_checkpoint(folder.path(), kTestGroup);
+  REQUIRE(found);
+  CHECK(found->head.next == 7);
+  CHECK(found->state.empty());
+}
+
+TEST_CASE("every_flipped_byte_of_a_checkpoint_is_found") {
+  const TestFolder folder;
+  const std::string state = "0123456789";
+  // The last word of the head is not used.
+  for (const std::streamoff at : {0, 8, 16, 24, 32, 40, 48, 57}) {
+    write_checkpoint(folder.path(), {kTestGroup, 1, 1}, bytes_of(state));
+    flip(folder, at);
+    const std::string error =
+        support::error_text([&] { (void)read_checkpoint(folder.path(), kTestGroup); });
+    INFO("byte " << at);
+    CHECK(error.find("damaged") != std::string::npos);
+  }
+}
+
+TEST_CASE("a_torn_checkpoint_is_refused") {
+  const TestFolder folder;
+  const std::string path = folder.path() + "/checkpoint";
+  for (const std::uintmax_t bytes : {57u, 48u, 47u, 0u}) {
+    write_checkpoint(folder.path(), {kTestGroup, 1, 1}, bytes_of("0123456789"));
+    std::filesystem::resize_file(path, bytes);
+    CHECK(support::error_text([&] {
+            (void)read_checkpoint(folder.path(), kTestGroup);
+          }).find(path) != std::string::npos);
+  }
+}
+
+TEST_CASE("a_checkpoint_of_another_group_is_refused") {
+  const TestFolder folder;
+  write_checkpoint(folder.path(), {kTestGroup + 1, 1, 1}, {});
+  CHECK(support::error_text([&] {
+          (void)read_checkpoint(folder.path(), kTestGroup);
+        }).find("belongs to group") != std::string::npos);
+}
+
+TEST_CASE("a_checkpoint_that_cannot_be_written_leaves_the_old_one") {
+  const TestFolder folder;
+  write_checkpoint(folder.path(), {kTestGroup, 1, 5}, bytes_of("old"));
+  // A folder is where the new file would be.
+  std::filesystem::create_directory(folder.path() + "/checkpoint.new");
+  CHECK(support::error_text([&] {
+          write_checkpoint(folder.path(), {kTestGroup, 1, 6}, bytes_of("new"));
+        }).find("cannot be opened") != std::string::npos);
+  CHECK(read_checkpoint(folder.path(), kTestGroup)->head.next == 5);
+}
