@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// A member of the store between its clients and the group: what is sent, what is answered when.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/batch.hpp"
+#include "store/client.hpp"
+#include "store/database.hpp"
+
+namespace store {
+
+/// Gathers the commands of clients into messages, as many as come while others are on their way,
+/// and runs them when their message is delivered. It knows neither sockets nor the group: whoever
+/// owns it sends what message() offers, and hands in what the group delivers.
+///
+/// Replies are in the order of the commands of a client, for each command runs in the order in
+/// which it was given: an update from the message at its delivery, a read at the same point. So
+/// updates and reads are linearizable (a read's message is a place in the order that is later than
+/// all that was answered before it). Reads of a client that said READONLY run at once.
+///
+/// Owner thread only.
+class Engine {
+ public:
+  struct Options {
+    /// Bytes of a message at most; also of a command, nearly.
+    std::size_t max_message = 65536;
+    /// Milliseconds since 1970.
+    std::function<std::uint64_t()> clock = {};
+    /// Answers to INFO and STATUS, as text with lines.
+    std::function<std::string(bool status)> describe = {};
+  };
+  explicit Engine(Options options);
+
+  /// A command of a client: a reply follows, now or after a delivery. The arguments are copied.
+  void command(Client& client, Arguments arguments);
+  /// The client's bytes cannot be understood; it is told so and leaves.
+  void protocol_error(Client& client, const std::string& why);
+  /// A command of the client was larger than max_command().
+  void too_large(Client& client);
+  /// The client is closed. It may end when nothing is outstanding and take_marked() was called.
+  void closed(Client& client);
+  /// Bytes of arguments that a command may have.
+  std::size_t max_command() const noexcept { return max_command_; }
+
+  /// A message that waits to be sent, with the time of now; empty: none.
+  std::span<const std::byte> message();
+  /// It was accepted by the group.
+  void sent();
+  /// Messages that wait, or were sent and not delivered.
+  std::size_t waiting() const noexcept { return batches_.size(); }
+  /// A message was delivered; `mine` when this process sent it.
+  void deliver(std::span<const std::byte> bytes, bool mine);
+  /// What was sent and not delivered has an unknown fate, and what waits was not sent: all of it is
+  /// answered with this error.
+  void give_up(std::string_view error);
+  /// From now on updates (and, unless `reads`, linearizable reads) are refused with this error;
+  /// empty: none are.
+  void refuse(std::string error, bool reads);
+
+  /// Clients that have something to be sent or that may be closed, since the last call.
+  std::vector<Client*> take_marked();
+  Database& database() noexcept { return database_; }
+  const Database& database() const noexcept { return database_; }
+  /// Commands that were run here for clients of this member.
+  std::uint64_t commands() const noexcept { return commands_; }
+
+ private:
+  struct Op {
+    Client* client;
+    /// In the message; otherwise in Batch::local.
+    bool in_message;
+  };
+  struct Batch {
+    std::vector<std::byte> message;
+    std::vector<std::byte> local;
+    std::vector<Op> ops;
+    std::uint32_t updates = 0;
+  };
+
+  void queue_in_multi(Client& client, const CommandInfo& info, Arguments arguments);
+  void exec(Client& client);
+  void of_connection(Client& client, const CommandInfo& info, Arguments arguments);
+  /// A reply that is known already, in its place.
+  void respond(Client& client, std::string_view text);
+  void respond_error(Client& client, std::string_view text);
+  Batch& open_batch(std::size_t bytes);
+  void add_update(Client& client, CommandId id, Arguments arguments);
+  void add_local(Client& client, CommandId id, Arguments arguments);
+  void run_local(Client& client, CommandId id, Arguments arguments);
+  void run_update(CommandReader& reader, Client* client);
+  void publish(Arguments arguments, Reply& reply);
+  void subscribe(Client& client, CommandId id, Arguments arguments);
+  void mark(Client& client);
+  std::unique_ptr<Batch> fresh_batch();
+
+  Options options_;
+  std::size_t max_command_;
+  Database database_;
+  std::deque<std::unique_ptr<Batch>> batches_;
+  std::vector<std::unique_ptr<Batch>> spare_;
+  std::size_t sent_ = 0;
+  std::map<std::string, std::vector<Client*>, std::less<>> subscribers_;
+  std::vector<Client*> marked_;
+  std::string refusal_;
+  bool refuse_reads_ = false;
+  std::uint64_t commands_ = 0;
+};
+
+}  // namespace store
