@@ -3,6 +3,8 @@
 #pragma once
 
 #include "groups/answer.hpp"
+#include "groups/checkpoint.hpp"
+#include "groups/durable_state.hpp"
 #include "groups/group_options.hpp"
 #include "groups/large_multicast.hpp"
 #include "groups/log.hpp"
