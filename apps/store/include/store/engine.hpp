@@ -69,7 +69,9 @@ class Engine {
 
   /// Clients that have something to be sent or that may be closed, since the last call.
   std::vector<Client*> take_marked();
+  /// The state. Only deliver() changes it, and what replaces all of it.
   Database& database() noexcept { return database_; }
+  /// See above.
   const Database& database() const noexcept { return database_; }
   /// Commands that were run here for clients of this member.
   std::uint64_t commands() const noexcept { return commands_; }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// One process of the store: a member of the group with its clients and its files.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "groups/groups.hpp"
+#include "sst/sst.hpp"
+#include "store/engine.hpp"
+#include "store/server.hpp"
+
+namespace store {
+
+/// What a user may choose about a member; the same at all, but for port and folder.
+struct MemberOptions {
+  /// Where clients come in.
+  Server::Options server = {};
+  /// Where it keeps its data; empty: nowhere.
+  std::string folder;
+  /// Tells stores apart: a folder of another one is refused.
+  std::string name = "store";
+  /// Bytes of a message of the group; a command is not larger.
+  std::uint32_t max_message = 65536;
+  /// Bytes of the log after which there is a new checkpoint.
+  std::uint64_t checkpoint_every = 256 << 20;
+  /// A damaged log is cut where the damage begins, and the rest comes from others.
+  bool cut_damage = false;
+  /// As groups::GroupOptions::patience.
+  std::chrono::milliseconds patience{0};
+};
+
+/// Owner thread only.
+class Member {
+ public:
+  /// A collective of all processes of the job: reads what is on the disks, agrees with the others
+  /// where to go on, and listens. Throws dtutils::Error. Setup only.
+  Member(sst::TableGroup& tables, const MemberOptions& options);
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+  ~Member();
+
+  /// Serves until `stop`.
+  void run(const std::atomic<bool>& stop);
+  /// Where it listens.
+  std::uint16_t port() const noexcept { return server_->port(); }
+  /// What STATUS answers: view, members, lag, log.
+  std::string status() const;
+
+ private:
+  groups::Restart open(sst::TableGroup& tables);
+  void deliver(const groups::Delivery& message);
+  void send();
+  void watch_group();
+  void watch_disk();
+  std::string describe(bool status) const;
+
+  const MemberOptions options_;
+  Engine engine_;
+  std::unique_ptr<groups::DurableState> durable_;
+  std::unique_ptr<groups::OrderedGroup> group_;
+  std::unique_ptr<Server> server_;
+  sst::Pace pace_;
+  groups::GroupState state_ = groups::GroupState::kOutside;
+  bool disk_failed_ = false;
+};
+
+}  // namespace store

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// The loop of a member: clients, group, disk.
+#include "store/member.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+namespace store {
+namespace {
+
+std::uint64_t clock_now() {
+  using namespace std::chrono;
+  return static_cast<std::uint64_t>(
+      duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
+}
+
+/// FNV-1a of the name of a store: what its files say. Never 0.
+std::uint64_t group_number(const std::string& name) noexcept {
+  std::uint64_t sum = 0xcbf29ce484222325;
+  for (const char c : name) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return sum | 1;
+}
+
+const char* words_of(groups::GroupState state) noexcept {
+  switch (state) {
+    case groups::GroupState::kOutside:
+      return "outside";
+    case groups::GroupState::kJoining:
+      return "joining";
+    case groups::GroupState::kWorking:
+      return "working";
+    case groups::GroupState::kChanging:
+      return "changing view";
+    case groups::GroupState::kMajorityLost:
+      return "majority lost";
+    case groups::GroupState::kRemoved:
+      return "removed";
+  }
+  return "?";
+}
+
+}  // namespace
+
+Member::Member(sst::TableGroup& tables, const MemberOptions& options)
+    : options_(options),
+      engine_({.max_message = options.max_message,
+               .clock = clock_now,
+               .describe = [this](bool status) { return describe(status); }}),
+      pace_(tables.fabric()) {
+  const groups::Restart at = open(tables);
+  Database& database = engine_.database();
+  group_ = std::make_unique<groups::OrderedGroup>(
+      tables,
+      groups::GroupOptions{.max_message = options.max_message,
+                           .patience = options.patience,
+                           .first_view = at.view,
+                           .first_sequence = at.sequence,
+                           .name = options.name},
+      groups::GroupUpcalls{.deliver = [this](const groups::Delivery& message) { deliver(message); },
+                           .snapshot = [&database](std::uint64_t) { return database.snapshot(); },
+                           .restore = [&database](std::span<const std::byte> state,
+                                                  std::uint64_t) { database.restore(state); }});
+  server_ = std::make_unique<Server>(engine_, options.server);
+}
+
+Member::~Member() = default;
+
+groups::Restart Member::open(sst::TableGroup& tables) {
+  if (options_.folder.empty()) return {1, 1};
+  groups::DurableOptions durable;
+  durable.log.folder = options_.folder;
+  durable.log.group = group_number(options_.name);
+  durable.log.cut_damage = options_.cut_damage;
+  durable.checkpoint_every = options_.checkpoint_every;
+  Database& database = engine_.database();
+  durable_ = std::make_unique<groups::DurableState>(
+      durable,
+      groups::DurableUpcalls{
+          .apply =
+              [this](const groups::LogRecord& record) { engine_.deliver(record.bytes, false); },
+          .snapshot = [&database] { return database.snapshot(); },
+          .restore = [&database](std::span<const std::byte> state) { database.restore(state); }});
+  return durable_->restart(tables);
+}
+
+void Member::deliver(const groups::Delivery& message) {
+  engine_.deliver(message.bytes, message.sender == group_->process());
+  if (durable_) durable_->append(message);
+}
+
+void Member::send() {
+  for (std::span<const std::byte> message = engine_.message(); !message.empty();
+       message = engine_.message()) {
+    if (group_->try_send(message.data(), static_cast<std::uint32_t>(message.size())) !=
+        groups::SendStatus::kAccepted) {
+      break;
+    }
+    engine_.sent();
+  }
+  group_->flush();
+}
+
+void Member::watch_group() {
+  const groups::GroupState now = group_->state();
+  if (now == state_) return;
+  state_ = now;
+  if (now == groups::GroupState::kMajorityLost || now == groups::GroupState::kRemoved) {
+    const std::string error =
+        fmt::format("CLUSTERDOWN {}; READONLY allows reads that may be old",
+                    now == groups::GroupState::kRemoved
+                        ? "this member was removed by the others, go to one of them"
+                        : "a majority of the members is lost");
+    engine_.give_up(error + " (what was sent may have been done)");
+    engine_.refuse(error, true);
+  }
+}
+
+void Member::watch_disk() {
+  if (disk_failed_ || !durable_ || !durable_->failed()) return;
+  disk_failed_ = true;
+  fmt::print(stderr, "store: {}\n", durable_->why_failed());
+  engine_.refuse(
+      "MISCONF this member cannot write its log, go to another one: " + durable_->why_failed(),
+      false);
+}
+
+void Member::run(const std::atomic<bool>& stop) {
+  while (!stop.load(std::memory_order_relaxed)) {
+    bool busy = server_->poll();
+    send();
+    busy |= group_->progress();
+    if (durable_) busy |= durable_->poll();
+    watch_group();
+    watch_disk();
+    busy |= server_->flush();
+    pace_.after(busy);
+  }
+}
+
+std::string Member::status() const {
+  const groups::View& view = group_->view();
+  std::vector<std::uint16_t> members;
+  for (const dsfabric::ProcessId member : view.members) members.push_back(member.value);
+  std::string text = fmt::format(
+      "member:{}\r\nstate:{}\r\nview:{}\r\nmembers:{}\r\ndelivered:{}\r\nlag:{}\r\n"
+      "keys:{}\r\nclients:{}\r\ncommands:{}\r\n",
+      group_->process().value, words_of(group_->state()), view.id, fmt::join(members, ","),
+      group_->next_sequence(), group_->undelivered(), engine_.database().size(), server_->clients(),
+      engine_.commands());
+  if (!durable_) return text + "log:none\r\n";
+  const groups::LogExtent log = durable_->log().extent();
+  return text + fmt::format("log:{} to {}\r\nlog_lag:{}\r\ncheckpoint:{}\r\nlog_error:{}\r\n",
+                            log.first, log.end, log.end - durable_->persisted(),
+                            durable_->checkpoint(), durable_->why_failed());
+}
+
+std::string Member::describe(bool status) const {
+  return status ? this->status() : "# Server\r\nserver_name:cariama-store\r\n" + this->status();
+}
+
+}  // namespace store
