@@ -49,6 +49,8 @@ int main(int argc, char** argv) try {
   if (const auto status = line.parse(argc, argv)) return *status;
   signal(SIGTERM, on_signal);
   signal(SIGINT, on_signal);
+  // A file that may not grow is an error of the disk, and no reason to die.
+  signal(SIGXFSZ, SIG_IGN);
 
   dsfabric::Fabric fabric = dsfabric::join(config);
   const std::uint16_t rank = fabric.process().value;

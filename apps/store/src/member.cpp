@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -144,11 +145,11 @@ std::string Member::status() const {
   std::vector<std::uint16_t> members;
   for (const dsfabric::ProcessId member : view.members) members.push_back(member.value);
   std::string text = fmt::format(
-      "member:{}\r\nstate:{}\r\nview:{}\r\nmembers:{}\r\ndelivered:{}\r\nlag:{}\r\n"
+      "member:{}\r\npid:{}\r\nstate:{}\r\nview:{}\r\nmembers:{}\r\ndelivered:{}\r\nlag:{}\r\n"
       "keys:{}\r\nclients:{}\r\ncommands:{}\r\n",
-      group_->process().value, words_of(group_->state()), view.id, fmt::join(members, ","),
-      group_->next_sequence(), group_->undelivered(), engine_.database().size(), server_->clients(),
-      engine_.commands());
+      group_->process().value, ::getpid(), words_of(group_->state()), view.id,
+      fmt::join(members, ","), group_->next_sequence(), group_->undelivered(),
+      engine_.database().size(), server_->clients(), engine_.commands());
   if (!durable_) return text + "log:none\r\n";
   const groups::LogExtent log = durable_->log().extent();
   return text + fmt::format("log:{} to {}\r\nlog_lag:{}\r\ncheckpoint:{}\r\nlog_error:{}\r\n",
