@@ -18,5 +18,6 @@ int main(int argc, char** argv) {
   groups_bench::add_crowd_cases(suite, node);
   groups_bench::add_large_cases(suite, node);
   groups_bench::add_view_cases(suite, node);
+  groups_bench::add_log_cases(suite);
   return suite.run();
 }

@@ -18,5 +18,6 @@ void add_atomic_cases(bench::Suite& suite, const NodePtr& node);
 void add_crowd_cases(bench::Suite& suite, const NodePtr& node);
 void add_large_cases(bench::Suite& suite, const NodePtr& node);
 void add_view_cases(bench::Suite& suite, const NodePtr& node);
+void add_log_cases(bench::Suite& suite);
 
 }  // namespace groups_bench

@@ -21,11 +21,6 @@ struct KeyHead {
 };
 static_assert(sizeof(StateHead) == 16 && sizeof(KeyHead) == 16);
 
-void put(std::vector<std::byte>& bytes, const void* data, std::size_t size) {
-  const auto* const from = static_cast<const std::byte*>(data);
-  bytes.insert(bytes.end(), from, from + size);
-}
-
 /// FNV-1a.
 std::uint64_t hash(std::uint64_t start, std::string_view text) noexcept {
   for (const char c : text) start = (start ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -82,18 +77,30 @@ bool matches(std::string_view pattern, std::string_view text) noexcept {
 }
 
 std::vector<std::byte> Database::snapshot() const {
-  std::vector<std::byte> bytes;
-  const StateHead head{now_, size_};
-  put(bytes, &head, sizeof head);
-  for (const Shard& shard : shards_) {
-    for (const auto& [key, value] : shard) {
-      const KeyHead each{value.ends, static_cast<std::uint32_t>(key.size()),
-                         static_cast<std::uint32_t>(value.bytes.size())};
-      put(bytes, &each, sizeof each);
-      put(bytes, key.data(), key.size());
-      put(bytes, value.bytes.data(), value.bytes.size());
+  const auto each_key = [this](const auto& take) {
+    for (const Shard& shard : shards_) {
+      for (const auto& [key, value] : shard) take(key, value);
     }
-  }
+  };
+  std::size_t size = sizeof(StateHead);
+  each_key([&](const std::string& key, const Value& value) {
+    size += sizeof(KeyHead) + key.size() + value.bytes.size();
+  });
+  std::vector<std::byte> bytes(size);
+  std::byte* to = bytes.data();
+  const auto put = [&to](const void* data, std::size_t count) {
+    std::memcpy(to, data, count);
+    to += count;
+  };
+  const StateHead head{now_, size_};
+  put(&head, sizeof head);
+  each_key([&](const std::string& key, const Value& value) {
+    const KeyHead each{value.ends, static_cast<std::uint32_t>(key.size()),
+                       static_cast<std::uint32_t>(value.bytes.size())};
+    put(&each, sizeof each);
+    put(key.data(), key.size());
+    put(value.bytes.data(), value.bytes.size());
+  });
   return bytes;
 }
 

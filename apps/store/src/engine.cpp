@@ -139,9 +139,12 @@ void Engine::exec(Client& client) {
   if (!refusal_.empty()) return respond_error(client, refusal_);
   Batch& batch = open_batch(4 + queued.size());
   const std::uint32_t head = commands << 8 | static_cast<std::uint32_t>(CommandId::kExec);
-  const auto* const from = reinterpret_cast<const std::byte*>(&head);
-  batch.message.insert(batch.message.end(), from, from + sizeof head);
-  batch.message.insert(batch.message.end(), queued.begin(), queued.end());
+  const std::size_t before = batch.message.size();
+  batch.message.resize(before + sizeof head + queued.size());
+  std::memcpy(batch.message.data() + before, &head, sizeof head);
+  if (!queued.empty()) {
+    std::memcpy(batch.message.data() + before + sizeof head, queued.data(), queued.size());
+  }
   batch.updates += 1 + commands;
   batch.ops.push_back({&client, true});
   ++client.outstanding;

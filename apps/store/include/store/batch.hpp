@@ -30,25 +30,31 @@ struct BatchHead {
 };
 static_assert(sizeof(BatchHead) == 16 && std::is_trivially_copyable_v<BatchHead>);
 
-/// Appends a command: the id and the count of arguments in one word, then each with its length.
-inline void append_command(std::vector<std::byte>& to, CommandId id, Arguments arguments) {
-  const auto word = [&](std::uint32_t value) {
-    const auto* const from = reinterpret_cast<const std::byte*>(&value);
-    to.insert(to.end(), from, from + sizeof value);
-  };
-  word(static_cast<std::uint32_t>(arguments.size()) << 8 | static_cast<std::uint32_t>(id));
-  for (const std::string_view argument : arguments) {
-    word(static_cast<std::uint32_t>(argument.size()));
-    const auto* const from = reinterpret_cast<const std::byte*>(argument.data());
-    to.insert(to.end(), from, from + argument.size());
-  }
-}
-
 /// Bytes that append_command() appends.
 inline std::size_t command_bytes(Arguments arguments) noexcept {
   std::size_t bytes = 4;
   for (const std::string_view argument : arguments) bytes += 4 + argument.size();
   return bytes;
+}
+
+/// Appends a command: the id and the count of arguments in one word, then each with its length.
+inline void append_command(std::vector<std::byte>& to, CommandId id, Arguments arguments) {
+  const std::size_t before = to.size();
+  to.resize(before + command_bytes(arguments));
+  std::byte* at = to.data() + before;
+  const auto put = [&at](const void* data, std::size_t bytes) {
+    std::memcpy(at, data, bytes);
+    at += bytes;
+  };
+  const auto word = [&put](std::size_t value) {
+    const auto narrow = static_cast<std::uint32_t>(value);
+    put(&narrow, sizeof narrow);
+  };
+  word(arguments.size() << 8 | static_cast<std::size_t>(id));
+  for (const std::string_view argument : arguments) {
+    word(argument.size());
+    if (!argument.empty()) put(argument.data(), argument.size());
+  }
 }
 
 /// Reads commands one after the other. What it hands out points into the bytes.
