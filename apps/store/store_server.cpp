@@ -44,9 +44,15 @@ int main(int argc, char** argv) try {
       .option("--max-message", max_message, "Bytes of a command, about", 1024, sst::kMaxMessage)
       .option("--checkpoint-mib", checkpoint, "MiB of log until the next checkpoint", 1, 1 << 20)
       .option("--patience", patience, "ms after which a silent member is removed; 0: never")
+      .flag("--sync", options.sync,
+            "Answer when all members have the command on their disks (with --data)")
       .flag("--cut-damage", options.cut_damage,
             "Cut a damaged log where the damage begins; the rest comes from the others");
   if (const auto status = line.parse(argc, argv)) return *status;
+  if (options.sync && folder.empty()) {
+    fmt::print(stderr, "store: --sync needs --data\n");
+    return 2;
+  }
   signal(SIGTERM, on_signal);
   signal(SIGINT, on_signal);
   // A file that may not grow is an error of the disk, and no reason to die.

@@ -51,7 +51,6 @@ Member::Member(sst::TableGroup& tables, const MemberOptions& options)
                .describe = [this](bool status) { return describe(status); }}),
       pace_(tables.fabric()) {
   const groups::Restart at = open(tables);
-  Database& database = engine_.database();
   group_ = std::make_unique<groups::OrderedGroup>(
       tables,
       groups::GroupOptions{.max_message = options.max_message,
@@ -59,10 +58,8 @@ Member::Member(sst::TableGroup& tables, const MemberOptions& options)
                            .first_view = at.view,
                            .first_sequence = at.sequence,
                            .name = options.name},
-      groups::GroupUpcalls{.deliver = [this](const groups::Delivery& message) { deliver(message); },
-                           .snapshot = [&database](std::uint64_t) { return database.snapshot(); },
-                           .restore = [&database](std::span<const std::byte> state,
-                                                  std::uint64_t) { database.restore(state); }});
+      groups::GroupUpcalls{
+          .deliver = [this](const groups::Delivery& message) { deliver(message); }});
   server_ = std::make_unique<Server>(engine_, options.server);
 }
 
@@ -86,9 +83,30 @@ groups::Restart Member::open(sst::TableGroup& tables) {
   return durable_->restart(tables);
 }
 
+void Member::apply(std::span<const std::byte> bytes, bool mine, std::uint64_t view,
+                   std::uint64_t sequence) {
+  engine_.deliver(bytes, mine);
+  if (durable_) durable_->applied(view, sequence);
+}
+
 void Member::deliver(const groups::Delivery& message) {
-  engine_.deliver(message.bytes, message.sender == group_->process());
+  const bool mine = message.sender == group_->process();
   if (durable_) durable_->append(message);
+  if (!options_.sync || disk_failed_) {
+    return apply(message.bytes, mine, message.view, message.sequence);
+  }
+  held_.push_back(
+      {message.view, message.sequence, mine, {message.bytes.begin(), message.bytes.end()}});
+}
+
+bool Member::apply_held(std::uint64_t below) {
+  bool did = false;
+  for (; !held_.empty() && held_.front().sequence < below; held_.pop_front()) {
+    const Held& held = held_.front();
+    apply(held.bytes, held.mine, held.view, held.sequence);
+    did = true;
+  }
+  return did;
 }
 
 void Member::send() {
@@ -122,9 +140,14 @@ void Member::watch_disk() {
   if (disk_failed_ || !durable_ || !durable_->failed()) return;
   disk_failed_ = true;
   fmt::print(stderr, "store: {}\n", durable_->why_failed());
-  engine_.refuse(
-      "MISCONF this member cannot write its log, go to another one: " + durable_->why_failed(),
-      false);
+  const std::string error =
+      "MISCONF this member cannot write its log, go to another one: " + durable_->why_failed();
+  engine_.refuse(error, options_.sync);
+  if (!options_.sync) return;
+  // The others would wait for its disk. They go on without it, and it answers old reads.
+  engine_.give_up(error);
+  apply_held(UINT64_MAX);
+  group_->leave();
 }
 
 void Member::run(const std::atomic<bool>& stop) {
@@ -132,7 +155,11 @@ void Member::run(const std::atomic<bool>& stop) {
     bool busy = server_->poll();
     send();
     busy |= group_->progress();
-    if (durable_) busy |= durable_->poll();
+    if (durable_) {
+      busy |= durable_->poll();
+      group_->set_persisted(durable_->persisted());
+      if (!held_.empty()) busy |= apply_held(group_->persisted_by_all());
+    }
     watch_group();
     watch_disk();
     busy |= server_->flush();

@@ -446,6 +446,62 @@ def case_all_killed(folder):
 
 
 @with_folder
+def case_sync(folder):
+    """With --sync, what was acknowledged is there although all die at once in the middle of their work."""
+    acknowledged = []
+    for round_ in range(4):
+        with Store(data=folder, arguments=("--sync", "--checkpoint-mib", "1")) as store:
+            for i in range(3):
+                for at in range(0, len(acknowledged), 500):
+                    assert None not in store.client(i).mget(acknowledged[at:at + 500])
+
+            def work(which):
+                client, number = store.client(which % 3), 0
+                try:
+                    while True:
+                        keys = ["%d:%d:%d" % (round_, which, number + i) for i in range(16)]
+                        number += 16
+                        with client.pipeline(transaction=False) as pipe:
+                            for key in keys:
+                                pipe.set(key, "x" * 200)
+                            pipe.execute()
+                        acknowledged.extend(keys)
+                except redis.RedisError:
+                    pass
+
+            threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+            before = len(acknowledged)
+            for thread in threads:
+                thread.start()
+            until(lambda: len(acknowledged) > before + 3000, "writes")
+            store.stop(signal.SIGKILL)
+            for thread in threads:
+                thread.join()
+
+
+@with_folder
+def case_full_disk_sync(folder):
+    with Store(data=folder, arguments=("--sync",)) as store:
+        resource.prlimit(store.pids[0], resource.RLIMIT_FSIZE, (1 << 18, 1 << 18))
+        done = 0
+        # The others wait for its disk only until it leaves.
+        while done < 20000:
+            fill(store.client(1), done, 2000)
+            done += 2000
+        store.settled(1, 2)
+        for command in (("SET", "k0", "x"), ("GET", "k0")):
+            try:
+                store.client(0).execute_command(*command)
+                raise AssertionError("it was done by a member that has left")
+            except redis.ResponseError as error:
+                assert "MISCONF" in str(error), error
+        check(store.client(2), done)
+        store.stop(signal.SIGKILL)
+    with Store(data=folder) as store:
+        check(store.client(0), done)
+
+
+@with_folder
 def case_full_disk(folder):
     with Store(data=folder) as store:
         # A limit of the size of files stands for a full disk: writing fails in the same way.
@@ -505,7 +561,8 @@ def case_paused():
         assert store.client(0).get("k") == b"2"
 
 
-def case_linearizable():
+@with_folder
+def case_linearizable(folder):
     source = random.Random()
     seed = int(os.environ.get("CARIAMA_SEED", source.randrange(1 << 30)))
     print("CARIAMA_SEED=%d" % seed)
@@ -513,7 +570,10 @@ def case_linearizable():
     operations = 0
     for round_ in range(6):
         members = 3 if round_ % 2 else 5
-        with Store(members, arguments=("--patience", "3000")) as store:
+        # Without a disk, and answered only when it is on the disks of all.
+        data = "%s/%d" % (folder, round_) if round_ > 2 else None
+        arguments = ("--patience", "3000") + (("--sync",) if data else ())
+        with Store(members, data, arguments) as store:
             operations += histories(store, source)
     print("%d operations on registers are linearizable" % operations)
 

@@ -56,6 +56,7 @@ struct Restart {
 ///                                {.deliver = [&](const groups::Delivery& m) {
 ///                                   apply(m.bytes);
 ///                                   durable.append(m);
+///                                   durable.applied(m.view, m.sequence);
 ///                                 }}};
 ///
 /// Owner thread only.
@@ -77,10 +78,12 @@ class DurableState {
   /// while others have records, and when a member dies meanwhile: start again. Setup only.
   Restart restart(sst::TableGroup& tables);
 
-  /// A message was delivered, and the state has it: appends it to the log, and begins a checkpoint
-  /// when it is time. Waits when the log's buffer is full. After an error of the disk it does
-  /// nothing.
+  /// A message was delivered: appends it to the log. Waits when the log's buffer is full. After an
+  /// error of the disk it does nothing.
   void append(const Delivery& message);
+  /// The state has all messages that were appended, up to this one: begins a checkpoint when it is
+  /// time.
+  void applied(std::uint64_t view, std::uint64_t sequence);
   /// Sees to checkpoints; call it often. True when something happened. Never waits.
   bool poll();
   /// Messages with a sequence below this one are durable here.

@@ -85,12 +85,13 @@ void DurableState::wait_for_log() {
 }
 
 void DurableState::append(const Delivery& message) {
-  if (failed()) return;
-  append_record(message.view, message.bytes);
-  if (appended_bytes_ < options_.checkpoint_every || checkpoints_->busy()) return;
+  if (!failed()) append_record(message.view, message.bytes);
+}
+
+void DurableState::applied(std::uint64_t view, std::uint64_t sequence) {
+  if (failed() || appended_bytes_ < options_.checkpoint_every || checkpoints_->busy()) return;
   appended_bytes_ = 0;
-  checkpoints_->begin({options_.log.group, message.view, message.sequence + 1},
-                      upcalls_.snapshot());
+  checkpoints_->begin({options_.log.group, view, sequence + 1}, upcalls_.snapshot());
 }
 
 bool DurableState::poll() {

@@ -4,9 +4,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "groups/groups.hpp"
 #include "sst/sst.hpp"
@@ -25,6 +29,9 @@ struct MemberOptions {
   std::string name = "store";
   /// Bytes of a message of the group; a command is not larger.
   std::uint32_t max_message = 65536;
+  /// A command is answered when all members of the view have it on their disks, and not already
+  /// when they have it in their memory. Needs a folder.
+  bool sync = false;
   /// Bytes of the log after which there is a new checkpoint.
   std::uint64_t checkpoint_every = 256 << 20;
   /// A damaged log is cut where the damage begins, and the rest comes from others.
@@ -53,13 +60,26 @@ class Member {
  private:
   groups::Restart open(sst::TableGroup& tables);
   void deliver(const groups::Delivery& message);
+  void apply(std::span<const std::byte> bytes, bool mine, std::uint64_t view,
+             std::uint64_t sequence);
+  /// Applies what was waiting until all had it on their disks, below this sequence.
+  bool apply_held(std::uint64_t below);
   void send();
   void watch_group();
   void watch_disk();
   std::string describe(bool status) const;
 
+  /// Delivered, and not on the disks of all (MemberOptions::sync).
+  struct Held {
+    std::uint64_t view;
+    std::uint64_t sequence;
+    bool mine;
+    std::vector<std::byte> bytes;
+  };
+
   const MemberOptions options_;
   Engine engine_;
+  std::deque<Held> held_;
   std::unique_ptr<groups::DurableState> durable_;
   std::unique_ptr<groups::OrderedGroup> group_;
   std::unique_ptr<Server> server_;
