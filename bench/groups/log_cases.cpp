@@ -15,21 +15,21 @@
 namespace groups_bench {
 namespace {
 
-constexpr std::uint32_t kRecord = 1024;
+constexpr std::uint32_t kLogRecord = 1024;
 /// As much as dd writes at once.
-constexpr std::size_t kBlock = 1 << 20;
+constexpr std::size_t kLogBlock = 1 << 20;
 /// At least so much, so that the first fdatasync is not all.
-constexpr std::uint64_t kFewest = 16 << 10;
+constexpr std::uint64_t kFewestRecords = 16 << 10;
 
 /// In the current folder, since that of temporary files may be memory.
-class Folder {
+class LogFolder {
  public:
-  Folder() : path_("cariama-bench-XXXXXX") {
+  LogFolder() : path_("cariama-bench-XXXXXX") {
     require(::mkdtemp(path_.data()) != nullptr, "no folder can be made here");
   }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
+  LogFolder(const LogFolder&) = delete;
+  LogFolder& operator=(const LogFolder&) = delete;
+  ~LogFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -40,13 +40,13 @@ class Folder {
 };
 
 double append_all(bench::Batch& batch) {
-  const Folder folder;
+  const LogFolder folder;
   groups::LogOptions options;
   options.folder = folder.path();
   options.group = 1;
   groups::Log log(options);
-  const std::vector<std::byte> record(kRecord, std::byte{7});
-  return batch.bytes_per_second(kRecord, [&] {
+  const std::vector<std::byte> record(kLogRecord, std::byte{7});
+  return batch.bytes_per_second(kLogRecord, [&] {
     for (std::uint64_t i = 0; i < batch.iterations();) {
       const groups::AppendStatus status = log.try_append(1, record);
       require(status != groups::AppendStatus::kFailed, "the disk has failed");
@@ -64,12 +64,12 @@ double append_all(bench::Batch& batch) {
 }
 
 double write_all(bench::Batch& batch) {
-  const Folder folder;
+  const LogFolder folder;
   const int file = ::open((folder.path() + "/file").c_str(), O_WRONLY | O_CREAT, 0644);
-  const std::vector<std::byte> block(kBlock, std::byte{7});
-  const double rate = batch.bytes_per_second(kRecord, [&] {
-    for (std::uint64_t left = batch.iterations() * kRecord; left != 0;) {
-      const ssize_t wrote = ::write(file, block.data(), std::min<std::uint64_t>(left, kBlock));
+  const std::vector<std::byte> block(kLogBlock, std::byte{7});
+  const double rate = batch.bytes_per_second(kLogRecord, [&] {
+    for (std::uint64_t left = batch.iterations() * kLogRecord; left != 0;) {
+      const ssize_t wrote = ::write(file, block.data(), std::min<std::uint64_t>(left, kLogBlock));
       require(wrote > 0, "the disk has failed");
       left -= static_cast<std::uint64_t>(wrote);
     }
@@ -83,12 +83,12 @@ double write_all(bench::Batch& batch) {
 
 void add_log_cases(bench::Suite& suite) {
   suite.add({.name = "log_append",
-             .size = kRecord,
+             .size = kLogRecord,
              .unit = bench::Unit::kBytesPerSecond,
              .variants = {{.name = "log", .measure = append_all},
                           {.name = "fdatasync", .measure = write_all}},
              .ratios = {{.over = "log", .under = "fdatasync", .bar = ">= 0.7"}},
-             .min_iterations = kFewest});
+             .min_iterations = kFewestRecords});
 }
 
 }  // namespace groups_bench

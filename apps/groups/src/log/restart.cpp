@@ -15,30 +15,6 @@
 #include "sst/table.hpp"
 
 namespace groups {
-namespace {
-
-constexpr std::uint32_t kMaxMessage = 32 << 10;
-
-enum class PartKind : std::uint32_t { kNoLog, kSummary, kRecord, kState, kReady };
-
-/// Before the bytes of a message; what is longer than a message comes in parts.
-struct Part {
-  PartKind kind;
-  /// 1: no more parts follow.
-  std::uint32_t last;
-  /// Of the checkpoint, or of the record.
-  std::uint64_t view;
-  std::uint64_t sequence;
-};
-static_assert(sizeof(Part) == 24);
-
-/// Says when a member has seen all others ready, and needs nobody any more.
-struct End {
-  bool reached;
-};
-
-}  // namespace
-
 /// One restart. All members see the same messages in the same order, so all choose the same.
 class RestartMeeting {
  public:
@@ -78,6 +54,26 @@ class RestartMeeting {
   }
 
  private:
+  static constexpr std::uint32_t kMaxMessage = 32 << 10;
+
+  enum class PartKind : std::uint32_t { kNoLog, kSummary, kRecord, kState, kReady };
+
+  /// Before the bytes of a message; what is longer than a message comes in parts.
+  struct Part {
+    PartKind kind;
+    /// 1: no more parts follow.
+    std::uint32_t last;
+    /// Of the checkpoint, or of the record.
+    std::uint64_t view;
+    std::uint64_t sequence;
+  };
+  static_assert(sizeof(Part) == 24);
+
+  /// Says when a member has seen all others ready, and needs nobody any more.
+  struct End {
+    bool reached;
+  };
+
   struct Member {
     bool has_log = false;
     LogSummary log;
