@@ -101,6 +101,9 @@ class DurableState {
  private:
   friend class RestartMeeting;
   void wait_for_log();
+  /// The file which says that this folder has been a member's: an empty log of it counts.
+  std::string marker() const;
+  void mark();
   void append_record(std::uint64_t view, std::span<const std::byte> bytes);
   /// Sets the state to checkpoint and log, up to `end`.
   void replay(std::uint64_t end);

@@ -2,25 +2,29 @@
 // Checkpoint and log of one member.
 #include "groups/durable_state.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "groups/checkpoint.hpp"
 #include "log/checkpoint_writer.hpp"
+#include "log/files.hpp"
 
 namespace groups {
 
 DurableState::DurableState(const DurableOptions& options, DurableUpcalls upcalls)
     : options_(options),
       upcalls_(std::move(upcalls)),
-      had_log_(Log::group_in(options.log.folder).has_value()),
+      had_log_(std::filesystem::exists(marker())),
       log_(options.log),
       checkpoints_(std::make_unique<detail::CheckpointWriter>(options.log.folder, 0)) {
   if (auto found = read_checkpoint(options.log.folder, options.log.group)) {
+    had_log_ = true;
     checkpoint_view_ = found->head.view;
     checkpoint_state_ = std::move(found->state);
     checkpoints_->set_durable(found->head.next);
@@ -29,7 +33,6 @@ DurableState::DurableState(const DurableOptions& options, DurableUpcalls upcalls
     if (log.end < found->head.next || log.view < found->head.view) {
       log_.restart_at(found->head.next);
     }
-    had_log_ = true;
   }
   if (log_.extent().first > checkpoint()) {
     throw dtutils::Error(
@@ -74,6 +77,15 @@ void DurableState::append_record(std::uint64_t view, std::span<const std::byte> 
   dtutils::Backoff backoff;
   while (log_.try_append(view, bytes) == AppendStatus::kFull) backoff.pause();
   appended_bytes_ += bytes.size();
+}
+
+std::string DurableState::marker() const { return options_.log.folder + "/member"; }
+
+void DurableState::mark() {
+  if (had_log_) return;
+  const detail::File file(marker(), O_WRONLY | O_CREAT);
+  detail::sync_folder(options_.log.folder);
+  had_log_ = true;
 }
 
 void DurableState::wait_for_log() {

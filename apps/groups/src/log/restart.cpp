@@ -46,6 +46,7 @@ class RestartMeeting {
     }
     pump([&] { return complete(); });
     durable_.wait_for_log();
+    durable_.mark();
     send({PartKind::kReady, 1, 0, 0}, {});
     pump([&] { return ready_ == all_; });
     ends_.set(&End::reached, true);
