@@ -79,6 +79,20 @@ struct Diary {
             what);
   }
 
+  /// Delivers until a checkpoint has truncated the log; returns the next sequence.
+  std::uint64_t deliver_until_truncated(std::uint64_t view) {
+    std::uint64_t next = 0;
+    until(
+        [&] {
+          deliver_all(view, next, next + 50);
+          next += 50;
+          until([&] { return durable->persisted() == next; }, "persisted");
+          return durable->log().extent().first != 0;
+        },
+        "a checkpoint truncates the log");
+    return next;
+  }
+
   std::string text;
   int restored = 0;
   std::optional<DurableState> durable;
@@ -141,11 +155,7 @@ TEST_CASE("a_checkpoint_lets_the_log_forget_and_comes_back_with_the_records_afte
   Diary::make_member(folder_of(folder, 0));
   {
     Diary diary(folder_of(folder, 0), 2000);
-    while (diary.durable->log().extent().first == 0) {
-      diary.deliver(1, next++);
-      diary.durable->poll();
-      require(next < 1'000'000, "a checkpoint truncates the log");
-    }
+    next = diary.deliver_until_truncated(1);
     CHECK(diary.durable->checkpoint() >= diary.durable->log().extent().first);
     diary.deliver_all(1, next, next + 10);
     next += 10;
@@ -164,11 +174,7 @@ TEST_CASE("who_lacks_what_is_in_checkpoints_only_is_given_the_state") {
   for (std::uint32_t i = 0; i < 2; ++i) Diary::make_member(folder_of(folder, i));
   {
     Diary a(folder_of(folder, 0), 2000);
-    while (a.durable->log().extent().first == 0) {
-      a.deliver(1, end++);
-      a.durable->poll();
-    }
-    a.until([&] { return a.durable->persisted() == end; }, "persisted");
+    end = a.deliver_until_truncated(1);
     text = a.text;
     // The second has the beginning; the third lost its disk.
     Diary b(folder_of(folder, 1));
@@ -210,11 +216,7 @@ TEST_CASE("a_log_without_its_checkpoint_is_refused") {
   const TestFolder folder;
   {
     Diary a(folder_of(folder, 0), 2000);
-    std::uint64_t end = 0;
-    while (a.durable->log().extent().first == 0) {
-      a.deliver(1, end++);
-      a.durable->poll();
-    }
+    (void)a.deliver_until_truncated(1);
   }
   std::filesystem::remove(folder_of(folder, 0) + "/checkpoint");
   CHECK(support::error_text([&] {
