@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+// The public interface of the service streams: include this one.
+#pragma once
+
+#include "streams/limits.hpp"
+#include "streams/listener.hpp"
+#include "streams/result.hpp"
+#include "streams/stream.hpp"
