@@ -57,9 +57,9 @@ Result Stream::try_send(std::span<const iovec> buffers) noexcept {
   for (;;) {
     const std::size_t offset = sent_ % kRing;
     std::byte* const staging = region_.data() + offset;
-    const std::size_t space = std::min<std::size_t>(writable(), kRing - offset);
+    const std::size_t room = std::min<std::size_t>(space(), kRing - offset);
     const std::size_t bytes =
-        cursor.advance(space, [&](const std::byte* from, std::size_t at, std::size_t length) {
+        cursor.advance(room, [&](const std::byte* from, std::size_t at, std::size_t length) {
           std::memcpy(staging + at, from, length);
         });
     if (bytes == 0) return {done, done == 0 ? Status::kWouldBlock : Status::kOk};
@@ -129,6 +129,10 @@ std::size_t Stream::readable() noexcept {
 
 std::size_t Stream::writable() noexcept {
   progress();
+  return space();
+}
+
+std::size_t Stream::space() const noexcept {
   if (broken_ || peer_closed_ || end_wanted_ || messages_there_ == kMessages) return 0;
   return kRing - (sent_ - std::min(completed_, taken_there_));
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 
 #include "../support/pair.hpp"
 #include "dtutils/error.hpp"
@@ -80,4 +81,20 @@ TEST_CASE("a_stranger_is_dropped_and_the_next_is_served") {
   CHECK(there->send(bytes_from(0, 10), kPatience).bytes == 10);
   std::byte into[10];
   CHECK(here->receive(into, kPatience).status == Status::kOk);
+}
+
+TEST_CASE("connects_and_closes_leave_no_descriptor_behind") {
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    return std::distance(begin(files), end(files));
+  };
+  Domain domain;
+  // What the device keeps for good, it has after the first one.
+  { const StreamPair pair(domain.pd); }
+  const auto before = descriptors();
+  for (int i = 0; i < 100; ++i) {
+    const StreamPair pair(domain.pd);
+    REQUIRE(pair.here->send(bytes_from(0, 10), kPatience).bytes == 10);
+  }
+  CHECK(descriptors() == before);
 }

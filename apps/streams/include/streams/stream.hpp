@@ -89,6 +89,7 @@ class Stream {
   template <class Ready>
   bool wait(Ready ready, std::chrono::steady_clock::time_point end) noexcept;
   Result copy_out(std::span<const iovec> buffers) noexcept;
+  std::size_t space() const noexcept;
   void progress() noexcept;
   void poll_receives() noexcept;
   void poll_sends() noexcept;
