@@ -11,13 +11,13 @@ namespace streams {
 /// Bytes of the ring in the receiver's memory, one for each direction of a stream.
 inline constexpr std::uint32_t kRing = 16384;
 /// Messages that may be on their way, or not yet looked at by the receiver, in each direction.
-inline constexpr std::uint32_t kMessages = 128;
+inline constexpr std::uint32_t kMessages = 32;
 /// The receiver gives space back once it has taken so many bytes (services.md, 8: a quarter) ...
 inline constexpr std::uint32_t kReturnBytes = kRing / 4;
 /// ... or has looked at so many messages.
 inline constexpr std::uint32_t kReturnMessages = kMessages / 2;
 /// One request in so many is signaled, and each that ends a quarter of the ring.
-inline constexpr std::uint32_t kSignalInterval = 16;
+inline constexpr std::uint32_t kSignalInterval = 8;
 /// Receives that are always posted: data, the returns of space that they can cause at the other
 /// side, the end of what the peer sends, and its close.
 inline constexpr std::uint32_t kReceives = 2 * kMessages + 2;
