@@ -76,20 +76,21 @@ ParseStatus RespParser::take_inline(std::string_view input, std::size_t& consume
 
 ParseStatus RespParser::next(std::string_view input, std::size_t& consumed) {
   consumed = 0;
+  for (;;) {
+    std::size_t taken = 0;
+    const ParseStatus status = take_one(input.substr(consumed), taken);
+    consumed += taken;
+    // An empty line or array is no command; what follows it is at a new place.
+    if (status != ParseStatus::kCommand || !arguments_.empty()) return status;
+  }
+}
+
+ParseStatus RespParser::take_one(std::string_view input, std::size_t& consumed) {
   std::string_view line;
   std::int64_t number = 0;
-  while (!in_command_) {
+  if (!in_command_) {
     if (at_ == input.size()) return ParseStatus::kNeedMore;
-    if (input[at_] != '*') {
-      const ParseStatus status = take_inline(input, consumed);
-      // An empty line is no command; what follows it is at a new place.
-      if (status != ParseStatus::kCommand || !arguments_.empty()) return status;
-      std::size_t more = 0;
-      const std::size_t blank = consumed;
-      const ParseStatus after = next(input.substr(blank), more);
-      consumed = blank + more;
-      return after;
-    }
+    if (input[at_] != '*') return take_inline(input, consumed);
     if (!take_line(input, line)) {
       return input.size() - at_ > kMaxLine ? garbage("Protocol error: too big mbulk count string")
                                            : ParseStatus::kNeedMore;
@@ -99,7 +100,7 @@ ParseStatus RespParser::next(std::string_view input, std::size_t& consumed) {
       return garbage("Protocol error: invalid multibulk length");
     }
     left_ = number < 0 ? 0 : static_cast<std::uint64_t>(number);
-    in_command_ = left_ != 0;
+    in_command_ = true;
   }
   for (; left_ != 0; --left_) {
     if (!in_bulk_) {

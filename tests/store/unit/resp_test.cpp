@@ -158,3 +158,20 @@ TEST_CASE("integers_are_whole_and_in_range") {
     CHECK(!store::parse_integer(text, value));
   }
 }
+
+TEST_CASE("what_is_no_command_costs_neither_stack_nor_memory") {
+  for (const std::string_view nothing : {"\n", "\r\n", "*0\r\n", "*-1\r\n"}) {
+    INFO(nothing);
+    RespParser parser(64);
+    std::string text;
+    for (int i = 0; i < 300'000; ++i) text += nothing;
+    std::size_t consumed = 0;
+    CHECK(parser.next(text, consumed) == ParseStatus::kNeedMore);
+    CHECK(consumed == text.size());
+    text += "PING\r\n";
+    CHECK(parser.next(text, consumed) == ParseStatus::kCommand);
+    CHECK(consumed == text.size());
+    REQUIRE(parser.arguments().size() == 1);
+    CHECK(parser.arguments()[0] == "PING");
+  }
+}

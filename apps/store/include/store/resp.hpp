@@ -41,8 +41,8 @@ class RespParser {
   explicit RespParser(std::size_t max_command) : max_command_(max_command) {}
 
   /// `input` begins with the first byte that has not been consumed. `consumed`, which the caller
-  /// drops from its beginning, is 0 for kNeedMore unless something is being skipped. The arguments
-  /// point into `input`.
+  /// drops from its beginning, is for kNeedMore only what is being skipped or was no command (an
+  /// empty line or array). The arguments point into `input`.
   ParseStatus next(std::string_view input, std::size_t& consumed);
   /// Of the last command, at least one.
   std::span<const std::string_view> arguments() const noexcept { return arguments_; }
@@ -54,6 +54,8 @@ class RespParser {
     std::size_t at;
     std::size_t bytes;
   };
+  /// The same for one line or array, which may be empty: a command without arguments.
+  ParseStatus take_one(std::string_view input, std::size_t& consumed);
   ParseStatus garbage(std::string why);
   ParseStatus finish(std::string_view input, std::size_t& consumed);
   ParseStatus take_inline(std::string_view input, std::size_t& consumed);
