@@ -15,11 +15,6 @@ constexpr std::size_t kMaxOps = 4096;
 /// Batches that are kept to be used again.
 constexpr std::size_t kSpares = 64;
 
-std::string_view text_of(std::string& buffer, std::string_view kind, std::string_view text) {
-  buffer.assign(kind).append(text).append("\r\n");
-  return buffer;
-}
-
 }  // namespace
 
 Engine::Engine(Options options) : options_(std::move(options)) {
@@ -74,8 +69,9 @@ void Engine::respond(Client& client, std::string_view text) {
 }
 
 void Engine::respond_error(Client& client, std::string_view text) {
-  std::string buffer;
-  respond(client, text_of(buffer, "-", text));
+  std::string line;
+  Reply(&line).error(text);
+  respond(client, line);
 }
 
 void Engine::command(Client& client, Arguments arguments) {

@@ -15,6 +15,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "dtutils/error.hpp"
 
@@ -46,7 +47,8 @@ struct Server::Connection : Client {
   std::string in;
   /// Of `out`, sent.
   std::size_t out_sent = 0;
-  std::uint32_t events = 0;
+  /// That epoll watches; none before it is registered.
+  std::optional<std::uint32_t> events;
 };
 
 Server::Server(Engine& engine, const Options& options)
@@ -104,11 +106,11 @@ void Server::watch(Connection& connection) {
   const std::size_t unread = connection.out.size() - connection.out_sent;
   if (!connection.quits && unread < kEnoughUnread) events |= EPOLLIN;
   if (unread != 0) events |= EPOLLOUT;
-  if (events == connection.events && events != 0) return;
+  if (events == connection.events) return;
   epoll_event event{.events = events, .data = {.ptr = &connection}};
-  const bool known = connection.events != 0;
-  (void)::epoll_ctl(epoll_, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, connection.fd, &event);
-  connection.events = events | EPOLLHUP;
+  (void)::epoll_ctl(epoll_, connection.events ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, connection.fd,
+                    &event);
+  connection.events = events;
 }
 
 bool Server::poll() {
