@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "groups/durable_state.hpp"
 #include "groups/support/log_folder.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
@@ -95,4 +96,20 @@ TEST_CASE("a_checkpoint_that_cannot_be_written_leaves_the_old_one") {
           write_checkpoint(folder.path(), {kTestGroup, 1, 6}, bytes_of("new"));
         }).find("cannot be opened") != std::string::npos);
   CHECK(read_checkpoint(folder.path(), kTestGroup)->head.next == 5);
+}
+
+TEST_CASE("a_message_that_the_log_cannot_hold_is_an_error_and_not_a_gap") {
+  const TestFolder folder;
+  groups::DurableOptions options;
+  options.log = support::log_options(folder);
+  options.log.buffer = 4096;
+  groups::DurableState durable(options, {});
+  const std::string largest(2048 - 40, 'x'), larger(2048, 'y');
+  durable.append({1, 0, {0}, bytes_of(largest)});
+  CHECK(support::error_text([&] {
+          durable.append({1, 1, {0}, bytes_of(larger)});
+        }).find("a message of 2048 bytes is larger than half of the log's buffer of 4096") !=
+        std::string::npos);
+  CHECK(durable.log().extent().end == 1);
+  CHECK(!durable.failed());
 }

@@ -79,7 +79,8 @@ class DurableState {
   Restart restart(sst::TableGroup& tables);
 
   /// A message was delivered: appends it to the log. Waits when the log's buffer is full. After an
-  /// error of the disk it does nothing.
+  /// error of the disk it does nothing. Throws Error when the message is larger than half of
+  /// LogOptions::buffer.
   void append(const Delivery& message);
   /// The state has all messages that were appended, up to this one: begins a checkpoint when it is
   /// time.

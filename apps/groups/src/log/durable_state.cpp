@@ -75,7 +75,16 @@ void DurableState::replace(std::span<const std::byte> state, std::uint64_t view,
 
 void DurableState::append_record(std::uint64_t view, std::span<const std::byte> bytes) {
   dtutils::Backoff backoff;
-  while (log_.try_append(view, bytes) == AppendStatus::kFull) backoff.pause();
+  AppendStatus status;
+  while ((status = log_.try_append(view, bytes)) == AppendStatus::kFull) backoff.pause();
+  // Without it the log would not be what was delivered, and nobody would know.
+  if (status == AppendStatus::kTooLarge) {
+    throw dtutils::Error(
+        options_.log.folder,
+        fmt::format("a message of {} bytes is larger than half of the log's buffer of {}",
+                    bytes.size(), options_.log.buffer),
+        "give a larger LogOptions::buffer, at least twice the largest message and its head");
+  }
   appended_bytes_ += bytes.size();
 }
 

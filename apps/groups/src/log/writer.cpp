@@ -114,8 +114,10 @@ AppendStatus LogWriter::try_append(std::uint64_t view, std::span<const std::byte
   if (!thread_.joinable()) {
     try {
       thread_ = std::thread([this] { run(); });
-    } catch (const std::exception&) {
-      return AppendStatus::kFull;
+    } catch (const std::exception& error) {
+      why_ = fmt::format("its thread cannot be started: {}", error.what());
+      failed_.store(true, std::memory_order_release);
+      return AppendStatus::kFailed;
     }
   }
   ++end_;

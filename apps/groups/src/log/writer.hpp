@@ -71,12 +71,12 @@ class LogWriter {
   std::atomic<std::uint64_t> truncate_{0};
   std::atomic<std::uint32_t> news_{0};
   std::atomic<bool> stop_{false};
-  // Written by the thread.
+  // Written by the thread; the last two by the owner where it could not be started.
   alignas(64) std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint64_t> persisted_{0};
   std::atomic<std::uint64_t> first_{0};
-  std::atomic<bool> failed_{false};
   std::uint64_t truncated_ = 0;
+  std::atomic<bool> failed_{false};
   std::string why_;
 };
 
