@@ -71,3 +71,20 @@ TEST_CASE("a_summary_tells_the_views_of_a_log_and_travels_as_bytes") {
   CHECK(support::error_text([] { from_bytes({}); }).find("a length that none has") !=
         std::string::npos);
 }
+
+TEST_CASE("what_is_cut_from_a_log_is_not_in_its_summary") {
+  const support::TestFolder folder;
+  {
+    Log log(support::log_options(folder));
+    support::append_until(log, 10, 1);
+    support::append_until(log, 20, 3);
+  }
+  Log log(support::log_options(folder));
+  CHECK(summary(log) == made(0, 20, {{1, 0}, {3, 10}}));
+  log.cut(15);
+  CHECK(summary(log) == made(0, 15, {{1, 0}, {3, 10}}));
+  log.cut(10);
+  CHECK(summary(log) == made(0, 10, {{1, 0}}));
+  log.restart_at(40);
+  CHECK(summary(log) == made(40, 40, {}));
+}

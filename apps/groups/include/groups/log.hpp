@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace groups {
 
@@ -39,6 +40,15 @@ struct LogRecord {
   std::uint64_t sequence;
   /// Valid during the call that hands it out.
   std::span<const std::byte> bytes;
+};
+
+/// Where a view begins in a log.
+struct LogView {
+  /// Its number; a later view has a larger one.
+  std::uint64_t view;
+  /// Sequence of its first record.
+  std::uint64_t first;
+  friend bool operator==(const LogView&, const LogView&) = default;
 };
 
 /// Where a log begins and ends.
@@ -98,6 +108,9 @@ class Log {
   /// Calls `take` for each record from `first` on, in their order. Throws what it throws, and Error
   /// when the files have changed. Setup only.
   void replay(std::uint64_t first, const std::function<void(const LogRecord&)>& take) const;
+  /// The views of its records, ascending, as opening has found them. Throws Error after the first
+  /// append. Setup only.
+  const std::vector<LogView>& views() const;
   /// Forgets the records from `sequence` on, for the group has decided on others. Throws Error when
   /// the disk fails. Setup only.
   void cut(std::uint64_t sequence);

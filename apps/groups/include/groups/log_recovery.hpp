@@ -12,15 +12,6 @@
 
 namespace groups {
 
-/// Where a view begins in a log.
-struct LogView {
-  /// Its number; a later view has a larger one.
-  std::uint64_t view;
-  /// Sequence of its first record.
-  std::uint64_t first;
-  friend bool operator==(const LogView&, const LogView&) = default;
-};
-
 /// What the others need to know of a member's log.
 struct LogSummary {
   /// Where it begins and ends.
@@ -30,7 +21,7 @@ struct LogSummary {
   friend bool operator==(const LogSummary&, const LogSummary&) = default;
 };
 
-/// Reads the log once, before its first append. Throws Error when it cannot. Setup only.
+/// Of a log before its first append. Throws Error after it. Setup only.
 LogSummary summary(const Log& log);
 
 /// As bytes, to be sent to the other members, and back. from_bytes throws Error for what to_bytes

@@ -19,6 +19,7 @@ std::optional<std::uint64_t> Log::group_in(const std::string& folder) {
 void Log::replay(std::uint64_t first, const std::function<void(const LogRecord&)>& take) const {
   writer_->segments_before_start().read(first, take);
 }
+const std::vector<LogView>& Log::views() const { return writer_->segments_before_start().views(); }
 void Log::cut(std::uint64_t sequence) {
   writer_->segments_before_start().cut(sequence);
   writer_->reread();

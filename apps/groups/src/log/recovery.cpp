@@ -9,15 +9,7 @@
 
 namespace groups {
 
-LogSummary summary(const Log& log) {
-  LogSummary found{log.extent(), {}};
-  log.replay(found.extent.first, [&](const LogRecord& record) {
-    if (found.views.empty() || found.views.back().view != record.view) {
-      found.views.push_back({record.view, record.sequence});
-    }
-  });
-  return found;
-}
+LogSummary summary(const Log& log) { return {log.extent(), log.views()}; }
 
 std::vector<std::byte> to_bytes(const LogSummary& summary) {
   static_assert(sizeof(LogExtent) == 24 && sizeof(LogView) == 16);

@@ -131,7 +131,12 @@ void Segments::refuse(std::uint64_t first, const std::string& damage) const {
                        "what is before it, and get the rest from other members");
 }
 
-void Segments::check(bool cut_damage, const std::function<void(const LogRecord&)>& take) {
+void Segments::check(bool cut_damage) {
+  const auto take = [this](const LogRecord& record) {
+    if (views_.empty() || views_.back().view != record.view) {
+      views_.push_back({record.view, record.sequence});
+    }
+  };
   extent_ = {};
   for (std::size_t i = 0; i < firsts_.size(); ++i) {
     const std::uint64_t first = firsts_[i];
@@ -210,14 +215,13 @@ void Segments::cut(std::uint64_t sequence) {
   if (sequence <= extent_.first) return restart_at(sequence);
   // A file that begins with the cut is not needed; one is, since extent_.first is below.
   remove_from(sequence);
-  LogExtent kept{extent_.first, sequence, 0};
   std::uint64_t bytes = sizeof(SegmentHeader);
   read(firsts_.back(), [&](const LogRecord& record) {
     if (record.sequence >= sequence) return;
     bytes += sizeof(RecordHeader) + padded(record.bytes.size());
-    kept.view = record.view;
   });
-  extent_ = kept;
+  std::erase_if(views_, [&](const LogView& view) { return view.first >= sequence; });
+  extent_ = {extent_.first, sequence, views_.back().view};
   open_last();
   last_.truncate(bytes);
   last_.sync();
@@ -227,6 +231,7 @@ void Segments::cut(std::uint64_t sequence) {
 void Segments::restart_at(std::uint64_t sequence) {
   remove_from(0);
   extent_ = {sequence, sequence, 0};
+  views_.clear();
   open_last();
 }
 

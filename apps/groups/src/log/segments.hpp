@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -20,9 +19,11 @@ class Segments {
   /// Throws Error when the folder cannot be read.
   Segments(std::string folder, std::uint64_t group);
 
-  /// Checks all files, cuts the tail off, and calls `take` for each record. Throws Error when a
-  /// record or a file is damaged or missing, or belongs to another group.
-  void check(bool cut_damage, const std::function<void(const LogRecord&)>& take);
+  /// Reads and checks all files, and cuts the tail off. Throws Error when a record or a file is
+  /// damaged or missing, or belongs to another group.
+  void check(bool cut_damage);
+  /// The views of the records that check() has found and that were not forgotten since.
+  const std::vector<LogView>& views() const noexcept { return views_; }
   /// Calls `take` for the records from `first` on, which check() has found to be right.
   void read(std::uint64_t first, const std::function<void(const LogRecord&)>& take) const;
   /// Forgets the records from `sequence` on.
@@ -70,6 +71,7 @@ class Segments {
   File last_;
   std::uint64_t last_bytes_ = 0;
   LogExtent extent_;
+  std::vector<LogView> views_;
   std::uint64_t cut_bytes_ = 0;
 };
 

@@ -49,7 +49,7 @@ LogWriter::LogWriter(const LogOptions& options)
       lock_(locked(options.folder)),
       segments_(options.folder, options.group),
       ring_(options.buffer) {
-  segments_.check(options_.cut_damage, [](const LogRecord&) {});
+  segments_.check(options_.cut_damage);
   reread();
 }
 
