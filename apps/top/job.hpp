@@ -29,8 +29,6 @@ struct Job {
   std::chrono::steady_clock::time_point at;
 };
 
-/// The processes of this user on this machine that report about a job, from /proc/net/unix.
-std::vector<std::uint64_t> find_reporters();
 /// What the reporter in that process says now. Throws dtutils::Error when there is none, or when it
 /// does not answer in words that this program knows within two seconds.
 Job ask(std::uint64_t pid);

@@ -15,6 +15,7 @@
 #include "common/figures.hpp"
 #include "dtutils/error.hpp"
 #include "job.hpp"
+#include "monitoring/reporter.hpp"
 
 namespace {
 
@@ -104,7 +105,7 @@ void print_json(const top::Job& job, const top::Job& before) {
 }
 
 std::uint64_t only_reporter() {
-  const auto found = top::find_reporters();
+  const auto found = monitoring::find_reporters();
   if (found.size() == 1) return found.front();
   throw dtutils::Error("cariama-top",
                        found.empty() ? "no process of this user on this machine reports about a job"
@@ -143,7 +144,7 @@ int main(int argc, char** argv) try {
       .flag("--list", options.list, "Print the processes that report, and end");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (options.list) {
-    for (const std::uint64_t pid : top::find_reporters()) fmt::print("{}\n", pid);
+    for (const std::uint64_t pid : monitoring::find_reporters()) fmt::print("{}\n", pid);
     return EXIT_SUCCESS;
   }
   watch(options);

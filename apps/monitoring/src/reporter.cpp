@@ -6,13 +6,11 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <exception>
 #include <iterator>
 #include <optional>
@@ -20,6 +18,7 @@
 
 #include "dtutils/error.hpp"
 #include "monitoring/watcher.hpp"
+#include "reporter_address.hpp"
 
 namespace monitoring {
 namespace {
@@ -33,15 +32,11 @@ constexpr timeval kSendLimit{1, 0};
                        errno);
 }
 
-int open_door(const std::string& name) {
+int open_door() {
   const int door = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (door < 0) refuse("it gets no socket");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (bind(door, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
-      listen(door, SOMAXCONN) != 0) {
+  const detail::ReporterAddress address(geteuid(), static_cast<std::uint64_t>(getpid()));
+  if (bind(door, address.raw(), address.length) != 0 || listen(door, SOMAXCONN) != 0) {
     const int code = errno;
     close(door);
     errno = code;
@@ -90,12 +85,8 @@ std::string report(dsfabric::Fabric& fabric, Watcher& watcher) {
 
 }  // namespace
 
-std::string reporter_name(unsigned user, unsigned process) {
-  return fmt::format("cariama-top.{}.{}", user, process);
-}
-
 Reporter::Reporter(dsfabric::Fabric& fabric) : fabric_(fabric) {
-  door_ = open_door(reporter_name(geteuid(), static_cast<unsigned>(getpid())));
+  door_ = open_door();
   ending_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (ending_ < 0) {
     close(door_);

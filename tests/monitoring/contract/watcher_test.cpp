@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Boards of other processes, read by all schemes; deaths, limits, and the socket of a Reporter.
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,24 +47,6 @@ std::optional<std::uint64_t> figure(Watcher& watcher, dsfabric::ProcessId proces
 
 void require_status(Status status, Status wanted, Where where = Where::current()) {
   if (status != wanted) fail(std::string(to_string(status)) + ", not " + to_string(wanted), where);
-}
-
-/// What a Reporter of this user and process writes.
-std::string ask(unsigned process) {
-  const int door = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = reporter_name(geteuid(), process);
-  name.copy(address.sun_path + 1, name.size());
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  require(connect(door, reinterpret_cast<const sockaddr*>(&address), length) == 0, "connect");
-  std::string text;
-  char part[4096];
-  for (ssize_t got; (got = recv(door, part, sizeof part, 0)) > 0;) {
-    text.append(part, static_cast<std::size_t>(got));
-  }
-  close(door);
-  return text;
 }
 
 }  // namespace
@@ -249,7 +229,7 @@ TEST_CASE("a_reporter_tells_programs_of_the_machine_what_all_boards_say") {
     meet(member, fabric, 0);
     if (member.rank == 0) {
       const Reporter reporter(fabric);
-      const std::string text = ask(static_cast<unsigned>(getpid()));
+      const std::string text = ask_reporter(static_cast<std::uint64_t>(getpid()));
       require(text.starts_with("job 3\nprocess 0 " + std::to_string(getpid()) + " 0 "), text);
       require(text.find("ok\ncounter done total 100 B\nprocess 1") != text.npos, text);
       require(text.find("ok\ncounter done total 101 B\nprocess 2") != text.npos, text);

@@ -2,8 +2,10 @@
 // The door for cariama-top: it tells programs of this machine and user what the counters are.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "dsfabric/fabric.hpp"
 
@@ -13,8 +15,8 @@ namespace monitoring {
 /// by RDMA whenever a program asks for them, and writes them to that program as text. It sleeps in
 /// between. Others of the job are not disturbed.
 ///
-/// Programs ask by a Unix-domain socket in the abstract namespace (unix(7)), whose name is
-/// reporter_name(uid, pid); only those of the same user are answered. An answer is lines:
+/// Programs ask by a Unix-domain socket in the abstract namespace (unix(7)), as ask_reporter does;
+/// only those of the same user are answered. An answer is lines:
 ///
 ///     job PROCESSES
 ///     process NUMBER PID MACHINE HOST STATE TEXT      STATE: ok, or why there are no figures
@@ -38,7 +40,11 @@ class Reporter {
   std::thread thread_;
 };
 
-/// The name of the socket, without the leading zero byte: "cariama-top.<uid>.<pid>".
-std::string reporter_name(unsigned user, unsigned process);
+/// The processes of this user on this machine that have a Reporter. Any thread; setup only.
+std::vector<std::uint64_t> find_reporters();
+
+/// What the Reporter of that process answers now. Throws Error when the process has none of this
+/// user, or does not answer for two seconds. Any thread; setup only.
+std::string ask_reporter(std::uint64_t process);
 
 }  // namespace monitoring
