@@ -30,8 +30,7 @@ namespace groups::detail {
 ///  4. Make: those that stay, and the one that joins, make the tables of the next view, and say so.
 ///     Who cannot, because another death came between, says that the attempt is broken.
 ///  5. Commit(n), when all have made them; else Next(n + 1). One Agreement decides both, so nobody
-///  is
-///     in a view that others have given up. Each installs the view, sends again what was not
+///     is in a view that others have given up. Each installs the view, sends again what was not
 ///     delivered, and leaves the tables of the old one.
 ///
 /// If a leader dies, Agreement has the next one finish what may have been decided. A process that

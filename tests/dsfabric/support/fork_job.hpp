@@ -23,6 +23,7 @@
 #include "dsfabric/dsfabric.hpp"
 #include "dtutils/error.hpp"
 #include "support/device_under_test.hpp"
+#include "support/require.hpp"
 
 namespace support {
 
@@ -96,6 +97,17 @@ struct Member {
     return dsfabric::join(std::make_unique<SharedBootstrap>(memory, rank, size), config);
   }
 };
+
+/// All members have come to the same point, which they count in a word of the job's memory; they
+/// serve meanwhile.
+inline void meet(Member& member, dsfabric::Fabric& fabric, std::size_t word) {
+  member.memory.words[word]++;
+  require(eventually([&] {
+            fabric.progress();
+            return member.memory.words[word] >= member.size;
+          }),
+          "all came");
+}
 
 /// Forks `size` processes that run `body` each. Make it before this process opens a device. Members
 /// die with the test.

@@ -51,14 +51,8 @@ inline void require_status(memory::Status status, memory::Status wanted, const s
   fail(what + ": " + memory::to_string(status) + ", not " + memory::to_string(wanted), where);
 }
 
-/// All members have come to the same point, which they count in a word of the job's memory.
 inline void meet(Member& member, MemoryNode& node, std::size_t word) {
-  member.memory.words[word]++;
-  require(eventually([&] {
-            node.fabric.progress();
-            return member.memory.words[word] >= member.size;
-          }),
-          "all came");
+  meet(member, node.fabric, word);
 }
 
 /// A pointer that one member gives to the others of the job.

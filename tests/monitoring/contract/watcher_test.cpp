@@ -26,16 +26,6 @@ dsfabric::Config one_worker() {
   return config;
 }
 
-/// All members have come to the same point.
-void meet(Member& member, dsfabric::Fabric& fabric, std::size_t word) {
-  member.memory.words[word]++;
-  require(eventually([&] {
-            fabric.progress();
-            return member.memory.words[word] >= member.size;
-          }),
-          "all came");
-}
-
 std::optional<std::uint64_t> figure(Watcher& watcher, dsfabric::ProcessId process,
                                     const std::string& name, const Reading& reading) {
   const auto& counters = watcher.counters(process, reading.count);

@@ -16,8 +16,7 @@ namespace groups::detail {
 /// One checkpoint at a time. The owner hands it a state; the thread writes it and ends.
 class CheckpointWriter {
  public:
-  CheckpointWriter(std::string folder, std::uint64_t next)
-      : folder_(std::move(folder)), durable_(next) {}
+  explicit CheckpointWriter(std::string folder) : folder_(std::move(folder)) {}
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
   ~CheckpointWriter() {
@@ -56,7 +55,7 @@ class CheckpointWriter {
   std::thread thread_;
   std::atomic<bool> done_{false};
   std::uint64_t next_ = 0;
-  std::uint64_t durable_;
+  std::uint64_t durable_ = 0;
   std::string why_;
 };
 

@@ -22,7 +22,7 @@ DurableState::DurableState(const DurableOptions& options, DurableUpcalls upcalls
       upcalls_(std::move(upcalls)),
       had_log_(std::filesystem::exists(marker())),
       log_(options.log),
-      checkpoints_(std::make_unique<detail::CheckpointWriter>(options.log.folder, 0)) {
+      checkpoints_(std::make_unique<detail::CheckpointWriter>(options.log.folder)) {
   if (auto found = read_checkpoint(options.log.folder, options.log.group)) {
     had_log_ = true;
     checkpoint_view_ = found->head.view;
