@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <string>
 
-#include "dtutils/detail/fnv1a.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/fnv1a.hpp"
 
 namespace dtutils {
 namespace {
@@ -44,8 +44,6 @@ std::string read_pid_namespace() {
 
 }  // namespace
 
-std::uint64_t host_id() {
-  return detail::Fnv1a().text(read_boot_id()).text(read_pid_namespace()).value();
-}
+std::uint64_t host_id() { return Fnv1a().text(read_boot_id()).text(read_pid_namespace()).value(); }
 
 }  // namespace dtutils

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <string>
 
-#include "dtutils/detail/fnv1a.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/fnv1a.hpp"
 
 namespace sst::detail {
 namespace {
@@ -66,7 +66,7 @@ bool writes_in_order(TableGroup& group, const MulticastOptions& options) {
 
 /// Members that mean different things find that out by it.
 std::uint64_t digest(const MulticastOptions& options, const RingFormat& format) {
-  dtutils::detail::Fnv1a hash;
+  dtutils::Fnv1a hash;
   hash.number(static_cast<std::uint64_t>(options.order));
   hash.number(options.max_message);
   hash.number(format.slots);

@@ -9,6 +9,9 @@
 
 namespace groups::detail {
 
+/// A row of a view as a bit of a set of members.
+constexpr std::uint64_t bit(std::uint16_t row) noexcept { return std::uint64_t{1} << row; }
+
 /// A value of the Agreement of a view. Members of the view are named by their rows, as bits or
 /// numbers.
 struct Decision {

@@ -8,24 +8,20 @@
 #include <utility>
 
 #include "dtutils/error.hpp"
+#include "dtutils/fnv1a.hpp"
 
 namespace groups::detail {
 namespace {
 
-std::uint64_t mix(std::uint64_t sum, std::uint64_t value) noexcept {
-  return (sum ^ value) * 0x9e3779b97f4a7c15u + (sum >> 29);
-}
-
 std::uint64_t digest(const GroupOptions& options) noexcept {
-  std::uint64_t sum = mix(1, options.max_message);
-  sum = mix(sum, options.slots);
-  sum = mix(sum, static_cast<std::uint64_t>(options.patience.count()));
-  sum = mix(sum, options.first_view);
-  sum = mix(sum, options.first_sequence);
-  for (const dsfabric::ProcessId member : options.members) sum = mix(sum, member.value);
-  sum = mix(sum, options.members.size());
-  for (const dsfabric::ProcessId sender : options.senders) sum = mix(sum, sender.value);
-  return sum;
+  dtutils::Fnv1a sum;
+  sum.number(options.max_message).number(options.slots);
+  sum.number(static_cast<std::uint64_t>(options.patience.count()));
+  sum.number(options.first_view).number(options.first_sequence);
+  for (const dsfabric::ProcessId member : options.members) sum.number(member.value);
+  sum.number(options.members.size());
+  for (const dsfabric::ProcessId sender : options.senders) sum.number(sender.value);
+  return sum.value();
 }
 
 dtutils::RDMAMemory make_lanes(sst::TableGroup& group) {

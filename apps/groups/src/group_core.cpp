@@ -184,7 +184,7 @@ GroupState GroupCore::state() const noexcept {
   if (decides == sst::AgreementState::kRemoved) return GroupState::kRemoved;
   std::uint64_t here = now_->included();
   for (std::uint16_t row = 0; row < now_->size(); ++row) {
-    if (now_->frozen(row)) here &= ~(std::uint64_t{1} << row);
+    if (now_->frozen(row)) here &= ~bit(row);
   }
   if (decides == sst::AgreementState::kNoQuorum || !now_->is_majority(here)) {
     return GroupState::kMajorityLost;
@@ -207,11 +207,9 @@ std::uint64_t GroupCore::persisted_by_all() const noexcept {
 }
 
 std::string GroupCore::describe() const {
-  constexpr const char* kStates[] = {"outside",  "joining",       "working",
-                                     "changing", "majority lost", "removed"};
-  std::string text = fmt::format(
-      "process {} of group {}: {}, view {}, next sequence {}", process().value, options_.name,
-      kStates[static_cast<std::size_t>(state())], view_.id, next_sequence_);
+  std::string text =
+      fmt::format("process {} of group {}: {}, view {}, next sequence {}", process().value,
+                  options_.name, to_string(state()), view_.id, next_sequence_);
   for (std::uint16_t row = 0; now_ && row < now_->size(); ++row) {
     const dsfabric::ProcessId member = now_->view.members[row];
     const Standing standing = now_->standing(row);

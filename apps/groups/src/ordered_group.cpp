@@ -8,6 +8,24 @@
 
 namespace groups {
 
+const char* to_string(GroupState state) noexcept {
+  switch (state) {
+    case GroupState::kOutside:
+      return "outside";
+    case GroupState::kJoining:
+      return "joining";
+    case GroupState::kWorking:
+      return "working";
+    case GroupState::kChanging:
+      return "changing view";
+    case GroupState::kMajorityLost:
+      return "majority lost";
+    case GroupState::kRemoved:
+      return "removed";
+  }
+  return "unknown";
+}
+
 OrderedGroup::OrderedGroup(sst::TableGroup& tables, const GroupOptions& options,
                            GroupUpcalls upcalls)
     : core_(std::make_unique<detail::GroupCore>(tables, options, std::move(upcalls))) {}

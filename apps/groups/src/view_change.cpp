@@ -9,11 +9,6 @@
 #include "group_core.hpp"
 
 namespace groups::detail {
-namespace {
-
-constexpr std::uint64_t bit(std::uint16_t row) noexcept { return std::uint64_t{1} << row; }
-
-}  // namespace
 
 bool GroupCore::must_wedge() {
   const std::uint64_t included = now_->included();

@@ -62,7 +62,7 @@ std::optional<std::uint16_t> ViewTables::find(dsfabric::ProcessId process) const
 std::uint64_t ViewTables::included() const noexcept {
   std::uint64_t rows = 0;
   for (std::uint16_t row = 0; row < size(); ++row) {
-    if (agreement.includes(view.members[row])) rows |= std::uint64_t{1} << row;
+    if (agreement.includes(view.members[row])) rows |= bit(row);
   }
   return rows;
 }

@@ -5,25 +5,9 @@
 #include <limits>
 
 #include "store/resp.hpp"
+#include "words.hpp"
 
 namespace store {
-namespace {
-
-constexpr std::string_view kNotInteger = "ERR value is not an integer or out of range";
-constexpr std::string_view kSyntax = "ERR syntax error";
-
-/// `word` is in lower case.
-bool is_word(std::string_view text, std::string_view word) noexcept {
-  if (text.size() != word.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] + 32) : text[i];
-    if (c != word[i]) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
 std::size_t Database::shard_of(std::string_view key) const noexcept {
   return std::hash<std::string_view>{}(key) % kShards;
 }
@@ -153,36 +137,6 @@ void Database::left(std::string_view key, std::uint64_t unit, Reply& reply) {
   reply.integer(static_cast<std::int64_t>((value->ends - now_ + unit / 2) / unit));
 }
 
-void Database::scan(Arguments arguments, Reply& reply) {
-  std::int64_t cursor = 0, count = 10;
-  std::string_view pattern = "*";
-  if (!parse_integer(arguments[1], cursor) || cursor < 0) return reply.error("ERR invalid cursor");
-  for (std::size_t i = 2; i < arguments.size(); i += 2) {
-    if (i + 1 == arguments.size()) return reply.error(kSyntax);
-    if (is_word(arguments[i], "match")) {
-      pattern = arguments[i + 1];
-    } else if (is_word(arguments[i], "count")) {
-      if (!parse_integer(arguments[i + 1], count)) return reply.error(kNotInteger);
-      if (count < 1) return reply.error(kSyntax);
-    } else {
-      return reply.error(kSyntax);
-    }
-  }
-  std::vector<std::string_view> found;
-  std::int64_t seen = 0;
-  auto at = static_cast<std::size_t>(cursor);
-  for (; at < kShards && seen < count; ++at) {
-    for (const auto& [key, value] : shards_[at]) {
-      ++seen;
-      if (matches(pattern, key)) found.push_back(key);
-    }
-  }
-  reply.array(2);
-  reply.bulk(std::to_string(at < kShards ? at : 0));
-  reply.array(found.size());
-  for (const std::string_view key : found) reply.bulk(key);
-}
-
 void Database::run(CommandId id, Arguments arguments, Reply& reply) {
   const std::string_view key = arguments.size() > 1 ? arguments[1] : std::string_view{};
   std::int64_t number = 0;
@@ -286,17 +240,8 @@ void Database::run(CommandId id, Arguments arguments, Reply& reply) {
       return reply.simple(find(key) != nullptr ? "string" : "none");
     case CommandId::kScan:
       return scan(arguments, reply);
-    case CommandId::kKeys: {
-      std::vector<std::string_view> found;
-      for (const Shard& shard : shards_) {
-        for (const auto& [each, value] : shard) {
-          if (matches(key, each)) found.push_back(each);
-        }
-      }
-      reply.array(found.size());
-      for (const std::string_view each : found) reply.bulk(each);
-      return;
-    }
+    case CommandId::kKeys:
+      return keys(key, reply);
     case CommandId::kDbSize:
       return reply.integer(static_cast<std::int64_t>(size_));
     case CommandId::kFlushAll:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The database as bytes, its digest, and patterns of keys.
-#include <algorithm>
+// The database as bytes, and its digest.
 #include <cstring>
 
 #include "dtutils/error.hpp"
+#include "dtutils/fnv1a.hpp"
 #include "store/database.hpp"
 
 namespace store {
@@ -21,60 +21,7 @@ struct KeyHead {
 };
 static_assert(sizeof(StateHead) == 16 && sizeof(KeyHead) == 16);
 
-/// FNV-1a.
-std::uint64_t hash(std::uint64_t start, std::string_view text) noexcept {
-  for (const char c : text) start = (start ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return start;
-}
-
-/// One element of a pattern against one character; `length` is that of the element.
-bool element_matches(std::string_view pattern, char c, std::size_t& length) noexcept {
-  length = 1;
-  if (pattern[0] == '?') return true;
-  if (pattern[0] == '\\' && pattern.size() > 1) {
-    length = 2;
-    return pattern[1] == c;
-  }
-  if (pattern[0] != '[') return pattern[0] == c;
-  std::size_t i = 1;
-  const bool inverted = i < pattern.size() && pattern[i] == '^';
-  if (inverted) ++i;
-  bool inside = false;
-  for (; i < pattern.size() && pattern[i] != ']'; ++i) {
-    if (pattern[i] == '\\' && i + 1 < pattern.size()) ++i;
-    char first = pattern[i], last = pattern[i];
-    if (i + 2 < pattern.size() && pattern[i + 1] == '-' && pattern[i + 2] != ']') {
-      last = pattern[i += 2];
-      if (last < first) std::swap(first, last);
-    }
-    inside |= c >= first && c <= last;
-  }
-  length = std::min(i + 1, pattern.size());
-  return inside != inverted;
-}
-
 }  // namespace
-
-bool matches(std::string_view pattern, std::string_view text) noexcept {
-  // Only the last star is ever tried again: an earlier one could not help.
-  std::size_t p = 0, t = 0, star = std::string_view::npos, from = 0, length = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      from = t;
-    } else if (p < pattern.size() && element_matches(pattern.substr(p), text[t], length)) {
-      p += length;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++from;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 std::vector<std::byte> Database::snapshot() const {
   const auto each_key = [this](const auto& take) {
@@ -138,7 +85,12 @@ std::uint64_t Database::digest() const {
   std::uint64_t sum = now_;
   for (const Shard& shard : shards_) {
     for (const auto& [key, value] : shard) {
-      sum += hash(hash(0xcbf29ce484222325 ^ value.ends, key) * 31, value.bytes);
+      sum += dtutils::Fnv1a()
+                 .number(value.ends)
+                 .text(key)
+                 .number(key.size())
+                 .text(value.bytes)
+                 .value();
     }
   }
   return sum;

@@ -17,29 +17,9 @@ std::uint64_t clock_now() {
       duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
 }
 
-/// FNV-1a of the name of a store: what its files say. Never 0.
+/// Of the name of a store: what its files say. Never 0.
 std::uint64_t group_number(const std::string& name) noexcept {
-  std::uint64_t sum = 0xcbf29ce484222325;
-  for (const char c : name) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return sum | 1;
-}
-
-const char* words_of(groups::GroupState state) noexcept {
-  switch (state) {
-    case groups::GroupState::kOutside:
-      return "outside";
-    case groups::GroupState::kJoining:
-      return "joining";
-    case groups::GroupState::kWorking:
-      return "working";
-    case groups::GroupState::kChanging:
-      return "changing view";
-    case groups::GroupState::kMajorityLost:
-      return "majority lost";
-    case groups::GroupState::kRemoved:
-      return "removed";
-  }
-  return "?";
+  return dtutils::Fnv1a().text(name).value() | 1;
 }
 
 }  // namespace
@@ -174,7 +154,7 @@ std::string Member::status() const {
   std::string text = fmt::format(
       "member:{}\r\npid:{}\r\nstate:{}\r\nview:{}\r\nmembers:{}\r\ndelivered:{}\r\nlag:{}\r\n"
       "keys:{}\r\nclients:{}\r\ncommands:{}\r\n",
-      group_->process().value, ::getpid(), words_of(group_->state()), view.id,
+      group_->process().value, ::getpid(), groups::to_string(group_->state()), view.id,
       fmt::join(members, ","), group_->next_sequence(), group_->undelivered(),
       engine_.database().size(), server_->clients(), engine_.commands());
   if (!durable_) return text + "log:none\r\n";

@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-#include "dtutils/detail/fnv1a.hpp"
+#include "dtutils/fnv1a.hpp"
 
 namespace dsfabric {
 namespace {
@@ -44,7 +44,7 @@ __attribute__((no_sanitize_address)) std::uint64_t hash_of(std::span<const std::
                                                            std::uint64_t seed) noexcept {
   std::uint64_t hash = seed ^ bytes.size();
   const auto mix = [&](std::uint64_t word) {
-    hash = dtutils::detail::Fnv1a(hash).number(word).value();
+    hash = dtutils::Fnv1a(hash).number(word).value();
     // A product carries upwards only: without this, the top bits of two words could cancel out.
     hash ^= hash >> 29;
   };
@@ -66,7 +66,7 @@ std::uint64_t contents_of(const dl_phdr_info& info) {
     const std::size_t align = segment.p_align == 8 ? 8 : 4;
     if (auto id = build_id({memory_of(info, segment), segment.p_memsz}, align)) return *id;
   }
-  std::uint64_t hash = dtutils::detail::Fnv1a::kBasis;
+  std::uint64_t hash = dtutils::Fnv1a::kBasis;
   for (const auto& segment : segments) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     if ((segment.p_flags & PF_R) == 0) continue;

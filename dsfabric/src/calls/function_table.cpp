@@ -13,7 +13,7 @@
 #include "calls/code_places.hpp"
 #include "calls/readable_name.hpp"
 #include "dsfabric/callable.hpp"
-#include "dtutils/detail/fnv1a.hpp"
+#include "dtutils/fnv1a.hpp"
 
 namespace dsfabric::detail {
 namespace {
@@ -122,7 +122,7 @@ FunctionTable::FunctionTable() : copy_(&kThisCopy) {
     entries_.push_back({slot->invokers_.one, slot->invokers_.run, slot->bytes_,
                         slot->invokers_.placed, slot->invokers_.needs_place});
   }
-  digest_ = dtutils::detail::Fnv1a().bytes(describe()).value();
+  digest_ = dtutils::Fnv1a().bytes(describe()).value();
 }
 
 std::string FunctionTable::readable(std::uint32_t index) const {

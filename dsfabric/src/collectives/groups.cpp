@@ -10,9 +10,9 @@
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/send_space.hpp"
-#include "dtutils/detail/fnv1a.hpp"
 #include "dtutils/detail/scope_exit.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/fnv1a.hpp"
 #include "dtutils/wait.hpp"
 #include "threads/handler_rules.hpp"
 
@@ -65,7 +65,7 @@ bool Groups::handle(const Incoming& message) {
 }
 
 std::uint64_t Groups::key_of(const ThreadContext& context, const std::vector<ThreadId>& workers) {
-  dtutils::detail::Fnv1a hash;
+  dtutils::Fnv1a hash;
   hash.bytes(std::as_bytes(std::span(workers)));
   const std::scoped_lock lock(mutex_);
   const std::uint64_t number = made_[{context.number, hash.value()}]++;

@@ -11,9 +11,9 @@
 #include "dsfabric/detail/inside.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/send_space.hpp"
-#include "dtutils/detail/fnv1a.hpp"
 #include "dtutils/detail/scope_exit.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/fnv1a.hpp"
 #include "dtutils/wait.hpp"
 #include "threads/handler_rules.hpp"
 
@@ -220,7 +220,7 @@ ControlRecord ControlService::named(What what, std::string_view name) const {
 
 ProcessId ControlService::keeper_of(std::string_view name) const noexcept {
   // The same in every process, also in programs that were compiled differently.
-  const std::uint64_t hash = dtutils::detail::Fnv1a().text(name).value();
+  const std::uint64_t hash = dtutils::Fnv1a().text(name).value();
   return {static_cast<std::uint16_t>(hash % members_.count())};
 }
 

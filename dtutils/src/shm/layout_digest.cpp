@@ -6,7 +6,7 @@
 #include <concepts>
 #include <cstddef>
 
-#include "dtutils/detail/fnv1a.hpp"
+#include "dtutils/fnv1a.hpp"
 #include "shm/layout.hpp"
 
 // offsetof is a macro, too.
@@ -56,7 +56,7 @@ class Digest {
   constexpr std::uint64_t value() const { return hash_.value(); }
 
  private:
-  dtutils::detail::Fnv1a hash_;
+  dtutils::Fnv1a hash_;
 };
 
 constexpr std::uint64_t kDigest =

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "dtutils/detail/fnv1a.hpp"
+#include "dtutils/fnv1a.hpp"
 #include "sst/detail/fields.hpp"
 #include "sst/table_limits.hpp"
 #include "sst/versioned.hpp"
@@ -91,7 +91,7 @@ consteval bool check_row() {
 /// not mean the same row are refused.
 template <class Row, std::size_t... I>
 consteval std::uint64_t digest(std::index_sequence<I...>) {
-  dtutils::detail::Fnv1a hash;
+  dtutils::Fnv1a hash;
   hash.number(sizeof(Row));
   for (const std::size_t offset : offsets<Row>()) hash.number(offset);
   (hash.number(sizeof(Field<Row, I>)), ...);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The hash against the values that its authors give.
-#include "dtutils/detail/fnv1a.hpp"
+#include "dtutils/fnv1a.hpp"
 
 #include <array>
 
 #include "support/catch.hpp"
 
-using dtutils::detail::Fnv1a;
+using dtutils::Fnv1a;
 
 TEST_CASE("fnv1a_gives_the_published_values") {
   CHECK(Fnv1a().value() == 0xcbf29ce484222325);

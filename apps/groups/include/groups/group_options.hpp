@@ -125,5 +125,7 @@ enum class GroupState : std::uint8_t {
   /// The others have agreed that this process is gone, and go on without it. It stays so.
   kRemoved,
 };
+/// In words, for people: "changing view". Any thread.
+const char* to_string(GroupState state) noexcept;
 
 }  // namespace groups

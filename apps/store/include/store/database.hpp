@@ -69,6 +69,7 @@ class Database {
   void expire(Arguments arguments, std::int64_t unit, bool relative, Reply& reply);
   void left(std::string_view key, std::uint64_t unit, Reply& reply);
   void scan(Arguments arguments, Reply& reply);
+  void keys(std::string_view pattern, Reply& reply);
   bool end_of(std::string_view text, std::int64_t unit, bool relative, std::uint64_t& ends);
   void clear();
 
