@@ -6,10 +6,16 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <vector>
+
+#include "dtutils/fnv1a.hpp"
 
 namespace store {
 namespace {
+
+/// A member that reads its log at the start may be silent for so long.
+constexpr std::chrono::minutes kReading{1};
 
 std::uint64_t clock_now() {
   using namespace std::chrono;
@@ -52,6 +58,9 @@ groups::Restart Member::open(sst::TableGroup& tables) {
   durable.log.group = group_number(options_.name);
   durable.log.cut_damage = options_.cut_damage;
   durable.checkpoint_every = options_.checkpoint_every;
+  if (options_.patience.count() != 0) {
+    durable.restart_patience = std::max<std::chrono::milliseconds>(options_.patience, kReading);
+  }
   Database& database = engine_.database();
   durable_ = std::make_unique<groups::DurableState>(
       durable,

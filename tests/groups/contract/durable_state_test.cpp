@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Checkpoints and logs of members, and what a restart of all makes of them.
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -35,16 +37,22 @@ struct Diary {
     std::filesystem::create_directories(folder);
     std::ofstream(folder + "/member");
   }
-  explicit Diary(const std::string& folder, std::uint64_t checkpoint_every = 1 << 30) {
+  explicit Diary(const std::string& folder, std::uint64_t checkpoint_every = 1 << 30,
+                 std::chrono::milliseconds restart_patience = {}) {
     std::filesystem::create_directories(folder);
     groups::DurableOptions options;
     options.log.folder = folder;
     options.log.group = support::kTestGroup;
     options.log.segment = 4096;
     options.checkpoint_every = checkpoint_every;
+    options.restart_patience = restart_patience;
     durable.emplace(
         options, groups::DurableUpcalls{
-                     .apply = [this](const LogRecord& record) { add(record.bytes); },
+                     .apply =
+                         [this](const LogRecord& record) {
+                           if (stops_at == record.sequence) std::raise(SIGSTOP);
+                           add(record.bytes);
+                         },
                      .snapshot =
                          [this] {
                            const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
@@ -95,6 +103,8 @@ struct Diary {
 
   std::string text;
   int restored = 0;
+  /// Stops the process at this record of a log that is read.
+  std::optional<std::uint64_t> stops_at;
   std::optional<DurableState> durable;
 };
 
@@ -203,6 +213,27 @@ TEST_CASE("without_a_majority_of_the_logs_nobody_goes_on") {
     });
     CHECK(job.wait() == "");
   }
+}
+
+TEST_CASE("a_member_that_is_stopped_in_a_restart_ends_it_for_all") {
+  const TestFolder folder;
+  for (const std::uint32_t rank : {0u, 1u, 2u}) {
+    Diary::make_member(folder_of(folder, rank));
+    Diary(folder_of(folder, rank)).deliver_all(1, 0, 3 + rank);
+  }
+  ForkJob job(3, [&](Member& member) {
+    support::TableNode node(member);
+    Diary diary(folder_of(folder, member.rank), 1 << 30, std::chrono::seconds(1));
+    // It has the longest log, and the others wait for its records.
+    if (member.rank == 2) diary.stops_at = 4;
+    const std::string error =
+        support::error_text([&] { (void)diary.durable->restart(node.group); });
+    require(error.find("restart of a group") != std::string::npos, error);
+    support::meet(member, 0);
+  });
+  CHECK(support::eventually([&] { return job.memory().words[0] == 2; }));
+  job.resume(2);
+  CHECK(job.wait() == "");
 }
 
 TEST_CASE("an_empty_log_of_a_member_counts") {

@@ -2,6 +2,7 @@
 // A state that outlives its processes: checkpoint and log of a member, and the restart of all.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,6 +28,9 @@ struct DurableOptions {
   LogOptions log;
   /// Bytes of records after which there is a new checkpoint.
   std::uint64_t checkpoint_every = 256 << 20;
+  /// DurableState::restart() throws Error when a member shows no progress for so long; more than
+  /// the state and the log take to be read. 0: a member that is stopped is waited for.
+  std::chrono::milliseconds restart_patience{0};
 };
 
 /// What a DurableState asks of the state.
@@ -75,7 +79,8 @@ class DurableState {
   /// they are no longer there; records that the group has decided against are cut. When it returns,
   /// all members have all of it on their disks. A collective of all processes of the job, once,
   /// before the first append(). Throws Error when half of the members or more have lost their logs
-  /// while others have records, and when a member dies meanwhile: start again. Setup only.
+  /// while others have records, and when a member dies meanwhile, or is stopped for longer than
+  /// DurableOptions::restart_patience: start again. Setup only.
   Restart restart(sst::TableGroup& tables);
 
   /// A message was delivered: appends it to the log. Waits when the log's buffer is full. After an

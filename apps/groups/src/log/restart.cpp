@@ -25,7 +25,10 @@ class RestartMeeting {
         pace_(tables.fabric()),
         ends_(tables),
         members_(all_),
-        group_(tables, {.max_message = kMaxMessage, .name = "restart"},
+        group_(tables,
+               {.max_message = kMaxMessage,
+                .patience = durable.options_.restart_patience,
+                .name = "restart"},
                {.deliver = [this](const Delivery& message) { deliver(message); },
                 .view = [this](const View& view) { check(view); }}) {}
 
