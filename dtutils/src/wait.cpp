@@ -2,6 +2,8 @@
 // The slow part of Backoff: yield, then sleep.
 #include "dtutils/wait.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -17,16 +19,34 @@ constexpr std::uint32_t kMaxSleeps =
 
 }  // namespace
 
+void give_way() noexcept {
+  if (Scheduler* const scheduler = simulated_by()) return scheduler->pause();
+  sched_yield();
+}
+
+void sleep_for(std::chrono::nanoseconds time) noexcept {
+  if (Scheduler* const scheduler = simulated_by()) return scheduler->sleep_for(time);
+  std::this_thread::sleep_for(time);
+}
+
+int wait_for_events(std::span<pollfd> descriptors, std::chrono::milliseconds timeout) noexcept {
+  if (Scheduler* const scheduler = simulated_by()) {
+    return scheduler->wait_for_events(descriptors.data(), descriptors.size(), timeout);
+  }
+  return ::poll(descriptors.data(), descriptors.size(), static_cast<int>(timeout.count()));
+}
+
 void Backoff::pause_slowly() noexcept {
+  if (Scheduler* const scheduler = simulated_by()) return scheduler->pause();
   constexpr std::uint32_t kBeforeSleep = kSpinPolls + kYieldPolls;
   if (polls_ <= kBeforeSleep) {
-    std::this_thread::yield();
+    give_way();
     return;
   }
   // The counter must not wrap round to spinning.
   polls_ = std::min(polls_, kBeforeSleep + kMaxSleeps);
   const std::uint32_t steps = 1 + (polls_ - kBeforeSleep) / kSleepsPerStep;
-  std::this_thread::sleep_for(std::chrono::microseconds(steps * kIdleSleepMicroseconds));
+  sleep_for(std::chrono::microseconds(steps * kIdleSleepMicroseconds));
 }
 
 }  // namespace dtutils

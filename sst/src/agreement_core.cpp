@@ -194,7 +194,7 @@ std::optional<AgreementCore::Entry> AgreementCore::vote() const noexcept {
 bool AgreementCore::should_campaign() const noexcept {
   if (!leads() || owns(my_ballot())) return false;
   const bool needed = wish_ || !to_remove().empty() || highest_vote(taking_part_).has_value();
-  return needed && std::chrono::steady_clock::now() >= next_campaign_;
+  return needed && dtutils::Clock::now() >= next_campaign_;
 }
 
 std::optional<AgreementCore::Entry> AgreementCore::proposal() const noexcept {
@@ -266,7 +266,7 @@ void AgreementCore::campaign() {
   table_.set(&Row::ballot, ballot(round, table_.self()));
   // Two that take each other for gone do not outbid one another forever.
   const auto pause = kCampaignPause * (1u << std::min(campaigns_++, kMaxCampaignDoublings));
-  next_campaign_ = std::chrono::steady_clock::now() + pause +
+  next_campaign_ = dtutils::Clock::now() + pause +
                    pause * table_.self().value / static_cast<std::int64_t>(table_.size());
 }
 

@@ -2,12 +2,11 @@
 // Pace: yielding and sleeping.
 #include "sst/pace.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstddef>
-#include <thread>
 
+#include "dtutils/joinable_thread.hpp"
+#include "dtutils/wait.hpp"
 #include "sst/table_limits.hpp"
 
 namespace sst {
@@ -20,19 +19,18 @@ Pace::Pace(const dsfabric::Fabric& fabric, std::span<const dsfabric::ProcessId> 
   for (std::uint16_t i = 0; evaluating.empty() && i < fabric.processes(); ++i) {
     neighbours += is_here({i});
   }
-  const bool crowded =
-      neighbours > static_cast<std::ptrdiff_t>(std::thread::hardware_concurrency());
+  const bool crowded = neighbours > static_cast<std::ptrdiff_t>(dtutils::cores());
   spins_ = crowded ? kBusyRoundsCrowded : kBusyRounds;
 }
 
 void Pace::relax() noexcept {
   if (idle_ <= spins_ + kYieldRounds) {
-    sched_yield();
+    dtutils::give_way();
     return;
   }
   // Stays in this phase: the counter must not wrap round.
   idle_ = spins_ + kYieldRounds;
-  std::this_thread::sleep_for(kIdleSleep);
+  dtutils::sleep_for(kIdleSleep);
 }
 
 }  // namespace sst

@@ -10,6 +10,7 @@
 
 #include "dsfabric/call_context.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 
 namespace sst {
 
@@ -17,7 +18,7 @@ PollingThread::PollingThread(dsfabric::Fabric& fabric,
                              std::initializer_list<dsfabric::ProgressHook> tables,
                              const PollingThreadOptions& options)
     : fabric_(fabric), tables_(tables), pace_(fabric) {
-  thread_ = std::thread([this, options] { run(options); });
+  thread_ = dtutils::JoinableThread([this, options] { run(options); });
   if (!options.core) return;
   cpu_set_t only;
   CPU_ZERO(&only);
@@ -52,7 +53,11 @@ void PollingThread::run(const PollingThreadOptions& options) noexcept {
       for (const dsfabric::ProgressHook& table : tables_) {
         busy = table.step(table.context) || busy;
       }
-      if (!options.never_rests) pace_.after(busy);
+      if (!options.never_rests) {
+        pace_.after(busy);
+      } else if (!busy) {
+        dtutils::found_nothing();
+      }
     }
   } catch (...) {
     thrown_ = std::current_exception();

@@ -198,7 +198,7 @@ bool TableCore::refresh(std::chrono::nanoseconds pace) noexcept {
   if (fetching_ == 0) {
     if (pace.count() == 0) {
       start_fetches();
-    } else if (const auto now = std::chrono::steady_clock::now(); now - last_refresh_ >= pace) {
+    } else if (const auto now = dtutils::Clock::now(); now - last_refresh_ >= pace) {
       last_refresh_ = now;
       start_fetches();
     }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dsfabric/bootstrap.hpp"
+#include "dtutils/mutex.hpp"
 
 namespace dsfabric {
 
@@ -54,7 +55,7 @@ class SharedBootstrap {
 
  private:
   const std::unique_ptr<Bootstrap> bootstrap_;
-  std::mutex mutex_;
+  dtutils::Mutex mutex_;
 };
 
 }  // namespace dsfabric

@@ -10,6 +10,7 @@
 #include "dsfabric/detail/result_cell.hpp"
 #include "dsfabric/group.hpp"
 #include "dsfabric/handler_scope.hpp"
+#include "dtutils/clock.hpp"
 
 namespace dsfabric {
 
@@ -81,7 +82,7 @@ void ExecutionSlots::refuse() noexcept {
 std::vector<ThreadId> ExecutionSlots::wait() {
   constexpr std::chrono::seconds kPatience{1};
   constexpr std::chrono::milliseconds kLook{20};
-  using Clock = std::chrono::steady_clock;
+  using dtutils::Clock;
   std::optional<Clock::time_point> give_up;
   std::vector<ThreadId> missing;
   bool lost = false;

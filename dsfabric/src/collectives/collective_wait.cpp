@@ -36,13 +36,13 @@ void CollectiveWait::throw_if_over() const {
 }
 
 void CollectiveWait::limit(std::optional<std::chrono::milliseconds> patience) noexcept {
-  const auto end = std::chrono::steady_clock::now() + patience.value_or(std::chrono::seconds(0));
+  const auto end = dtutils::Clock::now() + patience.value_or(std::chrono::seconds(0));
   end_.store(patience ? end.time_since_epoch().count() : 0, std::memory_order_relaxed);
 }
 
 void CollectiveWait::throw_if_late(ProcessId on) const {
   const auto end = end_.load(std::memory_order_relaxed);
-  if (end == 0 || std::chrono::steady_clock::now().time_since_epoch().count() < end) return;
+  if (end == 0 || dtutils::Clock::now().time_since_epoch().count() < end) return;
   throw dtutils::Error("making a Group", fmt::format("process {} has not come in time", on),
                        "make it on all its members, with one list, in one order; or raise the "
                        "setting start_timeout");

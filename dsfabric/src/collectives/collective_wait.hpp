@@ -89,7 +89,7 @@ class CollectiveWait {
   /// So many failures are known to be of processes outside of the group.
   mutable std::atomic<std::uint32_t> foreign_{0};
   /// When limit() ends, as a count of the steady clock; 0: never.
-  std::atomic<std::chrono::steady_clock::rep> end_{0};
+  std::atomic<dtutils::Clock::rep> end_{0};
   std::atomic<bool> broken_{false};
   mutable std::mutex mutex_;
   std::exception_ptr broken_by_;

@@ -50,7 +50,7 @@ std::uint64_t Termination::run_waves(Thread& self, ThreadContext& context, Colle
                                      std::optional<std::chrono::milliseconds> patience) {
   /// Steps of progress between two waves at most: others wait for this worker.
   constexpr int kSteps = 32;
-  using Clock = std::chrono::steady_clock;
+  using dtutils::Clock;
   const Participants& participants = collectives.participants();
   std::vector<Wave> all(participants.total());
   std::vector<ProcessId> processes;

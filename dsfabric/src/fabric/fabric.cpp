@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
-#include <thread>
 
 #include "dsfabric/handler_scope.hpp"
 #include "dsfabric/termination.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/detail/scope_exit.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/joinable_thread.hpp"
+#include "dtutils/wait.hpp"
 #include "fabric/impl.hpp"
 
 namespace dsfabric {
@@ -113,11 +114,11 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
       own_failure.declare("a worker threw something other than a std::exception");
     }
   };
-  std::vector<std::thread> threads;
+  std::vector<dtutils::JoinableThread> threads;
   for (std::uint32_t i = 0; i < info(process()).threads; ++i) {
-    threads.emplace_back(worker, i);
+    threads.emplace_back([&worker, i] { worker(i); });
   }
-  for (std::thread& thread : threads) {
+  for (dtutils::JoinableThread& thread : threads) {
     thread.join();
   }
   if (first) {
@@ -148,7 +149,11 @@ void Fabric::set_message_handler(MessageKind kind, MessageHandler handler) {
   impl_->messages.set_handler(kind, handler);
 }
 
-bool Fabric::progress() { return impl_->messages.progress(impl_->threads.mine()); }
+bool Fabric::progress() {
+  const bool busy = impl_->messages.progress(impl_->threads.mine());
+  if (!busy) dtutils::found_nothing();
+  return busy;
+}
 
 dtutils::Transmitter& Fabric::transmitter(ProcessId to) {
   return impl_->connections.of(impl_->threads.mine(), to);

@@ -76,7 +76,7 @@ void Fabric::Impl::leave() noexcept {
   for (const Member& member : members.all()) {
     if (!failures.active(member.info.id)) continue;
     for (const auto& each : connections.to(member.info.id)) {
-      const auto left = drained.end() - std::chrono::steady_clock::now();
+      const auto left = drained.end() - dtutils::Clock::now();
       (void)each->flush(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0)));
     }
   }

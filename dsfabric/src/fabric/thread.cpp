@@ -8,6 +8,7 @@
 
 #include "collectives/collectives.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 #include "dtutils/wait_hook.hpp"
 #include "mesh/connections.hpp"
 #include "messages/message_engine.hpp"
@@ -50,7 +51,11 @@ dtutils::Transmitter& Thread::transmitter(ProcessId to) noexcept {
   return connections_.of(context_, to);
 }
 
-bool Thread::progress() { return messages_.progress(context_); }
+bool Thread::progress() {
+  const bool busy = messages_.progress(context_);
+  if (!busy) dtutils::found_nothing();
+  return busy;
+}
 
 void Thread::add_hook(ProgressHook hook) {
   if (std::ranges::find(context_.hooks, hook) == context_.hooks.end())

@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "dtutils/wait.hpp"
+
 namespace dsfabric {
 
 FailureDetector::FailureDetector(std::chrono::milliseconds interval, dtutils::DeviceKind device,
@@ -36,7 +38,7 @@ void FailureDetector::run() {
   while (!stop_.load(std::memory_order_acquire)) {
     // A negative descriptor is one that poll(2) ignores: alone there is no launcher.
     pollfd fds[] = {{wake.fd(), POLLIN, 0}, {bootstrap_.failure_fd(), POLLIN, 0}};
-    const int ready = poll(fds, 2, static_cast<int>(interval_.count()));
+    const int ready = dtutils::wait_for_events(fds, interval_);
     if (fds[0].revents != 0) {
       wake.clear();
     }

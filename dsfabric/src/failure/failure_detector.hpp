@@ -5,11 +5,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 #include "bootstrap/shared_bootstrap.hpp"
 #include "dtutils/device.hpp"
+#include "dtutils/joinable_thread.hpp"
 #include "failure/end_notices.hpp"
 #include "failure/failures.hpp"
 #include "failure/pending_table.hpp"
@@ -51,7 +51,7 @@ class FailureDetector {
   /// For each peer, what retired() must reach before the last empty write has been completed.
   std::vector<std::uint64_t> touched_;
   std::atomic<bool> stop_{false};
-  std::thread thread_;
+  dtutils::JoinableThread thread_;
 };
 
 }  // namespace dsfabric

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <exception>
+#include <mutex>
 
 #include "dtutils/detail/scope_exit.hpp"
 #include "dtutils/wait.hpp"
@@ -15,7 +16,7 @@ namespace {
 /// Idle rounds before a service thread sleeps: some spinning, a few yields.
 constexpr unsigned kIdleRounds = dtutils::kSpinPolls + 16;
 /// Longest sleep: a lost wake-up would cost this much, no more.
-constexpr int kSleepMilliseconds = 500;
+constexpr std::chrono::milliseconds kLongestSleep{500};
 
 }  // namespace
 
@@ -35,7 +36,7 @@ ServiceThreads::ServiceThreads(std::uint32_t count, ThreadRegistry& threads,
 ServiceThreads::~ServiceThreads() {
   stop_.store(true, std::memory_order_release);
   service_sleep_.wake_always();
-  for (std::thread& thread : threads_) {
+  for (dtutils::JoinableThread& thread : threads_) {
     thread.join();
   }
 }
@@ -73,7 +74,7 @@ void ServiceThreads::sleep(ThreadContext& context) {
     return;
   }
   pollfd fds[] = {{receive_queue_.channel.fd(), POLLIN, 0}, {service_sleep_.fd(), POLLIN, 0}};
-  poll(fds, 2, kSleepMilliseconds);
+  dtutils::wait_for_events(fds, kLongestSleep);
   if (fds[0].revents != 0) {
     receive_queue_.channel.wait(std::chrono::milliseconds(0));
   }

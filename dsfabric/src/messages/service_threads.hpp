@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
-#include <thread>
 #include <vector>
 
+#include "dtutils/joinable_thread.hpp"
+#include "dtutils/mutex.hpp"
 #include "failure/own_failure.hpp"
 #include "mesh/receive_queue.hpp"
 #include "messages/message_engine.hpp"
@@ -40,8 +40,8 @@ class ServiceThreads {
   OwnFailure& own_failure_;
   std::atomic<bool> stop_{false};
   /// Held by the one that sleeps on the channel.
-  std::mutex sleeping_;
-  std::vector<std::thread> threads_;
+  dtutils::Mutex sleeping_;
+  std::vector<dtutils::JoinableThread> threads_;
 };
 
 }  // namespace dsfabric

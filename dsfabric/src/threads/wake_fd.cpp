@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 
 namespace dsfabric {
 
@@ -25,6 +26,7 @@ void WakeFd::wake() noexcept {
   const std::uint64_t one = 1;
   // It fails only when the counter is full: then the sleeper is awake anyway.
   [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof one);
+  dtutils::signaled_descriptor();
 }
 
 void WakeFd::clear() noexcept {

@@ -2,20 +2,49 @@
 // How a thread waits when there may be more threads than cores: spin, then yield, then sleep.
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
 #include <cstdint>
+#include <span>
 
+#include "dtutils/clock.hpp"
 #include "dtutils/limits.hpp"
 
 namespace dtutils {
 
-/// Tells the CPU that this is a spin loop.
+/// A poll has found nothing, and the caller may poll again at once: where no Backoff is at hand, so
+/// that a simulation can let others run. Elsewhere it does nothing. Any thread, wait-free outside
+/// of simulations.
+inline void found_nothing() noexcept {
+  if (Scheduler* const scheduler = simulated_by()) [[unlikely]] {
+    scheduler->pause();
+  }
+}
+
+/// Tells the CPU, and a simulation, that this is a spin loop.
 inline void cpu_pause() noexcept {
+  found_nothing();
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield" ::: "memory");
 #endif
+}
+
+/// Gives the core to another thread that wants it; in a simulation, as `found_nothing`. Any thread.
+void give_way() noexcept;
+/// Sleeps for so long. Any thread.
+void sleep_for(std::chrono::nanoseconds time) noexcept;
+/// As poll(2): the number of descriptors with events; a negative timeout is without a limit. Any
+/// thread.
+int wait_for_events(std::span<pollfd> descriptors, std::chrono::milliseconds timeout) noexcept;
+/// The caller has written to a descriptor that wait_for_events() of others may watch: a simulation
+/// has no other news of it. Any thread, wait-free.
+inline void signaled_descriptor() noexcept {
+  if (Scheduler* const scheduler = simulated_by()) [[unlikely]] {
+    scheduler->signaled();
+  }
 }
 
 /// One waiting loop's patience. Call `pause()` after each poll that found nothing and `reset()`
@@ -48,10 +77,9 @@ class Deadline {
   bool passed() noexcept { return calls_++ % kPollsPerClock == 0 && Clock::now() >= end_; }
 
   /// The point in time.
-  std::chrono::steady_clock::time_point end() const noexcept { return end_; }
+  Clock::time_point end() const noexcept { return end_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   static Clock::time_point after(std::chrono::nanoseconds timeout) noexcept {
     const Clock::time_point now = Clock::now();
     return timeout < Clock::time_point::max() - now ? now + timeout : Clock::time_point::max();

@@ -2,14 +2,14 @@
 // What a thread does while it waits on a Synchronizer: upper layers install it.
 #pragma once
 
-#include <chrono>
+#include "dtutils/clock.hpp"
 
 namespace dtutils {
 
 class Synchronizer;
 
 /// When a waiter gives up; max() means never.
-using WaitEnd = std::chrono::steady_clock::time_point;
+using WaitEnd = Clock::time_point;
 
 /// One step of a thread's waiting: serve something (poll queue pairs, handle incoming calls), or
 /// suspend the fiber that waits on `waited` until that is over, or `end` has come. True when it did

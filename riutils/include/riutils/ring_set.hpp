@@ -14,6 +14,7 @@
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/thread.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/log.hpp"
 #include "riutils/counters.hpp"
 #include "riutils/detail/outgoing_ring.hpp"
@@ -156,7 +157,7 @@ class RingSet final : private dsfabric::Forwarder {
   bool delegated_ = false;
   std::atomic<bool> opened_{false};
   std::chrono::nanoseconds max_age_{std::chrono::microseconds{50}};
-  std::chrono::steady_clock::time_point looked_;
+  dtutils::Clock::time_point looked_;
   detail::RingReceiver receiver_;
 };
 

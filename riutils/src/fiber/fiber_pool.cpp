@@ -234,8 +234,7 @@ bool FiberPool::wait_step() {
 
 bool FiberPool::progress() {
   if (waiting_.empty() || running_ != nullptr) return false;
-  const dtutils::WaitEnd now =
-      timed_ != 0 ? std::chrono::steady_clock::now() : dtutils::WaitEnd::min();
+  const dtutils::WaitEnd now = timed_ != 0 ? dtutils::Clock::now() : dtutils::WaitEnd::min();
   const dsfabric::HandlerScope scope(fabric_);
   bool busy = false;
   for (std::size_t looks = std::min(kLooks, waiting_.size()); looks > 0; --looks) {

@@ -27,13 +27,14 @@ bool Delegation::Work::rethrow(void* given) {
 
 HelperThreads::Helper::Helper(dsfabric::Fabric& fabric, const FiberOptions& fibers)
     : fabric_(fabric) {
-  std::promise<void> started;
-  thread_ = std::thread([&] { live(fibers, started); });
-  try {
-    started.get_future().get();
-  } catch (...) {
+  Start start;
+  thread_ = dtutils::JoinableThread([&] { live(fibers, start); });
+  dtutils::Backoff backoff;
+  // Acquire: pairs with live.
+  while (!start.over.load(std::memory_order_acquire)) backoff.pause();
+  if (start.failed) {
     thread_.join();
-    throw;
+    std::rethrow_exception(start.failed);
   }
 }
 
@@ -74,7 +75,7 @@ std::size_t HelperThreads::Helper::load() const {
   return wanted_.size();
 }
 
-void HelperThreads::Helper::live(const FiberOptions& options, std::promise<void>& started) {
+void HelperThreads::Helper::live(const FiberOptions& options, Start& start) {
   // A handler that waits here without a fiber takes messages in, at least.
   const dtutils::ScopedWaitHook hook(
       {[](void* fabric, const dtutils::Synchronizer&, dtutils::WaitEnd) {
@@ -84,11 +85,12 @@ void HelperThreads::Helper::live(const FiberOptions& options, std::promise<void>
   std::unique_ptr<FiberPool> pool;
   try {
     pool = std::make_unique<FiberPool>(fabric_, options);
-    started.set_value();
   } catch (...) {
-    started.set_exception(std::current_exception());
-    return;
+    start.failed = std::current_exception();
   }
+  // Release: pairs with the constructor, which then takes `start` away.
+  start.over.store(true, std::memory_order_release);
+  if (pool == nullptr) return;
   dtutils::Backoff backoff;
   while (!stop_.load(std::memory_order_acquire)) {
     sweep(*pool) ? backoff.reset() : backoff.pause();

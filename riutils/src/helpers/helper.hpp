@@ -4,11 +4,10 @@
 
 #include <atomic>
 #include <exception>
-#include <future>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "dtutils/joinable_thread.hpp"
 #include "riutils/detail/ring_receiver.hpp"
 #include "riutils/helper_threads.hpp"
 
@@ -44,7 +43,13 @@ class HelperThreads::Helper {
   std::size_t load() const;
 
  private:
-  void live(const FiberOptions& fibers, std::promise<void>& started);
+  /// How the beginning of the thread has gone.
+  struct Start {
+    std::atomic<bool> over{false};
+    std::exception_ptr failed;
+  };
+
+  void live(const FiberOptions& fibers, Start& start);
   bool sweep(FiberPool& pool) noexcept;
 
   dsfabric::Fabric& fabric_;
@@ -54,7 +59,7 @@ class HelperThreads::Helper {
   std::atomic<std::uint64_t> version_{0};
   std::atomic<std::uint64_t> seen_{0};
   std::atomic<bool> stop_{false};
-  std::thread thread_;
+  dtutils::JoinableThread thread_;
 };
 
 }  // namespace riutils

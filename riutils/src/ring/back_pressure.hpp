@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "dtutils/clock.hpp"
+
 namespace riutils {
 
 /// A handler that answers a call by a call must not lose it, and it cannot wait: while it runs, no
@@ -19,7 +21,7 @@ namespace riutils {
 /// One thread at a time.
 class BackPressure {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
   static constexpr Clock::duration kRestPerByte = std::chrono::nanoseconds(1);
 
   /// Bytes that are queued in excess now.

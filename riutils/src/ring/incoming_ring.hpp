@@ -11,6 +11,7 @@
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/detail/function_table.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/transmitter.hpp"
@@ -89,7 +90,7 @@ class IncomingRing {
   const IncomingCounters& counters() const noexcept { return counters_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
   static constexpr std::chrono::seconds kArrivalLimit{1};
   /// Bytes below a record whose lines are fetched ahead.
   static constexpr std::ptrdiff_t kAhead = 512;

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "dtutils/clock.hpp"
+
 namespace riutils {
 
 /// During a stream of single calls, each look at the word that comes next takes its cache
@@ -18,7 +20,7 @@ namespace riutils {
 /// One thread at a time.
 class PollModeration {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
 
   static constexpr Clock::duration kMinPause = std::chrono::nanoseconds(125);
   /// Longer pauses bring nothing more on near cores.

@@ -49,7 +49,7 @@ RingSet::RingSet(dsfabric::Fabric& fabric, std::uint32_t worker)
       table_(new std::unique_ptr<detail::OutgoingRing>[std::size_t{processes_} << shift_]),
       back_pressure_(std::make_unique<BackPressure>()),
       results_(std::make_unique<BatchedResults>(*this)),
-      looked_(std::chrono::steady_clock::now()),
+      looked_(dtutils::Clock::now()),
       receiver_(fabric, worker) {}
 
 RingSet::~RingSet() = default;
@@ -168,7 +168,7 @@ bool RingSet::step() {
 
 bool RingSet::look_after() noexcept {
   if (++steps_ % kStepsPerClock == 0) {
-    const auto now = std::chrono::steady_clock::now();
+    const auto now = dtutils::Clock::now();
     // What was batched before the last look is older than the time between.
     if (now - looked_ >= max_age_ / 2) {
       looked_ = now;

@@ -6,10 +6,10 @@
 #include <exception>
 #include <initializer_list>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "dsfabric/thread.hpp"
+#include "dtutils/joinable_thread.hpp"
 #include "sst/pace.hpp"
 
 namespace sst {
@@ -54,7 +54,7 @@ class PollingThread {
   std::atomic<bool> ending_{false};
   std::exception_ptr thrown_;
   bool reported_ = false;
-  std::thread thread_;
+  dtutils::JoinableThread thread_;
 };
 
 /// The paper's reader thread (SST-reads). It fetches the rows of its tables, each at the pace that

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -15,6 +14,7 @@
 
 #include "dsfabric/fabric.hpp"
 #include "dtutils/completion_queue.hpp"
+#include "dtutils/mutex.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/selective_signaling.hpp"
 #include "dtutils/transmitter.hpp"
@@ -142,7 +142,7 @@ class TableGroup {
     /// By process.
     std::vector<std::atomic<bool>> cut;
     /// Held while a connection is cut, and while all of them are destroyed.
-    std::mutex ending;
+    dtutils::Mutex ending;
   };
 
   bool can_be_freed(const DeferredFree& deferred) const noexcept;

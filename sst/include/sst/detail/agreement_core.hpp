@@ -157,7 +157,7 @@ class AgreementCore {
   /// The wish that this slot's vote was made from.
   std::optional<Value> proposed_;
   std::uint32_t campaigns_ = 0;
-  std::chrono::steady_clock::time_point next_campaign_{};
+  dtutils::Clock::time_point next_campaign_{};
   State table_;
 };
 

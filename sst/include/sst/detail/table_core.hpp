@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "dtutils/clock.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/synchronizer.hpp"
 #include "dtutils/transmitter.hpp"
@@ -175,7 +176,7 @@ class TableCore {
   std::unique_ptr<Fetch[]> fetches_;
   dtutils::RDMAMemory landing_;
   std::size_t fetching_ = 0;
-  std::chrono::steady_clock::time_point last_refresh_{};
+  dtutils::Clock::time_point last_refresh_{};
 
   std::uint32_t failures_seen_ = 0;
   std::vector<bool> told_;
