@@ -60,6 +60,8 @@ constexpr std::array kCommands = [] {
       CommandInfo{"type", kType, 2},
       CommandInfo{"unlink", kDel, -2},
       CommandInfo{"unsubscribe", kUnsubscribe, -1},
+      CommandInfo{"unwatch", kUnwatch, 1},
+      CommandInfo{"watch", kWatch, -2},
   };
   return all;
 }();

@@ -41,6 +41,17 @@ void Engine::of_connection(Client& client, const CommandInfo& info, Arguments ar
       client.in_multi = client.multi_failed = false;
       client.queued_commands = 0;
       client.queued.clear();
+      client.watched.clear();
+      return respond(client, "+OK\r\n");
+    case CommandId::kWatch:
+      if (client.in_multi) {
+        return respond_error(client, "ERR WATCH inside MULTI is not allowed");
+      }
+      if (client.outstanding == 0) return watch(client, arguments);
+      client.holds = true;
+      return add_local(client, info.id, arguments);
+    case CommandId::kUnwatch:
+      client.watched.clear();
       return respond(client, "+OK\r\n");
     case CommandId::kSubscribe:
     case CommandId::kUnsubscribe:
@@ -96,10 +107,31 @@ void Engine::run_local(Client& client, CommandId id, Arguments arguments) {
     database_.run(id, arguments, reply);
   } else if (id == CommandId::kCanned) {
     client.out.append(arguments[0]);
+  } else if (id == CommandId::kWatch) {
+    watch(client, arguments);
   } else {
     subscribe(client, id, arguments);
   }
   mark(client);
+}
+
+void Engine::watch(Client& client, Arguments arguments) {
+  client.holds = false;
+  for (const std::string_view key : arguments.subspan(1)) {
+    client.watched.emplace_back(key, database_.changed(key));
+  }
+  Reply(&client.out).simple("OK");
+  mark(client);
+}
+
+bool Engine::unchanged(Arguments watched) {
+  for (std::size_t i = 0; i + 1 < watched.size(); i += 2) {
+    std::uint64_t changed = 0;
+    if (watched[i + 1].size() != sizeof changed) return false;
+    std::memcpy(&changed, watched[i + 1].data(), sizeof changed);
+    if (database_.changed(watched[i]) != changed) return false;
+  }
+  return true;
 }
 
 void Engine::subscribe(Client& client, CommandId id, Arguments arguments) {

@@ -24,6 +24,11 @@ Database::Value& Database::make(std::string_view key) {
   return shards_[shard_of(key)][std::string(key)];
 }
 
+std::uint64_t Database::changed(std::string_view key) {
+  const Value* const value = find(key);
+  return value == nullptr ? 0 : value->changed;
+}
+
 bool Database::remove(std::string_view key) {
   Shard& shard = shards_[shard_of(key)];
   const auto found = shard.find(key);
@@ -102,6 +107,7 @@ void Database::set(Arguments arguments, Reply& reply) {
   }
   if (value == nullptr) value = &make(arguments[1]);
   value->bytes.assign(arguments[2]);
+  touch(*value);
   if (!keep) set_end(arguments[1], *value, ends);
   // A point in time that has passed.
   if (ends != 0 && ends <= now_) remove(arguments[1]);
@@ -117,6 +123,7 @@ void Database::add(std::string_view key, std::int64_t change, Reply& reply) {
   }
   if (value == nullptr) value = &make(key);
   value->bytes = std::to_string(number);
+  touch(*value);
   reply.integer(number);
 }
 
@@ -126,6 +133,7 @@ void Database::expire(Arguments arguments, std::int64_t unit, bool relative, Rep
   Value* const value = find(arguments[1]);
   if (value == nullptr) return reply.integer(0);
   set_end(arguments[1], *value, ends);
+  touch(*value);
   if (ends <= now_) remove(arguments[1]);
   reply.integer(1);
 }
@@ -144,10 +152,13 @@ void Database::run(CommandId id, Arguments arguments, Reply& reply) {
   switch (id) {
     case CommandId::kSet:
       return set(arguments, reply);
-    case CommandId::kSetNx:
+    case CommandId::kSetNx: {
       if (find(key) != nullptr) return reply.integer(0);
-      make(key).bytes.assign(arguments[2]);
+      Value& value = make(key);
+      value.bytes.assign(arguments[2]);
+      touch(value);
       return reply.integer(1);
+    }
     case CommandId::kSetEx:
     case CommandId::kPSetEx: {
       if (!parse_integer(arguments[2], number)) return reply.error(kNotInteger);
@@ -157,6 +168,7 @@ void Database::run(CommandId id, Arguments arguments, Reply& reply) {
       }
       Value& value = make(key);
       value.bytes.assign(arguments[3]);
+      touch(value);
       set_end(key, value, ends);
       return reply.simple("OK");
     }
@@ -165,6 +177,7 @@ void Database::run(CommandId id, Arguments arguments, Reply& reply) {
       value != nullptr ? reply.bulk(value->bytes) : reply.nil();
       if (value == nullptr) value = &make(key);
       value->bytes.assign(arguments[2]);
+      touch(*value);
       return set_end(key, *value, 0);
     }
     case CommandId::kGet:
@@ -193,9 +206,10 @@ void Database::run(CommandId id, Arguments arguments, Reply& reply) {
                  ? add(key, -number, reply)
                  : reply.error(kNotInteger);
     case CommandId::kAppend: {
-      std::string& bytes = make(key).bytes;
-      bytes.append(arguments[2]);
-      return reply.integer(static_cast<std::int64_t>(bytes.size()));
+      Value& value = make(key);
+      value.bytes.append(arguments[2]);
+      touch(value);
+      return reply.integer(static_cast<std::int64_t>(value.bytes.size()));
     }
     case CommandId::kStrLen: {
       const Value* const value = find(key);
@@ -215,6 +229,7 @@ void Database::run(CommandId id, Arguments arguments, Reply& reply) {
       for (std::size_t i = 1; i < arguments.size(); i += 2) {
         Value& value = make(arguments[i]);
         value.bytes.assign(arguments[i + 1]);
+        touch(value);
         set_end(arguments[i], value, 0);
       }
       return reply.simple("OK");
@@ -230,6 +245,7 @@ void Database::run(CommandId id, Arguments arguments, Reply& reply) {
       Value* const value = find(key);
       if (value == nullptr || value->ends == 0) return reply.integer(0);
       set_end(key, *value, 0);
+      touch(*value);
       return reply.integer(1);
     }
     case CommandId::kTtl:

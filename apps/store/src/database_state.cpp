@@ -12,14 +12,16 @@ namespace {
 /// Before all keys, and before each key and value.
 struct StateHead {
   std::uint64_t now;
+  std::uint64_t changes;
   std::uint64_t keys;
 };
 struct KeyHead {
   std::uint64_t ends;
+  std::uint64_t changed;
   std::uint32_t key_bytes;
   std::uint32_t value_bytes;
 };
-static_assert(sizeof(StateHead) == 16 && sizeof(KeyHead) == 16);
+static_assert(sizeof(StateHead) == 24 && sizeof(KeyHead) == 24);
 
 }  // namespace
 
@@ -39,10 +41,10 @@ std::vector<std::byte> Database::snapshot() const {
     std::memcpy(to, data, count);
     to += count;
   };
-  const StateHead head{now_, size_};
+  const StateHead head{now_, changes_, size_};
   put(&head, sizeof head);
   each_key([&](const std::string& key, const Value& value) {
-    const KeyHead each{value.ends, static_cast<std::uint32_t>(key.size()),
+    const KeyHead each{value.ends, value.changed, static_cast<std::uint32_t>(key.size()),
                        static_cast<std::uint32_t>(value.bytes.size())};
     put(&each, sizeof each);
     put(key.data(), key.size());
@@ -66,6 +68,7 @@ void Database::restore(std::span<const std::byte> bytes) {
   StateHead head;
   take(&head, sizeof head);
   now_ = head.now;
+  changes_ = head.changes;
   std::string key;
   for (std::uint64_t i = 0; i < head.keys; ++i) {
     KeyHead each;
@@ -77,6 +80,7 @@ void Database::restore(std::span<const std::byte> bytes) {
     value.bytes.resize(each.value_bytes);
     take(value.bytes.data(), value.bytes.size());
     set_end(key, value, each.ends);
+    value.changed = each.changed;
   }
   if (!bytes.empty()) refuse();
 }
@@ -87,6 +91,7 @@ std::uint64_t Database::digest() const {
     for (const auto& [key, value] : shard) {
       sum += dtutils::Fnv1a()
                  .number(value.ends)
+                 .number(value.changed)
                  .text(key)
                  .number(key.size())
                  .text(value.bytes)

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kMaxOps = 4096;
 /// Batches that are kept to be used again.
 constexpr std::size_t kSpares = 64;
+constexpr std::string_view kTooLong = "ERR the transaction is larger than a message of the group";
 
 }  // namespace
 
@@ -116,7 +117,7 @@ void Engine::command(Client& client, Arguments arguments) {
 void Engine::queue_in_multi(Client& client, const CommandInfo& info, Arguments arguments) {
   if (client.queued.size() + command_bytes(arguments) > max_command_) {
     client.multi_failed = true;
-    return respond_error(client, "ERR the transaction is larger than a message of the group");
+    return respond_error(client, kTooLong);
   }
   append_command(client.queued, info.id, arguments);
   ++client.queued_commands;
@@ -129,11 +130,20 @@ void Engine::exec(Client& client) {
   const std::uint32_t commands = std::exchange(client.queued_commands, 0);
   client.in_multi = false;
   const std::vector<std::byte> queued = std::exchange(client.queued, {});
+  const auto watched = std::exchange(client.watched, {});
   if (failed) {
     return respond_error(client, "EXECABORT Transaction discarded because of previous errors.");
   }
   if (!refusal_.empty()) return respond_error(client, refusal_);
-  Batch& batch = open_batch(4 + queued.size());
+  std::vector<std::string_view> condition;
+  for (const auto& [key, changed] : watched) {
+    condition.push_back(key);
+    condition.emplace_back(reinterpret_cast<const char*>(&changed), sizeof changed);
+  }
+  const std::size_t condition_bytes = watched.empty() ? 0 : command_bytes(condition);
+  if (queued.size() + condition_bytes > max_command_) return respond_error(client, kTooLong);
+  Batch& batch = open_batch(condition_bytes + 4 + queued.size());
+  if (!watched.empty()) append_command(batch.message, CommandId::kIfUnchanged, condition);
   const std::uint32_t head = commands << 8 | static_cast<std::uint32_t>(CommandId::kExec);
   const std::size_t before = batch.message.size();
   batch.message.resize(before + sizeof head + queued.size());
@@ -141,7 +151,7 @@ void Engine::exec(Client& client) {
   if (!queued.empty()) {
     std::memcpy(batch.message.data() + before + sizeof head, queued.data(), queued.size());
   }
-  batch.updates += 1 + commands;
+  batch.updates += 1 + commands + (watched.empty() ? 0 : 1);
   batch.ops.push_back({&client, true});
   ++client.outstanding;
 }
@@ -162,8 +172,17 @@ void Engine::run_update(CommandReader& reader, Client* client) {
     if (reader.id() == CommandId::kPublish) return publish(reader.arguments(), reply);
     database_.run(reader.id(), reader.arguments(), reply);
   };
+  bool wanted = true;
+  if (reader.id() == CommandId::kIfUnchanged) {
+    wanted = unchanged(reader.arguments());
+    if (!reader.next()) return;
+  }
   if (reader.id() != CommandId::kExec) return run();
   const std::uint32_t commands = reader.count();
+  if (!wanted) {
+    for (std::uint32_t i = 0; i < commands; ++i) (void)reader.next();
+    return reply.nil_array();
+  }
   reply.array(commands);
   for (std::uint32_t i = 0; i < commands && reader.next(); ++i) run();
 }
@@ -199,6 +218,7 @@ void Engine::give_up(std::string_view error) {
   while (!batches_.empty()) {
     for (const Op& op : batches_.front()->ops) {
       --op.client->outstanding;
+      op.client->holds = false;
       if (!op.client->gone) Reply(&op.client->out).error(error);
       mark(*op.client);
     }

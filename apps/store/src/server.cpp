@@ -49,6 +49,8 @@ struct Server::Connection : Client {
   std::size_t out_sent = 0;
   /// That epoll watches; none before it is registered.
   std::optional<std::uint32_t> events;
+  /// Commands behind a WATCH wait in `in`.
+  bool stopped = false;
 };
 
 Server::Server(Engine& engine, const Options& options)
@@ -104,7 +106,7 @@ void Server::accept_all() {
 void Server::watch(Connection& connection) {
   std::uint32_t events = 0;
   const std::size_t unread = connection.out.size() - connection.out_sent;
-  if (!connection.quits && unread < kEnoughUnread) events |= EPOLLIN;
+  if (!connection.quits && !connection.holds && unread < kEnoughUnread) events |= EPOLLIN;
   if (unread != 0) events |= EPOLLOUT;
   if (events == connection.events) return;
   epoll_event event{.events = events, .data = {.ptr = &connection}};
@@ -143,7 +145,7 @@ void Server::read_from(Connection& connection) {
 
 void Server::take_commands(Connection& connection) {
   std::size_t at = 0;
-  for (bool more = true; more && !connection.quits;) {
+  for (bool more = true; more && !connection.quits && !connection.holds;) {
     std::size_t consumed = 0;
     const std::string_view input = std::string_view(connection.in).substr(at);
     switch (connection.parser.next(input, consumed)) {
@@ -162,6 +164,7 @@ void Server::take_commands(Connection& connection) {
     }
     at += consumed;
   }
+  connection.stopped = connection.holds;
   connection.in.erase(0, at);
   if (connection.in.empty() && connection.in.capacity() > kReadBytes) connection.in = {};
 }
@@ -188,6 +191,8 @@ bool Server::flush() {
   const std::vector<Client*> marked = engine_.take_marked();
   for (Client* const client : marked) {
     auto& connection = *static_cast<Connection*>(client);
+    // Its WATCH has run: what it has sent behind that.
+    if (!connection.gone && connection.stopped && !connection.holds) take_commands(connection);
     if (!connection.gone) send_to(connection);
   }
   std::erase_if(gone_, [&](Connection* connection) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/resp.hpp"
@@ -26,6 +27,10 @@ struct Client {
   bool multi_failed = false;
   std::uint32_t queued_commands = 0;
   std::vector<std::byte> queued;
+  /// Keys that it watches, with the numbers of their last changes.
+  std::vector<std::pair<std::string, std::uint64_t>> watched;
+  /// Nothing more is read from it before its WATCH has run: EXEC must know what was found.
+  bool holds = false;
   /// Its reads may be old (READONLY).
   bool stale_reads = false;
   /// In order.

@@ -35,6 +35,8 @@ class Database {
   std::uint64_t now() const noexcept { return now_; }
   /// Runs an update or a read; not kPublish or kExec. The count of arguments is right.
   void run(CommandId id, Arguments arguments, Reply& reply);
+  /// The number of the last change of a key, for WATCH; 0: there is no such key.
+  std::uint64_t changed(std::string_view key);
   /// Keys.
   std::size_t size() const noexcept { return size_; }
 
@@ -51,6 +53,8 @@ class Database {
     std::string bytes;
     /// 0: it has no end.
     std::uint64_t ends = 0;
+    /// See changed().
+    std::uint64_t changed = 0;
   };
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
@@ -62,6 +66,8 @@ class Database {
   std::size_t shard_of(std::string_view key) const noexcept;
   Value* find(std::string_view key);
   Value& make(std::string_view key);
+  /// Counts a change of a value.
+  void touch(Value& value) noexcept { value.changed = ++changes_; }
   bool remove(std::string_view key);
   void set_end(std::string_view key, Value& value, std::uint64_t ends);
   void set(Arguments arguments, Reply& reply);
@@ -75,6 +81,8 @@ class Database {
 
   std::uint64_t now_ = 0;
   std::size_t size_ = 0;
+  /// Of all keys; the same at all members.
+  std::uint64_t changes_ = 0;
   std::vector<Shard> shards_;
   /// By their ends.
   std::set<std::pair<std::uint64_t, std::string>> ending_;

@@ -42,6 +42,7 @@ class Engine {
   explicit Engine(Options options);
 
   /// A command of a client: a reply follows, now or after a delivery. The arguments are copied.
+  /// While Client::holds is set, as WATCH leaves it, the client may give no further one.
   void command(Client& client, Arguments arguments);
   /// The client's bytes cannot be understood; it is told so and leaves.
   void protocol_error(Client& client, const std::string& why);
@@ -91,6 +92,8 @@ class Engine {
 
   void queue_in_multi(Client& client, const CommandInfo& info, Arguments arguments);
   void exec(Client& client);
+  void watch(Client& client, Arguments arguments);
+  bool unchanged(Arguments watched);
   void of_connection(Client& client, const CommandInfo& info, Arguments arguments);
   /// A reply that is known already, in its place.
   void respond(Client& client, std::string_view text);

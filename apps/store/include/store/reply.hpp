@@ -32,6 +32,10 @@ class Reply {
   void nil() {
     if (out_ != nullptr) out_->append("$-1\r\n");
   }
+  /// No array: a transaction that came to nothing.
+  void nil_array() {
+    if (out_ != nullptr) out_->append("*-1\r\n");
+  }
   /// `count` replies follow.
   void array(std::size_t count) { number('*', static_cast<std::int64_t>(count)); }
 
