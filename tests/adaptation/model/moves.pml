@@ -5,14 +5,14 @@
      claimed, and a count of changes. Every atomic and every read of a word is a step.
    - A decider has seen a word before it claims, and looks at all words, one by one, afterwards. It
      may stop for ever before each of its steps.
-   - The breaker takes any claim away that it has seen, at any later time: so patience with claims is
-     of no importance for what is checked here.
+   - The breaker takes any claim away that it has seen, at any later time: so patience with claims
+     is of no importance for what is checked here.
    Checked: the site never has fewer nodes than its minimum (a claimed node still serves it).
 
    The mutants, which must fail:
    MUTANT_LOOK_FIRST: a decider looks before it claims, and not afterwards.
    MUTANT_CLAIMED_STAY: nodes that others have claimed count as staying.
-   MUTANT_NO_COUNT: words do not count their changes, so a claim of another is taken for one's own. */
+   MUTANT_NO_COUNT: words do not count their changes; a claim of another is taken for one's own. */
 /* spin-check: spin="-DMINIMUM=1" cc="-DSAFETY -DMEMLIM=4000" run="-m99999" expect=pass */
 /* spin-check: spin="-DMINIMUM=2" cc="-DSAFETY -DMEMLIM=4000" run="-m99999" expect=pass */
 /* spin-check: spin="-DMUTANT_LOOK_FIRST" cc="-DSAFETY" expect=fail error="assertion" */
