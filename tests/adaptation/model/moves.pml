@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Moves of nodes between sites: deciders claim, look, confirm; claims are taken away at any time.
 /* The subject: Decider::carry_out and Samples (apps/adaptation/src).
-   - All nodes begin at site 0, which keeps MINIMUM of them. A node's word is its site, whether it is
-     claimed, and a count of changes. Every atomic and every read of a word is a step.
+   - All nodes begin at site 0, which keeps MINIMUM of them. A node's word is its site, whether it
+     is claimed, and a count of changes. Every atomic and every read of a word is a step.
    - A decider has seen a word before it claims, and looks at all words, one by one, afterwards. It
      may stop for ever before each of its steps.
    - The breaker takes any claim away that it has seen, at any later time: so patience with claims

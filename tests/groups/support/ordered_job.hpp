@@ -122,18 +122,17 @@ inline std::string Histories::check(std::uint32_t processes) const {
   return "";
 }
 
-/// A process with a group that writes down its history. Its state is a hash of all messages, which
+/// A group in a process that writes down its history. Its state is a hash of all messages, which
 /// also travels to those that join, with `ballast` bytes more.
-class OrderedNode : public TableNode {
+class OrderedPart {
  public:
-  OrderedNode(Member& job_member, const Histories& histories, groups::GroupOptions options,
-              std::size_t ballast = 0)
-      : TableNode(job_member),
-        member(job_member),
-        pace(fabric),
+  OrderedPart(Member& job_member, TableNode& node, const Histories& histories,
+              groups::GroupOptions options, std::size_t ballast = 0)
+      : member(job_member),
+        pace(node.fabric),
         histories_(histories),
         ballast_(ballast),
-        ordered(group, options, upcalls()) {}
+        ordered(node.group, options, upcalls()) {}
 
   Member& member;
   sst::Pace pace;
@@ -217,6 +216,14 @@ class OrderedNode : public TableNode {
                   histories_.add(member.rank, {Kind::kRestored, 0, next, 0, state_});
                 }};
   }
+};
+
+/// A process with one such group.
+class OrderedNode : public TableNode, public OrderedPart {
+ public:
+  OrderedNode(Member& job_member, const Histories& histories, const groups::GroupOptions& options,
+              std::size_t ballast = 0)
+      : TableNode(job_member), OrderedPart(job_member, *this, histories, options, ballast) {}
 };
 
 }  // namespace support
