@@ -28,7 +28,7 @@ std::string folder_of(const std::string& folder, std::uint32_t rank) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  std::uint64_t port = 7000, max_message = 65536, checkpoint = 256, patience = 0;
+  std::uint64_t port = 7000, max_message = 65536, checkpoint = 256, patience = 0, max_command = 64;
   std::string folder;
   store::MemberOptions options;
   dsfabric::Config defaults;
@@ -41,7 +41,9 @@ int main(int argc, char** argv) try {
       .option("--address", options.server.address, "Where it listens")
       .option("--data", folder, "Folder for the data of all members here; default: none is kept")
       .option("--name", options.name, "Name of the store; its data are refused under another one")
-      .option("--max-message", max_message, "Bytes of a command, about", 1024, sst::kMaxMessage)
+      .option("--max-message", max_message, "Bytes of a message of the group", 1024,
+              sst::kMaxMessage)
+      .option("--max-command-mib", max_command, "MiB of a command or transaction at most", 1, 512)
       .option("--checkpoint-mib", checkpoint, "MiB of log until the next checkpoint", 1, 1 << 20)
       .option("--patience", patience, "ms after which a silent member is removed; 0: never")
       .flag("--sync", options.sync,
@@ -63,6 +65,7 @@ int main(int argc, char** argv) try {
   options.server.port = static_cast<std::uint16_t>(port + rank);
   options.folder = folder_of(folder, rank);
   options.max_message = static_cast<std::uint32_t>(max_message);
+  options.max_command = max_command << 20;
   options.checkpoint_every = checkpoint << 20;
   options.patience = std::chrono::milliseconds(patience);
   sst::TableGroup tables{fabric, {.threads = 1}};

@@ -14,13 +14,14 @@ namespace {
 constexpr std::size_t kMaxOps = 4096;
 /// Batches that are kept to be used again.
 constexpr std::size_t kSpares = 64;
-constexpr std::string_view kTooLong = "ERR the transaction is larger than a message of the group";
+constexpr std::string_view kTooLong = "ERR the transaction is larger than a command may be";
 
 }  // namespace
 
 Engine::Engine(Options options) : options_(std::move(options)) {
   // Beside the head of the message, a command has a word of its own.
-  max_command_ = options_.max_message - sizeof(BatchHead) - sizeof(std::uint32_t);
+  room_ = options_.max_message - sizeof(BatchHead) - sizeof(std::uint32_t);
+  max_command_ = options_.max_command != 0 ? options_.max_command : room_;
 }
 
 std::unique_ptr<Engine::Batch> Engine::fresh_batch() {
@@ -36,21 +37,44 @@ std::unique_ptr<Engine::Batch> Engine::fresh_batch() {
   batch->local.clear();
   batch->ops.clear();
   batch->updates = 0;
+  batch->part = Part::kNone;
   return batch;
 }
 
 Engine::Batch& Engine::open_batch(std::size_t bytes) {
-  const bool open = batches_.size() > sent_ && batches_.back()->ops.size() < kMaxOps &&
+  const bool open = batches_.size() > sent_ && batches_.back()->part == Part::kNone &&
+                    batches_.back()->ops.size() < kMaxOps &&
                     batches_.back()->message.size() + bytes <= options_.max_message;
   if (!open) batches_.push_back(fresh_batch());
   return *batches_.back();
 }
 
 void Engine::add_update(Client& client, CommandId id, Arguments arguments) {
-  Batch& batch = open_batch(command_bytes(arguments));
+  const std::size_t bytes = command_bytes(arguments);
+  if (bytes > room_ + sizeof(std::uint32_t)) {
+    std::vector<std::byte> command;
+    append_command(command, id, arguments);
+    return add_parts(client, command);
+  }
+  Batch& batch = open_batch(bytes);
   append_command(batch.message, id, arguments);
   ++batch.updates;
   batch.ops.push_back({&client, true});
+  ++client.outstanding;
+}
+
+void Engine::add_parts(Client& client, std::span<const std::byte> command) {
+  const std::size_t most = options_.max_message - sizeof(BatchHead);
+  for (std::uint32_t index = 0; !command.empty(); ++index) {
+    const auto bytes = command.first(std::min(most, command.size()));
+    command = command.subspan(bytes.size());
+    batches_.push_back(fresh_batch());
+    Batch& batch = *batches_.back();
+    batch.message.insert(batch.message.end(), bytes.begin(), bytes.end());
+    batch.updates = index;
+    batch.part = command.empty() ? Part::kLast : Part::kMore;
+  }
+  batches_.back()->ops.push_back({&client, true});
   ++client.outstanding;
 }
 
@@ -140,17 +164,16 @@ void Engine::exec(Client& client) {
     condition.push_back(key);
     condition.emplace_back(reinterpret_cast<const char*>(&changed), sizeof changed);
   }
-  const std::size_t condition_bytes = watched.empty() ? 0 : command_bytes(condition);
-  if (queued.size() + condition_bytes > max_command_) return respond_error(client, kTooLong);
-  Batch& batch = open_batch(condition_bytes + 4 + queued.size());
-  if (!watched.empty()) append_command(batch.message, CommandId::kIfUnchanged, condition);
+  std::vector<std::byte> transaction;
+  if (!watched.empty()) append_command(transaction, CommandId::kIfUnchanged, condition);
   const std::uint32_t head = commands << 8 | static_cast<std::uint32_t>(CommandId::kExec);
-  const std::size_t before = batch.message.size();
-  batch.message.resize(before + sizeof head + queued.size());
-  std::memcpy(batch.message.data() + before, &head, sizeof head);
-  if (!queued.empty()) {
-    std::memcpy(batch.message.data() + before + sizeof head, queued.data(), queued.size());
-  }
+  const auto head_bytes = std::as_bytes(std::span(&head, 1));
+  transaction.insert(transaction.end(), head_bytes.begin(), head_bytes.end());
+  transaction.insert(transaction.end(), queued.begin(), queued.end());
+  if (transaction.size() > max_command_ + sizeof head) return respond_error(client, kTooLong);
+  if (transaction.size() > room_ + sizeof head) return add_parts(client, transaction);
+  Batch& batch = open_batch(transaction.size());
+  batch.message.insert(batch.message.end(), transaction.begin(), transaction.end());
   batch.updates += 1 + commands + (watched.empty() ? 0 : 1);
   batch.ops.push_back({&client, true});
   ++client.outstanding;
@@ -159,7 +182,7 @@ void Engine::exec(Client& client) {
 std::span<const std::byte> Engine::message() {
   if (batches_.size() == sent_) return {};
   Batch& batch = *batches_[sent_];
-  const BatchHead head{options_.clock(), batch.updates, 0};
+  const BatchHead head{options_.clock(), batch.updates, options_.sender, batch.part};
   std::memcpy(batch.message.data(), &head, sizeof head);
   return batch.message;
 }
@@ -192,7 +215,13 @@ void Engine::deliver(std::span<const std::byte> bytes, bool mine) {
   if (bytes.size() < sizeof head) return;
   std::memcpy(&head, bytes.data(), sizeof head);
   database_.advance(head.time);
-  CommandReader updates(bytes.subspan(sizeof head));
+  bytes = bytes.subspan(sizeof head);
+  std::vector<std::byte> whole;
+  if (head.part != Part::kNone) {
+    whole = parts_.take(head.sender, head.updates, head.part, bytes);
+    bytes = whole;
+  }
+  CommandReader updates(bytes);
   if (!mine || sent_ == 0) {
     while (updates.next()) run_update(updates, nullptr);
     return;
@@ -212,6 +241,27 @@ void Engine::deliver(std::span<const std::byte> bytes, bool mine) {
     mark(*op.client);
   }
   if (spare_.size() < kSpares) spare_.push_back(std::move(batch));
+}
+
+std::vector<std::byte> Engine::snapshot() const {
+  std::vector<std::byte> state = database_.snapshot();
+  const std::uint64_t keys = state.size();
+  parts_.append_to(state);
+  const auto end = std::as_bytes(std::span(&keys, 1));
+  state.insert(state.end(), end.begin(), end.end());
+  return state;
+}
+
+void Engine::restore(std::span<const std::byte> state) {
+  std::uint64_t keys = ~0ull;
+  if (state.size() >= sizeof keys) {
+    state = state.first(state.size() - sizeof keys);
+    std::memcpy(&keys, state.data() + state.size(), sizeof keys);
+  }
+  // What is too short is refused by the database.
+  keys = std::min<std::uint64_t>(keys, state.size());
+  database_.restore(state.first(keys));
+  parts_.restore(state.subspan(keys));
 }
 
 void Engine::give_up(std::string_view error) {
@@ -250,8 +300,8 @@ void Engine::protocol_error(Client& client, const std::string& why) {
 
 void Engine::too_large(Client& client) {
   client.multi_failed |= client.in_multi;
-  respond_error(client, "ERR the command is larger than " + std::to_string(max_command_) +
-                            " bytes, which fit into a message of the group");
+  respond_error(client,
+                "ERR the command is larger than " + std::to_string(max_command_) + " bytes");
 }
 
 }  // namespace store

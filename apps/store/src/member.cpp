@@ -33,6 +33,8 @@ std::uint64_t group_number(const std::string& name) noexcept {
 Member::Member(sst::TableGroup& tables, const MemberOptions& options)
     : options_(options),
       engine_({.max_message = options.max_message,
+               .max_command = options.max_command,
+               .sender = tables.fabric().process().value,
                .clock = clock_now,
                .describe = [this](bool status) { return describe(status); }}),
       pace_(tables.fabric()) {
@@ -61,14 +63,13 @@ groups::Restart Member::open(sst::TableGroup& tables) {
   if (options_.patience.count() != 0) {
     durable.restart_patience = std::max<std::chrono::milliseconds>(options_.patience, kReading);
   }
-  Database& database = engine_.database();
   durable_ = std::make_unique<groups::DurableState>(
       durable,
       groups::DurableUpcalls{
           .apply =
               [this](const groups::LogRecord& record) { engine_.deliver(record.bytes, false); },
-          .snapshot = [&database] { return database.snapshot(); },
-          .restore = [&database](std::span<const std::byte> state) { database.restore(state); }});
+          .snapshot = [this] { return engine_.snapshot(); },
+          .restore = [this](std::span<const std::byte> state) { engine_.restore(state); }});
   return durable_->restart(tables);
 }
 

@@ -15,10 +15,13 @@ namespace support {
 /// An order of messages for engines, which takes turns as the test wants.
 class Loop {
  public:
-  explicit Loop(std::size_t members, std::size_t max_message = 4096) {
+  explicit Loop(std::size_t members, std::size_t max_message = 4096, std::size_t max_command = 0) {
     for (std::size_t i = 0; i < members; ++i) {
       engines_.push_back(std::make_unique<store::Engine>(
-          store::Engine::Options{max_message, [this] { return now; }, {}}));
+          store::Engine::Options{.max_message = max_message,
+                                 .max_command = max_command,
+                                 .sender = static_cast<std::uint16_t>(i),
+                                 .clock = [this] { return now; }}));
     }
   }
   store::Engine& operator[](std::size_t member) { return *engines_[member]; }
@@ -33,14 +36,16 @@ class Loop {
       engines_[member]->sent();
     }
   }
-  /// Delivers all of the order to all.
-  void deliver() {
-    for (; !order_.empty(); order_.pop_front()) {
+  /// Delivers all of the order to all; or only so many messages.
+  void deliver(std::size_t most = ~std::size_t{0}) {
+    for (; !order_.empty() && most != 0; order_.pop_front(), --most) {
       for (std::size_t i = 0; i < engines_.size(); ++i) {
         engines_[i]->deliver(order_.front().bytes, i == order_.front().sender);
       }
     }
   }
+  /// What is in the order comes to nobody.
+  void drop() { order_.clear(); }
   void settle() {
     for (std::size_t i = 0; i < engines_.size(); ++i) send(i);
     deliver();

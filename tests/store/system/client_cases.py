@@ -51,13 +51,19 @@ def case_library():
         assert one.expire("e", 50) and 48 <= other.ttl("e") <= 50
         assert one.append("e", "23") == 3 and other.strlen("e") == 3
         assert other.flushall() and one.dbsize() == 0
-        # 60 000 bytes fit into a message, 70 000 do not, and the connection goes on.
-        assert one.set("large", b"x" * 60000) and len(other.get("large")) == 60000
+        # More than a message of the group holds, alone and in a transaction.
+        large = random.Random(1).randbytes(5 << 20)
+        assert one.set("large", large) and other.get("large") == large
+        with other.pipeline(transaction=True) as pipe:
+            for i in range(4):
+                pipe.append("large", b"x" * (1 << 20))
+            assert pipe.execute()[-1] == 9 << 20
+        assert one.strlen("large") == 9 << 20
         try:
-            one.set("large", b"x" * 70000)
+            one.set("large", b"x" * (65 << 20))
             raise AssertionError("it was accepted")
         except redis.ResponseError as error:
-            assert "larger than" in str(error)
+            assert "larger than 67108864 bytes" in str(error), error
         assert one.ping()
 
 

@@ -12,21 +12,27 @@
 
 #include "store/commands.hpp"
 #include "store/database.hpp"
+#include "store/parts.hpp"
 
 namespace store {
 
 /// A message has this head, and then updates without a gap:
 ///
-///     0        8          12       16
-///     | time   | updates  | unused | id, count | length, bytes | length, bytes | id, count | ...
+///     0        8          12       14     16
+///     | time   | updates  | sender | part | id, count | length, bytes | length, bytes | id, count
+///     | ...
 ///
-/// A message without updates gives the reads of its sender a place in the order, and a time.
+/// or, where `part` says so, the next bytes of one command, or transaction, that is larger than a
+/// message. A message without updates gives the reads of its sender a place in the order, and a
+/// time.
 struct BatchHead {
   /// The sender's clock: milliseconds since 1970.
   std::uint64_t time;
-  /// Commands that follow, those inside of transactions too.
+  /// Commands that follow, those inside of transactions too; of a part: its number, from 0.
   std::uint32_t updates;
-  std::uint32_t unused;
+  /// The process that has sent it.
+  std::uint16_t sender;
+  Part part;
 };
 static_assert(sizeof(BatchHead) == 16 && std::is_trivially_copyable_v<BatchHead>);
 

@@ -16,6 +16,7 @@
 #include "store/batch.hpp"
 #include "store/client.hpp"
 #include "store/database.hpp"
+#include "store/parts.hpp"
 
 namespace store {
 
@@ -32,8 +33,13 @@ namespace store {
 class Engine {
  public:
   struct Options {
-    /// Bytes of a message at most; also of a command, nearly.
+    /// Bytes of a message at most.
     std::size_t max_message = 65536;
+    /// Bytes of a command, or of a transaction, at most; those that are larger than a message take
+    /// several. 0: what fits into one.
+    std::size_t max_command = 0;
+    /// The number of this process.
+    std::uint16_t sender = 0;
     /// Milliseconds since 1970.
     std::function<std::uint64_t()> clock = {};
     /// Answers to INFO and STATUS, as text with lines.
@@ -70,7 +76,12 @@ class Engine {
 
   /// Clients that have something to be sent or that may be closed, since the last call.
   std::vector<Client*> take_marked();
-  /// The state. Only deliver() changes it, and what replaces all of it.
+  /// All that deliver() has changed, as bytes, and back. restore() throws dtutils::Error for what
+  /// snapshot() has not made.
+  std::vector<std::byte> snapshot() const;
+  /// See snapshot().
+  void restore(std::span<const std::byte> state);
+  /// The keys. Only deliver() changes them, and what replaces all of it.
   Database& database() noexcept { return database_; }
   /// See above.
   const Database& database() const noexcept { return database_; }
@@ -88,6 +99,7 @@ class Engine {
     std::vector<std::byte> local;
     std::vector<Op> ops;
     std::uint32_t updates = 0;
+    Part part = Part::kNone;
   };
 
   void queue_in_multi(Client& client, const CommandInfo& info, Arguments arguments);
@@ -100,6 +112,7 @@ class Engine {
   void respond_error(Client& client, std::string_view text);
   Batch& open_batch(std::size_t bytes);
   void add_update(Client& client, CommandId id, Arguments arguments);
+  void add_parts(Client& client, std::span<const std::byte> command);
   void add_local(Client& client, CommandId id, Arguments arguments);
   void run_local(Client& client, CommandId id, Arguments arguments);
   void run_update(CommandReader& reader, Client* client);
@@ -109,8 +122,11 @@ class Engine {
   std::unique_ptr<Batch> fresh_batch();
 
   Options options_;
+  /// Bytes of commands that fit into one message.
+  std::size_t room_;
   std::size_t max_command_;
   Database database_;
+  Parts parts_;
   std::deque<std::unique_ptr<Batch>> batches_;
   std::vector<std::unique_ptr<Batch>> spare_;
   std::size_t sent_ = 0;

@@ -27,8 +27,10 @@ struct MemberOptions {
   std::string folder;
   /// Tells stores apart: a folder of another one is refused.
   std::string name = "store";
-  /// Bytes of a message of the group; a command is not larger.
+  /// Bytes of a message of the group.
   std::uint32_t max_message = 65536;
+  /// Bytes of a command, or of a transaction, at most.
+  std::size_t max_command = 64 << 20;
   /// A command is answered when all members of the view have it on their disks, and not already
   /// when they have it in their memory. Needs a folder.
   bool sync = false;
