@@ -36,7 +36,7 @@ class Job {
   Job(bench::Channel& channel, const std::string& device)
       : channel_(channel),
         fabric_(dsfabric::join(std::make_unique<fabric_bench::ChannelBootstrap>(channel),
-                               config(device))) {
+                               fabric_bench::one_worker(device))) {
     if (channel.rank() != 0) {
       const auto site = static_cast<std::uint8_t>(channel.rank() % 2);
       node_.emplace(fabric_, kSites, SiteId{site});
@@ -83,13 +83,6 @@ class Job {
   }
 
  private:
-  static dsfabric::Config config(const std::string& device) {
-    dsfabric::Config config;
-    config.device = device;
-    config.threads = 1;
-    config.pin = false;
-    return config;
-  }
   std::atomic<std::uint64_t>& count(std::uint8_t site) noexcept {
     return channel_.counter(0, kCount + site);
   }

@@ -11,6 +11,7 @@
 
 #include "bench/harness/bench.hpp"
 #include "dsfabric/bootstrap.hpp"
+#include "dsfabric/config.hpp"
 
 namespace fabric_bench {
 
@@ -39,5 +40,14 @@ class ChannelBootstrap final : public dsfabric::Bootstrap {
  private:
   bench::Channel& channel_;
 };
+
+/// Settings of a process with one worker, which stays on the core that the bench has given it.
+inline dsfabric::Config one_worker(const std::string& device) {
+  dsfabric::Config config;
+  config.device = device;
+  config.threads = 1;
+  config.pin = false;
+  return config;
+}
 
 }  // namespace fabric_bench

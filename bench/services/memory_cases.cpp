@@ -34,19 +34,11 @@ void must(memory::Status status) {
 struct MemoryNode {
   MemoryNode(bench::Channel& channel, const std::string& device)
       : fabric(dsfabric::join(std::make_unique<fabric_bench::ChannelBootstrap>(channel),
-                              config(device))),
+                              fabric_bench::one_worker(device))),
         space(fabric),
         client(space),
         registered(fabric.general_allocator().allocate(8192)),
         calls(fabric) {}
-  static dsfabric::Config config(const std::string& device) {
-    dsfabric::Config config;
-    config.device = device;
-    config.threads = 1;
-    config.pin = false;
-    return config;
-  }
-
   dsfabric::Fabric fabric;
   memory::Space space;
   Client client;

@@ -23,20 +23,12 @@ constexpr std::size_t kBoardBytes = 1024;
 struct Watching {
   Watching(bench::Channel& channel, const std::string& device)
       : fabric(dsfabric::join(std::make_unique<fabric_bench::ChannelBootstrap>(channel),
-                              config(device))),
+                              fabric_bench::one_worker(device))),
         board(fabric),
         watcher(fabric),
         scratch(fabric.general_allocator().allocate(kBoardBytes)) {
     for (std::uint32_t i = 0; i < 60; ++i) board.counter("counter." + std::to_string(i)).set(i);
     sampler.emplace(fabric, std::chrono::hours(1));
-  }
-
-  static dsfabric::Config config(const std::string& device) {
-    dsfabric::Config config;
-    config.device = device;
-    config.threads = 1;
-    config.pin = false;
-    return config;
   }
 
   dsfabric::Fabric fabric;

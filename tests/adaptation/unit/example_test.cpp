@@ -3,15 +3,11 @@
 #include <vector>
 
 #include "adaptation/adaptation.hpp"
-#include "dsfabric/dsfabric.hpp"
+#include "dsfabric/support/alone.hpp"
 #include "support/catch.hpp"
 
 TEST_CASE("the_example_of_the_readme") {
-  dsfabric::Config config;
-  config.device = "shm";
-  config.threads = 1;
-  config.pin = false;
-  dsfabric::Fabric fabric = dsfabric::join(config);
+  dsfabric::Fabric fabric = support::alone();
   const std::vector<int> queue(3);
   int forgotten = 0, told = 0;
   const auto forget_cache_of = [&](adaptation::SiteId) { ++forgotten; };

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "adaptation/adaptation.hpp"
-#include "dsfabric/dsfabric.hpp"
+#include "dsfabric/support/alone.hpp"
 #include "place_word.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
@@ -17,14 +17,6 @@ namespace {
 
 bool refused(const std::vector<Site>& sites, const std::string& words) {
   return error_text([&] { detail::check(sites); }).find(words) != std::string::npos;
-}
-
-dsfabric::Fabric alone() {
-  dsfabric::Config config;
-  config.device = "shm";
-  config.threads = 1;
-  config.pin = false;
-  return dsfabric::join(config);
 }
 
 }  // namespace
@@ -43,7 +35,7 @@ TEST_CASE("lists_of_sites_that_mean_nothing_are_refused") {
 }
 
 TEST_CASE("options_that_mean_nothing_are_refused") {
-  dsfabric::Fabric fabric = alone();
+  dsfabric::Fabric fabric = support::alone();
   const std::vector<Site> sites{{.name = "a"}};
   const auto text = [&](const DeciderOptions& options) {
     return error_text([&] { Decider(fabric, sites, options); });
@@ -56,7 +48,7 @@ TEST_CASE("options_that_mean_nothing_are_refused") {
 }
 
 TEST_CASE("a_process_is_one_node_and_may_become_one_again") {
-  dsfabric::Fabric fabric = alone();
+  dsfabric::Fabric fabric = support::alone();
   const std::vector<Site> sites{{.name = "a"}, {.name = "b"}};
   CHECK(error_text([&] { Node(fabric, sites, {2}); }).find("no site 2") != std::string::npos);
   Decider decider(fabric, sites);
@@ -82,7 +74,7 @@ TEST_CASE("a_process_is_one_node_and_may_become_one_again") {
 }
 
 TEST_CASE("a_node_of_another_list_is_told_of") {
-  dsfabric::Fabric fabric = alone();
+  dsfabric::Fabric fabric = support::alone();
   Node node(fabric, {{.name = "a"}, {.name = "b"}}, {0});
   Decider decider(fabric, {{.name = "a"}});
   CHECK(error_text([&] { decider.step(); }).find("another list of sites") != std::string::npos);

@@ -2,7 +2,7 @@
 // What a board takes and refuses, in a job of one process.
 #include <string>
 
-#include "dsfabric/dsfabric.hpp"
+#include "dsfabric/support/alone.hpp"
 #include "monitoring/monitoring.hpp"
 #include "page.hpp"
 #include "support/catch.hpp"
@@ -11,20 +11,8 @@
 
 using namespace monitoring;
 
-namespace {
-
-dsfabric::Fabric alone() {
-  dsfabric::Config config;
-  config.device = "shm";
-  config.threads = 1;
-  config.pin = false;
-  return dsfabric::join(config);
-}
-
-}  // namespace
-
 TEST_CASE("a_counter_has_one_word_whoever_asks_for_it") {
-  dsfabric::Fabric fabric = alone();
+  dsfabric::Fabric fabric = support::alone();
   Board board(fabric), another(fabric);
   Counter first = board.counter("a", "B");
   first.set(5);
@@ -37,7 +25,7 @@ TEST_CASE("a_counter_has_one_word_whoever_asks_for_it") {
 }
 
 TEST_CASE("names_that_cannot_be_shown_are_refused") {
-  dsfabric::Fabric fabric = alone();
+  dsfabric::Fabric fabric = support::alone();
   Board board(fabric);
   for (const std::string& name : {std::string(), std::string("two words"),
                                   std::string(kMaxCounterName + 1, 'x'), std::string("a\0b", 3)}) {
@@ -55,7 +43,7 @@ TEST_CASE("names_that_cannot_be_shown_are_refused") {
 }
 
 TEST_CASE("a_full_board_says_so_and_goes_on") {
-  dsfabric::Fabric fabric = alone();
+  dsfabric::Fabric fabric = support::alone();
   Board board(fabric);
   for (std::uint32_t i = 0; i < kMaxCounters; ++i) board.counter(std::to_string(i)).set(i);
   CHECK(support::error_text([&] { board.counter("more"); }).find("120 counters already") !=
@@ -84,7 +72,7 @@ TEST_CASE("a_block_of_another_version_or_without_a_copy_is_told") {
 }
 
 TEST_CASE("a_sampler_brings_new_figures_and_ends_at_once") {
-  dsfabric::Fabric fabric = alone();
+  dsfabric::Fabric fabric = support::alone();
   CHECK(support::error_text([&] {
           Sampler(fabric, std::chrono::nanoseconds(0));
         }).find("not positive") != std::string::npos);
@@ -107,7 +95,7 @@ TEST_CASE("a_sampler_brings_new_figures_and_ends_at_once") {
 }
 
 TEST_CASE("the_example_of_the_readme_runs") {
-  dsfabric::Fabric fabric = alone();
+  dsfabric::Fabric fabric = support::alone();
   const dsfabric::ProcessId process = fabric.process();
   std::uint64_t seen = 0;
   const auto use = [&](std::uint64_t value) { seen += value; };
