@@ -58,6 +58,35 @@ TEMPLATE_TEST_CASE("no_two_hold_a_lock_and_readers_hold_it_together", "", SCHEME
   CHECK(history.acquisitions() == 4 * kRounds);
 }
 
+TEMPLATE_TEST_CASE("what_a_holder_has_flushed_is_there_for_the_next", "", SCHEMES) {
+  constexpr std::uint64_t kRounds = 200;
+  CHECK(support::run_members({.processes = 3}, [](Member& member, Thread& self) {
+          LockSpace space(self, options_of<TestType>());
+          SharedMutex<TestType> mutex(space, LockId{{0}, 1});
+          dsfabric::Fabric& fabric = self.fabric();
+          dtutils::RDMAMemory memory =
+              fabric.general_allocator().allocate(2 * sizeof(std::uint64_t));
+          std::memset(memory.data(), 0, memory.size());
+          const auto word = self.broadcast(memory.remote(), {{0}, 0});
+          dtutils::Transmitter& home = self.transmitter({0});
+          std::uint64_t& number = *reinterpret_cast<std::uint64_t*>(memory.data() + 8);
+          for (std::uint64_t i = 0; member.rank != 0 && i < kRounds; ++i) {
+            const std::unique_lock lock(mutex);
+            require(home.blocking_read(memory.local(8, 8), word.part(0, 8)), "read");
+            ++number;
+            require(home.write({&number, sizeof number, 0}, word.part(0, 8), dtutils::kInlined),
+                    "write");
+            require(home.flush(), "flush");
+          }
+          self.barrier();
+          if (member.rank == 0) {
+            require(home.blocking_read(memory.local(8, 8), word.part(0, 8)), "read");
+            require_equal(number, 2 * kRounds, "no addition is lost");
+          }
+          self.barrier();
+        }) == "");
+}
+
 TEMPLATE_TEST_CASE("try_lock_takes_what_is_free_and_waits_for_nobody", "", SCHEMES) {
   CHECK(support::run_members({.processes = 2}, [](Member& member, Thread& self) {
           using namespace std::chrono_literals;

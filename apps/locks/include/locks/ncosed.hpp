@@ -23,8 +23,8 @@ namespace locks {
 /// So exclusive requests are served in the order of their compare-and-swaps, and a shared request
 /// waits for the exclusive requests that were there before it, and for none that came later.
 ///
-/// What the holder has written to other processes than the home must be complete before it unlocks
-/// (Transmitter::flush).
+/// What the holder has written, to the home too, must be complete before it unlocks
+/// (Transmitter::flush): a grant to one that waits takes another way.
 ///
 /// Static functions over a place, so that no object and no virtual call stands between SharedMutex
 /// and the atomics. Each takes a place in phase kEntering, whose mode says how the lock is wanted;
