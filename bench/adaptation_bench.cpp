@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // How long nodes take to follow the load: a decider that looks every millisecond, or every second.
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 

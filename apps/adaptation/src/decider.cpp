@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "dtutils/error.hpp"
 #include "policy.hpp"

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <mutex>
 #include <span>
 
 #include "dtutils/error.hpp"
@@ -46,8 +45,9 @@ std::string name_of_page(dsfabric::ProcessId node) {
 
 namespace {
 
-std::shared_ptr<NodeMemory> open(dsfabric::Fabric& fabric, const std::vector<Site>& sites,
-                                 SiteId site) {
+/// With all in it but what opens it to deciders.
+std::shared_ptr<NodeMemory> prepare(dsfabric::Fabric& fabric, const std::vector<Site>& sites,
+                                    SiteId site) {
   const std::uint64_t digest = check(sites);
   if (site.value >= sites.size()) {
     throw dtutils::Error("node", fmt::format("there is no site {}", site.value),
@@ -61,9 +61,7 @@ std::shared_ptr<NodeMemory> open(dsfabric::Fabric& fabric, const std::vector<Sit
   PlaceWord place{site, site, false, 0};
   if (before) place.changes = (before->changes + 1) & PlaceWord::kChanges;
   memory->page().sites = digest;
-  memory->place().store(place.encode(fabric.process()), std::memory_order_release);
-  // Release: who finds it open finds the rest.
-  memory->serving().store(site.value, std::memory_order_release);
+  memory->place().store(place.encode(fabric.process()), std::memory_order_relaxed);
   return memory;
 }
 
@@ -72,7 +70,7 @@ std::shared_ptr<NodeMemory> open(dsfabric::Fabric& fabric, const std::vector<Sit
 
 Node::Node(dsfabric::Fabric& fabric, const std::vector<Site>& sites, SiteId site)
     : self_(fabric.process()),
-      memory_(detail::open(fabric, sites, site)),
+      memory_(detail::prepare(fabric, sites, site)),
       board_(fabric),
       load_(board_.counter("adaptation.load", "", monitoring::Kind::kLevel)),
       cached_(board_.counter("adaptation.cached", "B", monitoring::Kind::kLevel)),
@@ -80,9 +78,10 @@ Node::Node(dsfabric::Fabric& fabric, const std::vector<Site>& sites, SiteId site
       serving_(site) {
   load_.set(0);
   cached_.set(0);
-  site_counter_.set(site.value);
   const dtutils::RemoteMemoryLocator place = memory_->remote();
   fabric.publish(detail::name_of_page(self_), std::as_bytes(std::span(&place, 1)));
+  // Last: when something above throws, this process is no node. Who finds it open finds the rest.
+  serve(site);
 }
 
 Node::~Node() { memory_->serving().store(detail::NodePage::kClosed, std::memory_order_release); }

@@ -56,11 +56,12 @@ struct PlaceWord {
 struct NodePage {
   /// See PlaceWord; changed by deciders.
   std::uint64_t place;
-  /// What it serves: a site's number, or kClosed; written by the node.
+  /// What it serves: a site's number, or kClosed; written by the node. Only one byte of it changes,
+  /// so a device that reads in parts reads it whole.
   std::uint64_t serving;
   /// Of the list of sites.
   std::uint64_t sites;
-  static constexpr std::uint64_t kClosed = ~0ull;
+  static constexpr std::uint64_t kClosed = kMaxSites;
 };
 static_assert(sizeof(NodePage) == 24);
 

@@ -9,13 +9,14 @@
 #include <vector>
 
 #include "adaptation/decider.hpp"
+#include "dtutils/clock.hpp"
 
 namespace adaptation::detail {
 
 /// One decider's judgement. Owner thread only.
 class Policy {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
 
   Policy(std::vector<Site> sites, const DeciderOptions& options)
       : sites_(std::move(sites)),

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adaptation/decider.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "monitoring/watcher.hpp"
 #include "place_word.hpp"
@@ -18,7 +19,7 @@ namespace adaptation::detail {
 /// The pages and figures of all nodes, as one decider sees them. Owner thread only.
 class Samples {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
 
   Samples(dsfabric::Fabric& fabric, std::uint64_t sites, const DeciderOptions& options);
 

@@ -73,6 +73,19 @@ TEST_CASE("a_process_is_one_node_and_may_become_one_again") {
   CHECK_FALSE(decider.nodes()[0].present);
 }
 
+TEST_CASE("a_node_that_could_not_be_made_is_none") {
+  dsfabric::Fabric fabric = support::alone();
+  const std::vector<Site> sites{{.name = "a"}};
+  // A counter of its has another unit already.
+  monitoring::Board(fabric).counter("adaptation.load", "ms");
+  for (int i = 0; i < 2; ++i) {
+    CHECK(error_text([&] { Node(fabric, sites, {0}); }).find("another unit") != std::string::npos);
+    Decider decider(fabric, sites);
+    decider.look();
+    CHECK_FALSE(decider.nodes()[0].present);
+  }
+}
+
 TEST_CASE("a_node_of_another_list_is_told_of") {
   dsfabric::Fabric fabric = support::alone();
   Node node(fabric, {{.name = "a"}, {.name = "b"}}, {0});

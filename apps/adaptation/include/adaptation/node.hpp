@@ -14,7 +14,6 @@
 namespace adaptation {
 
 namespace detail {
-struct NodePage;
 class NodeMemory;
 }  // namespace detail
 
