@@ -118,7 +118,8 @@ void Engine::run_local(Client& client, CommandId id, Arguments arguments) {
 void Engine::watch(Client& client, Arguments arguments) {
   client.holds = false;
   for (const std::string_view key : arguments.subspan(1)) {
-    client.watched.emplace_back(key, database_.changed(key));
+    // What it watches already stays as it was found first.
+    client.watched.try_emplace(std::string(key), database_.changed(key));
   }
   Reply(&client.out).simple("OK");
   mark(client);

@@ -8,6 +8,7 @@
 #include "words.hpp"
 
 namespace store {
+
 std::size_t Database::shard_of(std::string_view key) const noexcept {
   return std::hash<std::string_view>{}(key) % kShards;
 }

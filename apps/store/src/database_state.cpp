@@ -2,8 +2,8 @@
 // The database as bytes, and its digest.
 #include <cstring>
 
-#include "dtutils/error.hpp"
 #include "dtutils/fnv1a.hpp"
+#include "state_error.hpp"
 #include "store/database.hpp"
 
 namespace store {
@@ -57,8 +57,7 @@ void Database::restore(std::span<const std::byte> bytes) {
   clear();
   const auto refuse = [&]() {
     clear();
-    throw dtutils::Error("the state of a store", "it is damaged or of another version",
-                         "start the same program everywhere");
+    refuse_state();
   };
   const auto take = [&](void* into, std::size_t size) {
     if (bytes.size() < size) refuse();

@@ -19,9 +19,9 @@ constexpr std::string_view kTooLong = "ERR the transaction is larger than a comm
 }  // namespace
 
 Engine::Engine(Options options) : options_(std::move(options)) {
-  // Beside the head of the message, a command has a word of its own.
-  room_ = options_.max_message - sizeof(BatchHead) - sizeof(std::uint32_t);
-  max_command_ = options_.max_command != 0 ? options_.max_command : room_;
+  room_ = options_.max_message - sizeof(BatchHead);
+  // A command has a word of its own.
+  max_command_ = options_.max_command != 0 ? options_.max_command : room_ - sizeof(std::uint32_t);
 }
 
 std::unique_ptr<Engine::Batch> Engine::fresh_batch() {
@@ -51,7 +51,7 @@ Engine::Batch& Engine::open_batch(std::size_t bytes) {
 
 void Engine::add_update(Client& client, CommandId id, Arguments arguments) {
   const std::size_t bytes = command_bytes(arguments);
-  if (bytes > room_ + sizeof(std::uint32_t)) {
+  if (bytes > room_) {
     std::vector<std::byte> command;
     append_command(command, id, arguments);
     return add_parts(client, command);
@@ -64,9 +64,8 @@ void Engine::add_update(Client& client, CommandId id, Arguments arguments) {
 }
 
 void Engine::add_parts(Client& client, std::span<const std::byte> command) {
-  const std::size_t most = options_.max_message - sizeof(BatchHead);
   for (std::uint32_t index = 0; !command.empty(); ++index) {
-    const auto bytes = command.first(std::min(most, command.size()));
+    const auto bytes = command.first(std::min(room_, command.size()));
     command = command.subspan(bytes.size());
     batches_.push_back(fresh_batch());
     Batch& batch = *batches_.back();
@@ -171,7 +170,7 @@ void Engine::exec(Client& client) {
   transaction.insert(transaction.end(), head_bytes.begin(), head_bytes.end());
   transaction.insert(transaction.end(), queued.begin(), queued.end());
   if (transaction.size() > max_command_ + sizeof head) return respond_error(client, kTooLong);
-  if (transaction.size() > room_ + sizeof head) return add_parts(client, transaction);
+  if (transaction.size() > room_) return add_parts(client, transaction);
   Batch& batch = open_batch(transaction.size());
   batch.message.insert(batch.message.end(), transaction.begin(), transaction.end());
   batch.updates += 1 + commands + (watched.empty() ? 0 : 1);

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "dtutils/error.hpp"
+#include "state_error.hpp"
 
 namespace store {
 namespace {
@@ -50,8 +50,7 @@ void Parts::restore(std::span<const std::byte> state) {
     if (state.size() >= sizeof head) std::memcpy(&head, state.data(), sizeof head);
     if (state.size() < sizeof head || head.bytes > state.size() - sizeof head) {
       begun_.clear();
-      throw dtutils::Error("the state of a store", "it is damaged or of another version",
-                           "start the same program everywhere");
+      refuse_state();
     }
     const auto bytes = state.subspan(sizeof head, head.bytes);
     begun_[static_cast<std::uint16_t>(head.sender)] = {head.next, {bytes.begin(), bytes.end()}};

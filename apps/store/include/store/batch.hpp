@@ -19,8 +19,7 @@ namespace store {
 /// A message has this head, and then updates without a gap:
 ///
 ///     0        8          12       14     16
-///     | time   | updates  | sender | part | id, count | length, bytes | length, bytes | id, count
-///     | ...
+///     | time   | updates  | sender | part | id, count | length, bytes | ... | id, count | ...
 ///
 /// or, where `part` says so, the next bytes of one command, or transaction, that is larger than a
 /// message. A message without updates gives the reads of its sender a place in the order, and a

@@ -4,9 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "store/resp.hpp"
@@ -28,7 +29,7 @@ struct Client {
   std::uint32_t queued_commands = 0;
   std::vector<std::byte> queued;
   /// Keys that it watches, with the numbers of their last changes.
-  std::vector<std::pair<std::string, std::uint64_t>> watched;
+  std::map<std::string, std::uint64_t, std::less<>> watched;
   /// Nothing more is read from it before its WATCH has run: EXEC must know what was found.
   bool holds = false;
   /// Its reads may be old (READONLY).

@@ -32,9 +32,8 @@ enum class CommandId : std::uint8_t {
   kPublish,
   /// Its argument count is the number of commands that follow, which are one transaction.
   kExec,
-  /// Before a kExec: keys, each with the number of its last change; the transaction comes to
-  /// nothing
-  /// when one has changed.
+  /// Before a kExec: keys, each with the number of its last change. The transaction comes to
+  /// nothing when one has changed.
   kIfUnchanged,
   // Reads: run where they were sent.
   kGet = 64,

@@ -122,7 +122,7 @@ class Engine {
   std::unique_ptr<Batch> fresh_batch();
 
   Options options_;
-  /// Bytes of commands that fit into one message.
+  /// Bytes of commands, with their words, that fit into one message.
   std::size_t room_;
   std::size_t max_command_;
   Database database_;
