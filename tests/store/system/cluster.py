@@ -34,6 +34,15 @@ def until(done, what, patience=PATIENCE):
         time.sleep(0.01)
 
 
+def has_ended(pid):
+    """Nobody may have asked how."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as stat:
+            return stat.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def free_ports(count):
     """A first port with `count` free ones from there on."""
     for _ in range(1000):
@@ -57,7 +66,7 @@ class Store:
     """A job of members. Ends with the test."""
 
     def __init__(self, members=3, data=None, arguments=()):
-        self.members = members
+        self.members, self.pids = members, []
         self.port = free_ports(members)
         command = [sys.argv[1], "-n", str(members), "-t", "1", "--keep-going", sys.argv[2],
                    "--cariama-device=shm", "--port", str(self.port), *arguments]
@@ -113,6 +122,9 @@ class Store:
         except subprocess.TimeoutExpired:
             os.killpg(self.job.pid, signal.SIGKILL)
             raise
+        # The launcher was killed with its members, which hold their folders until they have ended.
+        for pid in self.pids:
+            until(lambda: has_ended(pid), "all members have ended")
 
     def kill(self, i):
         os.kill(self.pids[i], signal.SIGKILL)
