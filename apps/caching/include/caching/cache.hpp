@@ -66,22 +66,24 @@ struct Counters {
 /// be empty), any bytes of at most 64 KiB together. One for which only the key is known (the fields
 /// that Vary names, say) is put with the empty variant.
 ///
-/// Threads: get, put, invalidate and counters: any thread of the process, any number at a time, also
-/// threads that the fabric does not know. Each takes one lock of this Cache for the time of a
+/// Threads: get, put, invalidate and counters: any thread of the process, any number at a time,
+/// also threads that the fabric does not know. Each takes one lock of this Cache for the time of a
 /// look-up or of an insertion, never while it copies, fetches or waits. A get of a document that is
-/// here makes no network operation. One from a neighbour waits for one or two RDMA reads, and runs
-/// no handlers. A put that goes to another process and an invalidate are calls to service threads;
-/// they wait and serve meanwhile, as every wait of the fabric, and return kNoRoom or false where
-/// waiting is not allowed (in an inline handler). Each process needs a service thread.
+/// here, and fresh, makes no network operation. One from a neighbour waits for one or two RDMA
+/// reads, and runs no handlers. A put that goes to another process and an invalidate are calls to
+/// service threads; they wait and serve meanwhile, as every wait of the fabric, and return kNoRoom
+/// or false where waiting is not allowed (in an inline handler). They throw what handlers throw
+/// that run meanwhile, and nothing else; the first remote operation of a thread that the fabric
+/// does not know takes memory. Each process needs a service thread.
 ///
 /// Failure: a process that dies takes its documents along, and nothing else. A cache rests on
 /// Fabric::failed of its own process alone: what it believes changes which copy it finds, and never
 /// what a document is.
 class Cache {
  public:
-  /// Made by all processes at the same time, after join() and outside of run(), in the same order as
-  /// other such objects (a collective of the launcher). Throws Error when memory is exhausted, when
-  /// the options of the processes differ, or a process has no service thread. Setup only.
+  /// Made by all processes at the same time, after join() and outside of run(), in the same order
+  /// as other such objects (a collective of the launcher). Throws Error when memory is exhausted,
+  /// when the options of the processes differ, or a process has no service thread. Setup only.
   explicit Cache(dsfabric::Fabric& fabric, const CacheOptions& options = {});
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
@@ -100,19 +102,23 @@ class Cache {
   /// more. `ticket` is that of the Document (or miss) of the get before the origin was asked: a key
   /// that was invalidated since then is not put. The empty ticket always puts.
   Stored put(std::string_view key, std::string_view variant, const Attributes& attributes,
-             std::span<const std::byte> body, Ticket ticket = {}) noexcept;
+             std::span<const std::byte> body, Ticket ticket = {});
 
   /// Takes all variants of a key out of all caches. When it has returned true, no get that begins
-  /// later, at any process that this process does not regard as failed, gives a document of this key
-  /// that was put before, or that is put by a ticket from before. False when a process could not be
-  /// asked though it lives.
-  bool invalidate(std::string_view key) noexcept;
+  /// later, at any process that this process does not regard as failed, gives a document of this
+  /// key that was put before, or that is put by a ticket from before. Processes that this process
+  /// regards as failed are declared failed by all that are asked, so that nobody reads from them
+  /// any more; such a process, if it was only stopped, may give to itself what it had. False when a
+  /// process did not answer in CacheOptions::patience though it has not failed: ask again.
+  bool invalidate(std::string_view key);
 
   /// Takes all variants of a key out of the cache of this process alone.
   void drop(std::string_view key) noexcept;
 
   /// As of now.
   Counters counters() const noexcept;
+  /// That memory and index agree with each other, for tests. Any thread (takes a lock).
+  bool invariant() const;
   /// As given. Any thread, wait-free.
   const CacheOptions& options() const noexcept;
 

@@ -5,11 +5,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string_view>
-
-#include "dsfabric/ids.hpp"
+#include <utility>
 
 namespace caching {
 
@@ -44,26 +42,42 @@ struct Ticket {
 };
 
 namespace detail {
-class Holding;
+class Node;
 }  // namespace detail
 
 /// What Cache::get answers: a document, or that there is none. While it lives, its bytes stay where
 /// they are and as they are, whatever becomes of the document in the cache; so they may be given to
 /// writev(2) as they are. It keeps that memory from others: let it go soon. The Cache outlives it.
 ///
-/// Movable; may go to another thread, and be destroyed on any (takes a lock). The views are valid
-/// as long as it lives.
+/// Movable; may go to another thread, and be destroyed on any (takes a lock for a short time). The
+/// views are valid as long as it lives.
 class Document {
  public:
   /// A miss.
   Document() noexcept = default;
-  /// For Cache.
-  Document(std::shared_ptr<detail::Holding> holding, Source source, Ticket ticket) noexcept;
-  Document(Document&&) noexcept = default;
-  Document& operator=(Document&&) noexcept = default;
+  /// For Cache: a miss with a ticket, or entry number `entry` of `node`, which the handle holds.
+  explicit Document(Ticket ticket) noexcept : ticket_(ticket) {}
+  Document(detail::Node& node, std::uint32_t entry, const std::byte* block, Source source,
+           Ticket ticket) noexcept
+      : node_(&node), block_(block), entry_(entry), source_(source), ticket_(ticket) {}
+  Document(Document&& other) noexcept
+      : node_(std::exchange(other.node_, nullptr)),
+        block_(std::exchange(other.block_, nullptr)),
+        entry_(other.entry_),
+        source_(std::exchange(other.source_, Source::kMiss)),
+        ticket_(other.ticket_) {}
+  Document& operator=(Document&& other) noexcept {
+    Document taken(std::move(other));
+    std::swap(node_, taken.node_);
+    std::swap(block_, taken.block_);
+    std::swap(entry_, taken.entry_);
+    std::swap(source_, taken.source_);
+    std::swap(ticket_, taken.ticket_);
+    return *this;
+  }
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
-  ~Document() = default;
+  ~Document();
 
   /// Whether there is one.
   explicit operator bool() const noexcept { return source_ != Source::kMiss; }
@@ -71,7 +85,7 @@ class Document {
   Source source() const noexcept { return source_; }
   /// For a put that follows a miss, or that brings a newer one: see Cache::put.
   Ticket ticket() const noexcept { return ticket_; }
-  /// Its bytes.
+  /// Its bytes; none for a miss, as for the others below.
   std::span<const std::byte> body() const noexcept;
   /// As given to put.
   std::string_view metadata() const noexcept;
@@ -83,7 +97,9 @@ class Document {
   bool fresh(Time now) const noexcept { return now < expires(); }
 
  private:
-  std::shared_ptr<detail::Holding> holding_;
+  detail::Node* node_ = nullptr;
+  const std::byte* block_ = nullptr;
+  std::uint32_t entry_ = 0;
   Source source_ = Source::kMiss;
   Ticket ticket_;
 };

@@ -2,6 +2,7 @@
 // What a user may choose about a cache: how much memory, and how the nodes share it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -43,9 +44,10 @@ enum class Check : std::uint8_t {
   kChecksum,
 };
 
-/// Of one Cache. `scheme`, `replacement`, `check` and `directory` are the same in all processes.
+/// Of one Cache. `scheme` and `directory` are the same in all processes.
 struct CacheOptions {
-  /// Registered memory for documents in this process; at most 4 GiB.
+  /// Registered memory for documents in this process; at most 16 GiB.
+  /// An eighth more is taken for what passes through.
   std::size_t bytes = std::size_t{64} << 20;
   /// How the caches work together.
   Scheme scheme = Scheme::kHybcc;
@@ -60,6 +62,8 @@ struct CacheOptions {
   std::uint32_t directory = 1u << 16;
   /// kHybcc: larger documents never get a second copy.
   std::size_t small = std::size_t{32} << 10;
+  /// How long a put or an invalidate waits for another process that has not failed.
+  std::chrono::nanoseconds patience = std::chrono::seconds(2);
 };
 
 }  // namespace caching

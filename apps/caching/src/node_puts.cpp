@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// Node: documents that come, here or at another process, and those that are invalidated.
+#include <algorithm>
+#include <cmath>
+
+#include "block.hpp"
+#include "checksum.hpp"
+#include "dsfabric/peer_failed.hpp"
+#include "dsfabric/send_channel.hpp"
+#include "dsfabric/thread.hpp"
+#include "dtutils/clock.hpp"
+#include "dtutils/wait_hook.hpp"
+#include "held.hpp"
+#include "node.hpp"
+
+namespace caching::detail {
+
+namespace {
+
+/// Tries of a put whose owner fails, or whose key is invalidated, in the middle.
+constexpr int kPuts = 8;
+
+}  // namespace
+
+using dsfabric::CallStatus;
+using dsfabric::ThreadId;
+
+bool Node::may_wait() {
+  const dsfabric::Thread* const worker = fabric().current_thread();
+  return worker == nullptr || !worker->in_handler() || dtutils::wait_is_put_aside();
+}
+
+std::uint16_t Node::owner_of(const Name& name) const noexcept {
+  if (options_.scheme == Scheme::kAc || options_.scheme == Scheme::kBcc) return peers_.self();
+  // Weighted rendezvous hashing: each process gets its share by its memory, and when one fails,
+  // only its own documents get another owner.
+  std::uint16_t best = peers_.self();
+  double most = -1;
+  for (std::uint16_t process = 0; process < peers_.count(); ++process) {
+    const Peer& peer = peers_[process];
+    if (!peers_.alive(process) || (peer.lends != 0 && options_.scheme == Scheme::kCcwr)) continue;
+    const std::uint64_t mixed = sum_word(sum_word(name.hash, process), 1);
+    const double part = (static_cast<double>(mixed >> 12) + 0.5) * 0x1p-52;
+    const double score = -static_cast<double>(peer.units) / std::log(part);
+    if (score > most) {
+      most = score;
+      best = process;
+    }
+  }
+  return best;
+}
+
+Stored Node::put(const Name& name, const Attributes& attributes, std::span<const std::byte> body,
+                 Ticket ticket) {
+  const std::uint64_t lengths[] = {name.key.size() + name.variant.size(),
+                                   attributes.validator.size(), attributes.metadata.size()};
+  const std::uint64_t most = peers_.units() * kUnit;
+  if (lengths[0] > kNameMost || lengths[1] > most || lengths[2] > most || body.size() > most) {
+    return Stored::kTooLarge;
+  }
+  const std::uint64_t units = units_for(Block::bytes_for(name, attributes, body.size()));
+  Peers::Scratch scratch(peers_);
+  for (int tries = 0; tries < kPuts; ++tries) {
+    std::uint64_t epoch = ticket.epoch;
+    if (epoch == 0) {
+      if (!directory_.read(name.key_hash, scratch)) return Stored::kNoRoom;
+      epoch = scratch->bucket.epoch + 1;
+    }
+    const std::uint16_t owner = owner_of(name);
+    const Stored stored = put_once(name, attributes, body, epoch, units, scratch);
+    // Again with the next owner, or without a ticket with the next epoch.
+    if (stored == Stored::kOutdated ? ticket.epoch != 0
+                                    : stored != Stored::kNoRoom || peers_.alive(owner)) {
+      return stored;
+    }
+  }
+  return Stored::kNoRoom;
+}
+
+Stored Node::put_once(const Name& name, const Attributes& attributes,
+                      std::span<const std::byte> body, std::uint64_t ticket, std::uint64_t units,
+                      Peers::Scratch& scratch) {
+  const std::uint16_t owner = owner_of(name);
+  const bool mine = owner == peers_.self();
+  if (units > peers_[owner].units) return Stored::kTooLarge;
+  const std::uint32_t entry = reserve(units, mine ? Use::kDocument : Use::kPass);
+  if (entry == kNoEntry) return units > peers_.units() ? Stored::kTooLarge : Stored::kNoRoom;
+  Held held(local_, entry);
+  Block(local_.block(entry)).write(name, attributes, body, ticket);
+  if (mine) {
+    const bool listed = options_.scheme != Scheme::kAc;
+    return keep(entry, name, listed, scratch) ? Stored::kHere : Stored::kOutdated;
+  }
+  held.release();
+  const Stored stored = send(owner, entry, name);
+  if (stored == Stored::kElsewhere) {
+    // An older copy.
+    Left left;
+    local_.drop_name(name, left);
+    take_out(left);
+  }
+  return stored;
+}
+
+Stored Node::send(std::uint16_t owner, std::uint32_t entry, const Name& name) {
+  Held held(local_, entry);
+  if (!may_wait()) return Stored::kNoRoom;
+  sweep_abandoned();
+  auto slot = std::make_unique<dsfabric::ReturnSlot<StoreRequest::Answer>>(fabric());
+  const Entry its = local_.entry(entry);
+  const StoreRequest request{peers_[owner].node, its.units, its.block, 0};
+  dsfabric::SendChannel calls(fabric());
+  if (calls.call_return(ThreadId::service_of({owner}), request, *slot) != CallStatus::kAccepted) {
+    return Stored::kNoRoom;
+  }
+  // From here on the owner may read the block, until it has answered.
+  held.release();
+  const auto abandon = [&] {
+    const std::scoped_lock lock(abandoned_mutex_);
+    abandoned_.push_back({std::move(slot), entry});
+  };
+  try {
+    if (slot->synchronizer().wait_for(options_.patience) ==
+        dtutils::Synchronizer::Outcome::kTimeout) {
+      abandon();
+      return Stored::kNoRoom;
+    }
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  const Held over(local_, entry);
+  try {
+    const StoreRequest::Answer answer = slot->get();
+    if (answer.outdated != 0) return Stored::kOutdated;
+    if (!answer.word) return Stored::kNoRoom;
+    local_.hint({name.hash, answer.word});
+    return Stored::kElsewhere;
+  } catch (const dtutils::Error&) {
+    return Stored::kNoRoom;  // the owner is gone
+  }
+}
+
+void Node::sweep_abandoned() {
+  const std::scoped_lock lock(abandoned_mutex_);
+  std::erase_if(abandoned_, [&](const Abandoned& each) {
+    const bool over = each.slot->done();
+    if (over) local_.unpin(each.entry);
+    return over;
+  });
+}
+
+StoreRequest::Answer StoreRequest::operator()(dsfabric::CallContext& call) const {
+  return reinterpret_cast<Node*>(node)->store(*this, call.source.process.value);
+}
+
+StoreRequest::Answer Node::store(const StoreRequest& request, std::uint16_t source) {
+  constexpr StoreRequest::Answer kNothing{{}, 0};
+  const std::uint64_t theirs = peers_[source].units;
+  if (closed_.load(std::memory_order_acquire) || request.units == 0 ||
+      request.block + request.units > theirs + passing_units(theirs) ||
+      units_of_code(code_of_units(request.units)) != request.units) {
+    return kNothing;
+  }
+  const std::uint32_t entry = reserve(request.units, Use::kDocument);
+  if (entry == kNoEntry) return kNothing;
+  const Held held(local_, entry);
+  std::byte* const at = local_.block(entry);
+  Peers::Scratch scratch(peers_);
+  const Block block(at);
+  if (!read_block(Word::of(0, source, request.units, request.block), at, scratch) ||
+      !block.is_sound(request.units * kUnit)) {
+    return kNothing;
+  }
+  const Name name = name_of(block.key(), block.variant());
+  if (!keep(entry, name, true, scratch)) return {{}, 1};
+  return {Word::of(name.hash, peers_.self(), request.units, local_.entry(entry).block), 0};
+}
+
+void Node::count_invalidation(std::uint64_t key_hash) noexcept {
+  std::atomic_ref epoch(peers_.own_bucket(peers_.bucket_of(key_hash)).epoch);
+  epoch.fetch_add(1, std::memory_order_seq_cst);
+}
+
+bool InvalidateRequest::operator()(dsfabric::CallContext& /*call*/) const {
+  Node& there = *reinterpret_cast<Node*>(node);
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(failures, kMostFailed); ++i) {
+    const dsfabric::ProcessId process{failed[i]};
+    if (!there.fabric().failed(process)) {
+      there.fabric().fail(process, "another process of the cache has given it up");
+    }
+  }
+  if (round == Round::kCount) {
+    there.count_invalidation(key_hash);
+  } else {
+    there.drop(key_hash);
+  }
+  return true;
+}
+
+bool Node::invalidate(std::uint64_t key_hash) {
+  using Round = InvalidateRequest::Round;
+  if (!may_wait()) return false;
+  for (const Round round : {Round::kCount, Round::kDrop}) {
+    InvalidateRequest request{0, key_hash, round, 0, {}};
+    for (std::uint16_t process = 0; process < peers_.count(); ++process) {
+      if (!fabric().failed({process})) continue;
+      if (request.failures == InvalidateRequest::kMostFailed) return false;
+      request.failed[request.failures++] = process;
+    }
+    for (std::uint16_t process = 0; process < peers_.count(); ++process) {
+      if (process == peers_.self()) {
+        round == Round::kCount ? count_invalidation(key_hash) : drop(key_hash);
+      } else if (peers_.alive(process)) {
+        request.node = peers_[process].node;
+        // Who fails meanwhile is one more that the others have to be told of: from the beginning.
+        if (!ask_to_invalidate(process, request))
+          return !peers_.alive(process) && invalidate(key_hash);
+      }
+    }
+  }
+  return true;
+}
+
+bool Node::ask_to_invalidate(std::uint16_t process, const InvalidateRequest& request) {
+  dsfabric::ReturnSlot<bool> slot(fabric());
+  dsfabric::SendChannel calls(fabric());
+  if (calls.call_return(ThreadId::service_of({process}), request, slot) != CallStatus::kAccepted ||
+      slot.synchronizer().wait_for(options_.patience) == dtutils::Synchronizer::Outcome::kTimeout) {
+    return false;
+  }
+  try {
+    return slot.get();
+  } catch (const dtutils::Error&) {
+    return false;
+  }
+}
+
+}  // namespace caching::detail

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// A process dies, or is stopped: its documents are gone, and nothing else.
+#include <thread>
+
+#include "caching/support/caching_job.hpp"
+
+using namespace caching;
+using namespace support;
+
+namespace {
+
+CacheOptions cache_of(Scheme scheme) {
+  CacheOptions options;
+  options.bytes = 4 << 20;
+  options.scheme = scheme;
+  options.directory = 1024;
+  return options;
+}
+
+/// The two that live have come here.
+void meet_two(Member& member, CachingNode& node) {
+  member.memory.words[5]++;
+  require(eventually([&] {
+            node.fabric.progress();
+            return member.memory.words[5] >= 2;
+          }),
+          "both live");
+}
+
+void live_until_killed() {
+  for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+}  // namespace
+
+TEST_CASE("a_process_that_dies_takes_its_documents_along_and_no_others") {
+  for (const Scheme scheme : {Scheme::kBcc, Scheme::kCcwr, Scheme::kHybcc}) {
+    CAPTURE(static_cast<int>(scheme));
+    constexpr int kDocuments = 60;
+    ForkJob job(3, [&](Member& member) {
+      CachingNode node(member, cache_of(scheme));
+      // With BCC a document stays where it was put, otherwise its hash decides.
+      for (int i = 0; i < kDocuments; ++i) {
+        if (i % 3 == static_cast<int>(member.rank)) (void)put(node.cache, key_number(i), 1, 3000);
+      }
+      meet(member, node, 0);
+      if (member.rank == 2) {
+        for (int i = 0; i < kDocuments; ++i) {
+          const Document found = node.cache.get(key_number(i));
+          if (found.source() == Source::kHere) {
+            member.memory.words[8 + i / 32] |= std::uint64_t{1} << i % 32;
+          }
+        }
+        member.memory.words[1] = 1;
+        live_until_killed();
+      }
+      require(eventually([&] {
+                node.fabric.progress();
+                return member.memory.words[1] == 1;
+              }),
+              "the third has looked");
+      if (member.rank == 0) member.memory.words[2] = 1;
+      // Gets go on, whatever happens to the third.
+      require(eventually([&] {
+                for (int i = 0; i < kDocuments; ++i) {
+                  if (const Document found = node.cache.get(key_number(i))) {
+                    (void)version_of(found, key_number(i));
+                  }
+                }
+                return node.fabric.failed({2});
+              }),
+              "the death is noticed");
+      for (int i = 0; i < kDocuments; ++i) {
+        const bool was_there = (member.memory.words[8 + i / 32] >> i % 32 & 1) != 0;
+        if (was_there) continue;
+        // Words of the directory that the dead one had are put elsewhere by who lives.
+        require(eventually([&] {
+                  const Document found = node.cache.get(key_number(i));
+                  return found && version_of(found, key_number(i)) == 1;
+                }),
+                key_number(i) + " is still there");
+      }
+      // What is put now has an owner who lives.
+      const std::string mine = "new " + std::to_string(member.rank);
+      const Stored stored = put(node.cache, mine, 1, 100);
+      require(stored == Stored::kHere || stored == Stored::kElsewhere, "put");
+      require(node.cache.invalidate(mine), "the dead are not asked");
+      require(!node.cache.get(mine), "it is invalidated");
+      meet_two(member, node);
+    });
+    CHECK(eventually([&] { return job.memory().words[2] == 1; }));
+    job.kill(2);
+    CHECK(job.wait() == "2: signal 9\n");
+  }
+}
+
+TEST_CASE("a_process_that_is_stopped_holds_nobody_up_for_longer_than_patience") {
+  ForkJob job(2, [](Member& member) {
+    CacheOptions options = cache_of(Scheme::kCcwr);
+    options.patience = std::chrono::milliseconds(50);
+    CachingNode node(member, options);
+    meet(member, node, 0);
+    if (member.rank == 1) {
+      require(eventually([&] { return member.memory.words[2] == 1; }), "it goes on");
+    } else {
+      member.memory.words[1] = 1;
+      // In time the other one is stopped; then what belongs there is not put.
+      int kept_here = 0;
+      Stored stored = Stored::kHere;
+      require(eventually([&] {
+                const std::string key = key_number(static_cast<std::uint64_t>(kept_here++));
+                stored = put(node.cache, key, 1, 100);
+                return stored == Stored::kNoRoom;
+              }),
+              "a put is given up");
+      require(!node.cache.invalidate("/any"), "an invalidation is not complete");
+      member.memory.words[3] = 1;
+      require(eventually([&] { return node.cache.invalidate("/any"); }), "the other one goes on");
+      // Memory that the other one might have read is free again.
+      require(eventually([&] {
+                return put(node.cache, key_number(static_cast<std::uint64_t>(kept_here++)), 1,
+                           100) == Stored::kElsewhere;
+              }),
+              "a put is taken again");
+      member.memory.words[2] = 1;
+    }
+    meet(member, node, 4);
+  });
+  CHECK(eventually([&] { return job.memory().words[1] == 1; }));
+  job.stop(1);
+  CHECK(eventually([&] { return job.memory().words[3] == 1; }));
+  job.resume(1);
+  CHECK(job.wait() == "");
+}
