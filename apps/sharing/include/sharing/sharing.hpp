@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+// Umbrella of the service: programs include this one header.
+#pragma once
+
+#include "sharing/client.hpp"
+#include "sharing/datum.hpp"
+#include "sharing/model.hpp"
+#include "sharing/space.hpp"

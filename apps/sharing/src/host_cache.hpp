@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// The cache that the processes of one host share: copies of data, and the versions that puts push.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "dsfabric/fabric.hpp"
+#include "dtutils/hashed_word.hpp"
+#include "dtutils/rdma_memory.hpp"
+#include "sharing/datum.hpp"
+#include "sharing/space.hpp"
+
+namespace sharing::detail {
+
+/// What a process tells the others; only leaders have a cache.
+struct Hello {
+  std::uint64_t protocol = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t data = 0;
+  std::uint64_t cached = 0;
+  std::uint64_t cached_bytes = 0;
+  std::uint64_t node = 0;
+  // The memory of a leader: for puts of everybody, and as a file for its host.
+  std::uint64_t address = 0;
+  std::uint64_t rkey = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t segment_bytes = 0;
+  std::int64_t fd = -1;
+};
+
+/// Memory of the leader, which the processes of the host map:
+///
+///     | for each datum of the job: version pushed, subscribed | entry: head, bytes | ...
+///
+/// An entry is filled by one process at a time; others read it meanwhile, and see by its sequence
+/// number, which is odd then, that they must not believe it. Who finds that the filler has failed
+/// takes its place. Any thread; nothing waits.
+class HostCache {
+ public:
+  /// The words of a datum.
+  struct Pushed {
+    /// A hashed word of the version of the newest put that has returned, as far as pushed.
+    std::uint64_t version;
+    /// identity_of the datum that this host is subscribed to; 0: none.
+    std::uint64_t subscribed;
+  };
+
+  /// Memory, when this process leads its host. Throws Error when there is none.
+  HostCache(dsfabric::Fabric& fabric, const SpaceOptions& options);
+  HostCache(const HostCache&) = delete;
+  HostCache& operator=(const HostCache&) = delete;
+  ~HostCache();
+  /// For the others.
+  Hello hello() const;
+  /// Maps the cache of the host. Throws Error when that cannot be done.
+  void connect(const std::vector<Hello>& all);
+
+  /// A copy of a datum, if there is one and `believe(version, fetched)` says so.
+  template <class Believe>
+  bool copy(const Datum& datum, std::span<std::byte> into, std::uint64_t& version,
+            Believe&& believe) const noexcept {
+    if (into.size() > options_.cached_bytes) return false;
+    const Head& head = this->head(datum);
+    // Acquire: pairs with the release of who has filled it.
+    const std::uint64_t before = load(head.sequence, std::memory_order_acquire);
+    if (before % 2 != 0 || load(head.place) != datum.control.place ||
+        load(head.tag) != tag_of(datum)) {
+      return false;
+    }
+    version = load(head.version);
+    if (!believe(version, std::chrono::nanoseconds(load(head.fetched)))) return false;
+    copy_shared(into.data(), bytes_of(head), into.size());
+    // Behind the bytes; pairs with the fence behind the odd number.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return load(head.sequence) == before;
+  }
+  /// Keeps a copy, unless another process is filling that entry.
+  void keep(const Datum& datum, std::span<const std::byte> from, std::uint64_t version,
+            std::chrono::nanoseconds fetched) noexcept;
+
+  /// The words of a datum here; `pushed` those at the host of that number, for a put.
+  Pushed& words(const Datum& datum) const noexcept;
+  dtutils::RemoteMemoryLocator pushed(unsigned host, const Datum& datum) const noexcept;
+  /// The version that was pushed here last; empty when the word is not whole.
+  static bool version_of(const Pushed& words, const Datum& datum, std::uint64_t& version) noexcept;
+  static std::uint64_t word_of(const Datum& datum, std::uint64_t version) noexcept {
+    return dtutils::hashed_word(version & dtutils::kHashedMask, datum.index);
+  }
+  static std::uint64_t tag_of(const Datum& datum) noexcept { return datum.control.tag; }
+  /// Of the place and its generation.
+  static std::uint64_t identity_of(const Datum& datum) noexcept {
+    return (datum.control.place + 1) * 0x9e3779b97f4a7c15 + datum.control.tag;
+  }
+
+  /// Whether puts reach this host: its leader lives, and it has one of the first 64 numbers.
+  bool reached() const noexcept;
+  unsigned host() const noexcept { return host_; }
+  dsfabric::ProcessId leader_of(unsigned host) const noexcept { return {leaders_[host]}; }
+  unsigned hosts() const noexcept { return static_cast<unsigned>(leaders_.size()); }
+
+ private:
+  struct alignas(64) Head {
+    /// Process that fills it, plus 1.
+    std::uint64_t filler;
+    std::uint64_t sequence;
+    std::uint64_t place;
+    std::uint64_t tag;
+    std::uint64_t version;
+    std::int64_t fetched;
+  };
+
+  template <class T>
+  static T load(const T& word, std::memory_order order = std::memory_order_relaxed) noexcept {
+    return std::atomic_ref(const_cast<T&>(word)).load(order);
+  }
+  template <class T>
+  static void store(T& word, T value,
+                    std::memory_order order = std::memory_order_relaxed) noexcept {
+    std::atomic_ref(word).store(value, order);
+  }
+  static void copy_shared(void* to, const void* from, std::size_t bytes) noexcept;
+  static std::byte* bytes_of(const Head& head) noexcept {
+    return reinterpret_cast<std::byte*>(const_cast<Head*>(&head)) + sizeof(Head);
+  }
+  std::uint64_t words_bytes() const noexcept;
+  std::uint64_t entry_bytes() const noexcept;
+  std::uint64_t bytes() const noexcept;
+  Head& head(const Datum& datum) const noexcept;
+
+  dsfabric::Fabric& fabric_;
+  const SpaceOptions options_;
+  std::uint32_t cached_;
+  dtutils::RDMAMemory memory_;
+  void* mapped_ = nullptr;
+  std::size_t mapped_bytes_ = 0;
+  std::byte* cache_ = nullptr;
+  std::vector<std::uint16_t> leaders_;
+  std::vector<Hello> of_leaders_;
+  unsigned host_ = 0;
+};
+
+}  // namespace sharing::detail
