@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint64_t kReadMost = std::uint64_t{1} << 30;
 /// Compare-and-swaps of a bucket that others change at the same time, before it stays unlisted.
 constexpr int kTries = 64;
+/// Reads from neighbours for one touch.
+constexpr std::uint64_t kReadsATouch = 4;
 
 std::uint64_t random_number() {
   std::random_device device;
@@ -94,7 +96,7 @@ std::uint32_t Node::find(const Name& name, Time now, bool expired_too, const Hin
   const bool alone = options_.scheme == Scheme::kAc;
   std::uint32_t found = kNoEntry;
   if (expired_too && hint.word && !alone) {
-    found = fetch(name, hint.word, true, scratch);
+    found = fetch(name, hint.word, hint, scratch);
     if (found != kNoEntry && fresh(found, now)) return found;
   }
   if (!directory_.read(name.key_hash, scratch)) return found;
@@ -104,7 +106,7 @@ std::uint32_t Node::find(const Name& name, Time now, bool expired_too, const Hin
   for (const Word& word : words) {
     if (alone || found != kNoEntry) break;
     if (!word || word.tag() != Word::tag_of(name.hash)) continue;
-    found = fetch(name, word, hint.word.value != 0, scratch);
+    found = fetch(name, word, hint, scratch);
     if (found != kNoEntry && !expired_too && !fresh(found, now)) {
       local_.unpin(std::exchange(found, kNoEntry));
     }
@@ -112,7 +114,7 @@ std::uint32_t Node::find(const Name& name, Time now, bool expired_too, const Hin
   return found;
 }
 
-std::uint32_t Node::fetch(const Name& name, Word word, bool again, Peers::Scratch& scratch) {
+std::uint32_t Node::fetch(const Name& name, Word word, const Hint& hint, Peers::Scratch& scratch) {
   const std::uint16_t process = word.process();
   // A word may be anything: one that was read in parts, or of a process that ended in the middle.
   if (process >= peers_.count() || process == peers_.self() || !peers_.alive(process) ||
@@ -120,7 +122,7 @@ std::uint32_t Node::fetch(const Name& name, Word word, bool again, Peers::Scratc
     return kNoEntry;
   }
   const bool second =
-      options_.scheme == Scheme::kHybcc && again && word.units() * kUnit <= options_.small;
+      options_.scheme == Scheme::kHybcc && hint.word && word.units() * kUnit <= options_.small;
   Use use = options_.scheme == Scheme::kBcc ? Use::kDocument : second ? Use::kCopy : Use::kPass;
   std::uint32_t entry = reserve(word.units(), use);
   if (entry == kNoEntry && use != Use::kPass) entry = reserve(word.units(), use = Use::kPass);
@@ -133,10 +135,13 @@ std::uint32_t Node::fetch(const Name& name, Word word, bool again, Peers::Scratc
     local_.hint({name.hash, {}});
     return kNoEntry;
   }
-  (void)peers_.fabric().transmitter({process}).write(peers_.one(),
-                                                     peers_.touch(process, block.fields().entry));
+  // Its owner learns of one read in some: what is asked for often is told often enough.
+  if (reads_.fetch_add(1, std::memory_order_relaxed) % kReadsATouch == 0) {
+    (void)peers_.fabric().transmitter({process}).write(peers_.one(),
+                                                       peers_.touch(process, block.fields().entry));
+  }
   if (use != Use::kPass) (void)keep(entry, name, use == Use::kDocument, scratch);
-  local_.hint({name.hash, word});
+  if (hint.word != word) local_.hint({name.hash, word});
   held.release();
   return entry;
 }

@@ -62,7 +62,7 @@ class Node {
   bool fresh(std::uint32_t entry, Time now) const noexcept;
   Stored put_once(const Name& name, const Attributes& attributes, std::span<const std::byte> body,
                   std::uint64_t ticket, std::uint64_t units, Peers::Scratch& scratch);
-  std::uint32_t fetch(const Name& name, Word word, bool again, Peers::Scratch& scratch);
+  std::uint32_t fetch(const Name& name, Word word, const Hint& hint, Peers::Scratch& scratch);
   bool read_block(Word word, std::byte* into, Peers::Scratch& scratch);
   /// Puts a document that is in its block into the index. False when it was invalidated after its
   /// ticket, or is being invalidated.
@@ -92,6 +92,7 @@ class Node {
   std::atomic<std::uint64_t> missed_{0};
   std::atomic<std::uint64_t> neighbour_bytes_{0};
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> reads_{0};
 
   std::mutex abandoned_mutex_;
   std::vector<Abandoned> abandoned_;

@@ -17,13 +17,10 @@ locks::LockId Client::lock_of(const Datum& datum, bool of_readers) const noexcep
   return {datum.home(), 2 * datum.index + (of_readers ? 1 : 0)};
 }
 
-std::byte* Client::stage(dtutils::Transmitter& transmitter, std::uint64_t bytes) {
-  // The device may have to send what was staged before.
-  if (staged_for_ != nullptr) (void)staged_for_->wait(staged_tag_);
+std::byte* Client::stage(std::uint64_t bytes) {
   if (!staged_ || staged_.size() < bytes) {
     staged_ = space_.fabric().general_allocator().allocate(bytes);
   }
-  staged_for_ = &transmitter;
   return staged_.data();
 }
 
@@ -51,16 +48,15 @@ Status Client::put_held(const Datum& datum, std::span<const std::byte> from) {
 
 Status Client::put_null(const Datum& datum, std::span<const std::byte> from) {
   dtutils::Transmitter& to = self_.transmitter(datum.home());
-  std::memcpy(stage(to, from.size()), from.data(), from.size());
+  std::memcpy(stage(from.size()), from.data(), from.size());
   const auto where = client_.locate(Bytes(datum.control) + detail::kControlBytes);
   if (where.length < from.size()) return Status::kFreed;
   dtutils::Synchronizer done(1);
   // A post that fails has failed `done`.
   (void)to.write(staged_.local(0, static_cast<std::uint32_t>(from.size())),
                  where.part(0, from.size()), done);
-  const bool arrived = to.wait(done) == dtutils::Synchronizer::Outcome::kDone;
-  staged_tag_ = to.tag();
-  return arrived ? Status::kDone : Status::kHomeFailed;
+  return to.wait(done) == dtutils::Synchronizer::Outcome::kDone ? Status::kDone
+                                                                : Status::kHomeFailed;
 }
 
 Status Client::put_plain(const Datum& datum, std::span<const std::byte> from) {
@@ -68,7 +64,7 @@ Status Client::put_plain(const Datum& datum, std::span<const std::byte> from) {
   const auto where = client_.locate(Bytes(datum.control));
   const std::uint64_t bytes = detail::kWord + from.size();
   if (where.length < detail::kDamagedAt + bytes) return Status::kFreed;
-  std::byte* const staged = stage(to, bytes);
+  std::byte* const staged = stage(bytes);
   std::memset(staged, 0, detail::kWord);
   std::memcpy(staged + detail::kWord, from.data(), from.size());
   // A holder that finds the next one waiting hands the lock over by a write into the memory of that
@@ -79,9 +75,8 @@ Status Client::put_plain(const Datum& datum, std::span<const std::byte> from) {
                       to.write(staged_.local(0, static_cast<std::uint32_t>(bytes)),
                                where.part(detail::kDamagedAt, bytes), done);
   // A post that fails has failed `done`; the first of them may have been the one.
-  const bool arrived = posted && to.wait(done) == dtutils::Synchronizer::Outcome::kDone;
-  staged_tag_ = to.tag();
-  return arrived ? Status::kDone : Status::kHomeFailed;
+  return posted && to.wait(done) == dtutils::Synchronizer::Outcome::kDone ? Status::kDone
+                                                                          : Status::kHomeFailed;
 }
 
 Status Client::mark_damaged(const Datum& datum) {

@@ -72,8 +72,6 @@ inline std::uint64_t version_of(const caching::Document& document, const std::st
   return version;
 }
 
-/// A key that has its directory word at `home`, and with `owner` chosen by the library: found by
-/// trying, since the hash is the library's own.
 inline std::string key_number(std::uint64_t number) {
   return "/document/" + std::to_string(number);
 }

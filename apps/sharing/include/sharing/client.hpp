@@ -91,7 +91,7 @@ class Client {
   void push(const Datum& datum, std::uint64_t hosts, std::uint64_t version);
   detail::NodeAnswer ask(dsfabric::ProcessId process, detail::NodeRequest& request);
   dsfabric::ProcessId keeper_of(std::string_view name) const noexcept;
-  std::byte* stage(dtutils::Transmitter& transmitter, std::uint64_t bytes);
+  std::byte* stage(std::uint64_t bytes);
   locks::LockId lock_of(const Datum& datum, bool of_readers) const noexcept;
   std::chrono::nanoseconds now() const noexcept;
 
@@ -100,9 +100,8 @@ class Client {
   memory::Client client_;
   locks::LockSpace locks_;
   dsfabric::SendChannel channel_;
+  /// What a put writes; each waits until it is done.
   dtutils::RDMAMemory staged_;
-  dtutils::Transmitter* staged_for_ = nullptr;
-  dtutils::RetireTag staged_tag_;
   /// A word to push, one for results that nobody reads, and a 1.
   dtutils::RDMAMemory words_;
   std::vector<std::byte> versioned_;
