@@ -23,11 +23,8 @@ inline void must(bool condition, const char* what) {
 }
 
 inline dsfabric::Fabric join(bench::Channel& channel, const std::string& device) {
-  dsfabric::Config config;
-  config.device = device;
-  config.threads = 1;
-  config.pin = false;
-  return dsfabric::join(std::make_unique<fabric_bench::ChannelBootstrap>(channel), config);
+  return dsfabric::join(std::make_unique<fabric_bench::ChannelBootstrap>(channel),
+                        fabric_bench::one_worker(device));
 }
 
 /// What a case keeps in each process from `prepare` to `finish`.

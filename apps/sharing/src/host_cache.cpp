@@ -156,7 +156,7 @@ void HostCache::keep(const Datum& datum, std::span<const std::byte> from, std::u
   if (!older) {
     store(head.sequence, load(head.sequence) | 1);
     // The number before what follows; pairs with the fence of a reader.
-    std::atomic_thread_fence(std::memory_order_release);
+    fence(std::memory_order_release);
     store(head.place, datum.control.place);
     store(head.tag, tag_of(datum));
     store(head.version, version);
@@ -172,7 +172,9 @@ void HostCache::copy_shared(void* to, const void* from, std::size_t bytes) noexc
   // The sequence number tells of what is copied while it changes, which the sanitizer cannot know.
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  for (std::size_t i = 0; i < bytes; ++i) store(out[i], load(in[i]));
+  for (std::size_t i = 0; i < bytes; ++i) {
+    store(out[i], load(in[i], std::memory_order_acquire), std::memory_order_release);
+  }
 #else
   std::memcpy(to, from, bytes);
 #endif
