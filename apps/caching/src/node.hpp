@@ -61,7 +61,7 @@ class Node {
                      std::uint64_t& ticket, Peers::Scratch& scratch);
   bool fresh(std::uint32_t entry, Time now) const noexcept;
   Stored put_once(const Name& name, const Attributes& attributes, std::span<const std::byte> body,
-                  std::uint64_t ticket, std::uint64_t units, Peers::Scratch& scratch);
+                  std::uint64_t ticket, std::uint64_t units);
   std::uint32_t fetch(const Name& name, Word word, const Hint& hint, Peers::Scratch& scratch);
   bool read_block(Word word, std::byte* into, Peers::Scratch& scratch);
   /// Puts a document that is in its block into the index. False when it was invalidated after its

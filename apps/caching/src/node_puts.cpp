@@ -8,7 +8,6 @@
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/send_channel.hpp"
 #include "dsfabric/thread.hpp"
-#include "dtutils/clock.hpp"
 #include "dtutils/wait_hook.hpp"
 #include "held.hpp"
 #include "node.hpp"
@@ -59,15 +58,15 @@ Stored Node::put(const Name& name, const Attributes& attributes, std::span<const
     return Stored::kTooLarge;
   }
   const std::uint64_t units = units_for(Block::bytes_for(name, attributes, body.size()));
-  Peers::Scratch scratch(peers_);
   for (int tries = 0; tries < kPuts; ++tries) {
     std::uint64_t epoch = ticket.epoch;
     if (epoch == 0) {
+      Peers::Scratch scratch(peers_);
       if (!directory_.read(name.key_hash, scratch)) return Stored::kNoRoom;
       epoch = scratch->bucket.epoch + 1;
     }
     const std::uint16_t owner = owner_of(name);
-    const Stored stored = put_once(name, attributes, body, epoch, units, scratch);
+    const Stored stored = put_once(name, attributes, body, epoch, units);
     // Again with the next owner, or without a ticket with the next epoch.
     if (stored == Stored::kOutdated ? ticket.epoch != 0
                                     : stored != Stored::kNoRoom || peers_.alive(owner)) {
@@ -78,8 +77,7 @@ Stored Node::put(const Name& name, const Attributes& attributes, std::span<const
 }
 
 Stored Node::put_once(const Name& name, const Attributes& attributes,
-                      std::span<const std::byte> body, std::uint64_t ticket, std::uint64_t units,
-                      Peers::Scratch& scratch) {
+                      std::span<const std::byte> body, std::uint64_t ticket, std::uint64_t units) {
   const std::uint16_t owner = owner_of(name);
   const bool mine = owner == peers_.self();
   if (units > peers_[owner].units) return Stored::kTooLarge;
@@ -89,6 +87,7 @@ Stored Node::put_once(const Name& name, const Attributes& attributes,
   Block(local_.block(entry)).write(name, attributes, body, ticket);
   if (mine) {
     const bool listed = options_.scheme != Scheme::kAc;
+    Peers::Scratch scratch(peers_);
     return keep(entry, name, listed, scratch) ? Stored::kHere : Stored::kOutdated;
   }
   held.release();
@@ -201,25 +200,33 @@ bool InvalidateRequest::operator()(dsfabric::CallContext& /*call*/) const {
 bool Node::invalidate(std::uint64_t key_hash) {
   using Round = InvalidateRequest::Round;
   if (!may_wait()) return false;
-  for (const Round round : {Round::kCount, Round::kDrop}) {
-    InvalidateRequest request{0, key_hash, round, 0, {}};
-    for (std::uint16_t process = 0; process < peers_.count(); ++process) {
-      if (!fabric().failed({process})) continue;
-      if (request.failures == InvalidateRequest::kMostFailed) return false;
-      request.failed[request.failures++] = process;
-    }
-    for (std::uint16_t process = 0; process < peers_.count(); ++process) {
-      if (process == peers_.self()) {
-        round == Round::kCount ? count_invalidation(key_hash) : drop(key_hash);
-      } else if (peers_.alive(process)) {
-        request.node = peers_[process].node;
-        // Who fails meanwhile is one more that the others have to be told of: from the beginning.
-        if (!ask_to_invalidate(process, request))
-          return !peers_.alive(process) && invalidate(key_hash);
+  InvalidateRequest request{0, key_hash, Round::kCount, 0, {}};
+  // Who fails in the middle of a round is one more that all have to be told of: the round again.
+  const auto all_know = [&] {
+    for (std::uint32_t failed = ~0u; failed != request.failures;) {
+      failed = request.failures = 0;
+      for (std::uint16_t process = 0; process < peers_.count(); ++process) {
+        if (!fabric().failed({process})) continue;
+        if (request.failures == InvalidateRequest::kMostFailed) return false;
+        request.failed[request.failures++] = process;
+      }
+      for (std::uint16_t process = 0; process < peers_.count(); ++process) {
+        if (process == peers_.self()) {
+          request.round == Round::kCount ? count_invalidation(key_hash) : drop(key_hash);
+        } else if (peers_.alive(process)) {
+          request.node = peers_[process].node;
+          if (!ask_to_invalidate(process, request) && peers_.alive(process)) return false;
+        }
+      }
+      for (std::uint16_t process = 0; process < peers_.count(); ++process) {
+        failed += fabric().failed({process}) ? 1 : 0;
       }
     }
-  }
-  return true;
+    return true;
+  };
+  if (!all_know()) return false;
+  request.round = Round::kDrop;
+  return all_know();
 }
 
 bool Node::ask_to_invalidate(std::uint16_t process, const InvalidateRequest& request) {

@@ -47,6 +47,9 @@ Peers::Peers(dsfabric::Fabric& fabric, const CacheOptions& options)
   std::memset(memory_.data(), 0, blocks_at());
   std::memset(memory_.data() + scratches_at(), 0, memory_.size() - scratches_at());
   memory_.data()[one_at()] = std::byte{1};
+  for (std::uint32_t i = 0; i < buckets_; ++i) {
+    own_bucket(i).epoch = std::uint64_t{self()} << kEpochBits;
+  }
 }
 
 void Peers::connect(std::uint64_t node) {

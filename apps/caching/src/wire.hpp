@@ -116,8 +116,10 @@ inline constexpr std::uint32_t kMaxProcesses = 0xffe;
 inline constexpr std::uint64_t kMaxUnits = 1u << 26;
 static_assert(code_of_units(kMaxUnits) < 1u << 10 && units_of_code(code_of_units(1000)) >= 1000);
 
-/// A cache line of the directory. `epoch` counts the invalidations of its keys; only the processor
+/// A cache line of the directory. `epoch` counts the invalidations of its keys, from a number on
+/// that is its process' own, so that those of different homes are never equal; only the processor
 /// of its process changes it. The other words are changed by compare-and-swap from everywhere.
+inline constexpr unsigned kEpochBits = 48;
 struct alignas(kLine) Bucket {
   static constexpr std::size_t kWords = 7;
   std::uint64_t epoch;

@@ -131,6 +131,15 @@ bool HostCache::version_of(const Pushed& words, const Datum& datum,
   return dtutils::is_hashed_word(word, datum.index);
 }
 
+void HostCache::push_here(const Datum& datum, std::uint64_t version) const noexcept {
+  std::atomic_ref word(words(datum).version);
+  std::uint64_t seen = word.load(std::memory_order_acquire);
+  // One that is not whole is being written by a device, which does that again later.
+  while (!dtutils::is_hashed_word(seen, datum.index) || (seen & dtutils::kHashedMask) < version) {
+    if (word.compare_exchange_weak(seen, word_of(datum, version))) return;
+  }
+}
+
 bool HostCache::reached() const noexcept {
   return host_ < kHosts && !fabric_.failed(leader_of(host_));
 }
@@ -139,13 +148,8 @@ void HostCache::keep(const Datum& datum, std::span<const std::byte> from, std::u
                      std::chrono::nanoseconds fetched) noexcept {
   if (from.size() > options_.cached_bytes) return;
   Head& head = this->head(datum);
-  std::uint64_t filler = load(head.filler);
+  std::uint64_t filler = 0;
   const std::uint64_t mine = fabric_.process().value + std::uint64_t{1};
-  // What a process that has failed did not finish is done again.
-  if (filler != 0 &&
-      (filler == mine || !fabric_.failed({static_cast<std::uint16_t>(filler - 1)}))) {
-    return;
-  }
   // Acquire: pairs with the release of who has filled it before.
   if (!std::atomic_ref(head.filler)
            .compare_exchange_strong(filler, mine, std::memory_order_acquire)) {

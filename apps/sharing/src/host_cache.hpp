@@ -39,8 +39,10 @@ struct Hello {
 ///     | for each datum of the job: version pushed, subscribed | entry: head, bytes | ...
 ///
 /// An entry is filled by one process at a time; others read it meanwhile, and see by its sequence
-/// number, which is odd then, that they must not believe it. Who finds that the filler has failed
-/// takes its place. Any thread; nothing waits.
+/// number, which is odd then, that they must not believe it. When the filler dies, the entry is
+/// lost: nobody takes it over, since a process that was given up and was only stopped goes on
+/// filling, and no broken connection keeps it from memory that it has mapped. Any thread; nothing
+/// waits.
 class HostCache {
  public:
   /// The words of a datum.
@@ -87,7 +89,9 @@ class HostCache {
   /// The words of a datum here; `pushed` those at the host of that number, for a put.
   Pushed& words(const Datum& datum) const noexcept;
   dtutils::RemoteMemoryLocator pushed(unsigned host, const Datum& datum) const noexcept;
-  /// The version that was pushed here last; empty when the word is not whole.
+  /// Tells this host of a version, unless it knows of a newer one: who tells may have been stopped.
+  void push_here(const Datum& datum, std::uint64_t version) const noexcept;
+  /// The version that was pushed here last; false when the word is not whole.
   static bool version_of(const Pushed& words, const Datum& datum, std::uint64_t& version) noexcept;
   static std::uint64_t word_of(const Datum& datum, std::uint64_t version) noexcept {
     return dtutils::hashed_word(version & dtutils::kHashedMask, datum.index);

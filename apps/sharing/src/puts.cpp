@@ -117,7 +117,7 @@ void Client::push(const Datum& datum, std::uint64_t hosts, std::uint64_t version
   for (unsigned number = 0; hosts >> number != 0 && number < host.hosts(); ++number) {
     if ((hosts >> number & 1) == 0) continue;
     if (number == host.host() && host.reached()) {
-      dtutils::store_device_word(&host.words(datum).version, word);
+      host.push_here(datum, version);
       continue;
     }
     // A host whose leader is gone does not believe its cache any more, once it knows.
@@ -134,6 +134,7 @@ void Client::subscribe(const Datum& datum) {
   HostCache& host = space_.host();
   if (!host.reached()) return;
   HostCache::Pushed& words = host.words(datum);
+  std::uint64_t told = dtutils::load_device_word(&words.version);
   std::atomic_ref subscribed(words.subscribed);
   if (subscribed.load(std::memory_order_relaxed) == HostCache::identity_of(datum)) return;
   // No put takes place meanwhile: each one pushes its version here, or is counted already.
@@ -149,8 +150,11 @@ void Client::subscribe(const Datum& datum) {
                                       expected | mine, before);
     if (before == expected) break;
   }
-  if (status == memory::Status::kDone) {
-    dtutils::store_device_word(&words.version, HostCache::word_of(datum, control.version));
+  // When it has changed, another process was faster, or this one was stopped and given up
+  // meanwhile, and has no lock any more.
+  const std::uint64_t version = HostCache::word_of(datum, control.version);
+  if (status == memory::Status::kDone &&
+      std::atomic_ref(words.version).compare_exchange_strong(told, version)) {
     subscribed.store(HostCache::identity_of(datum), std::memory_order_release);
   }
   mutex.unlock_shared();

@@ -192,3 +192,39 @@ TEST_CASE("without_the_leader_of_its_host_a_process_fetches_what_may_have_change
   job.kill(0);
   CHECK(job.wait() == "0: signal 9\n");
 }
+
+TEST_CASE("whoever_dies_while_it_fills_the_cache_of_the_host_harms_no_copy") {
+  ForkJob job(3, [](Member& member) {
+    dsfabric::Config config;
+    config.threads = 1;
+    dsfabric::Fabric fabric = member.join(config);
+    Space space(fabric, small_space());
+    fabric.run([&](dsfabric::Thread& self) {
+      Client client(self, space);
+      Sharer here{member, self, space, client};
+      // Each get fetches, and keeps a copy.
+      const Datum datum = here.shared("data", temporal(std::chrono::nanoseconds(0)), 0);
+      member.memory.words[0]++;
+      Words words;
+      for (std::uint64_t value = 1; !fabric.failed({2}); ++value) {
+        self.progress();
+        if (member.rank == 0) require_done(client.put(datum, Words::of(value).bytes()), "put");
+        require_done(client.get(datum, words.bytes()), "get");
+        require(words.whole(), "whole");
+      }
+      for (std::uint64_t value = 1'000'000'000; value < 1'000'000'010; ++value) {
+        if (member.rank == 0) require_done(client.put(datum, Words::of(value).bytes()), "put");
+        member.memory.words[1]++;
+        here.await(1, 2 * (value - 999'999'999), "both know");
+        require_done(client.get(datum, words.bytes()), "get");
+        require(words.whole() && words.word[0] == value, "the newest");
+        member.memory.words[2]++;
+        here.await(2, 2 * (value - 999'999'999), "both have got it");
+      }
+    });
+  });
+  CHECK(eventually([&] { return job.memory().words[0] == 3; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  job.kill(2);
+  CHECK(job.wait() == "2: signal 9\n");
+}
