@@ -19,7 +19,7 @@ using caching::Scheme;
 constexpr std::size_t kCacheBytes = std::size_t{8} << 20;
 constexpr std::size_t kDocumentsBytes = 2 * kCacheBytes;
 constexpr std::size_t kSmallest = 8192;
-constexpr std::size_t kLargest = 65'536;
+constexpr std::size_t kLargestDocument = 65'536;
 /// What stands in for the origin: an answer takes so long, however many are asked for.
 constexpr std::chrono::microseconds kOrigin{1000};
 /// Requests for each document, from each proxy, before anything is measured.
@@ -34,7 +34,7 @@ constexpr struct {
 /// A proxy with a cache for each scheme; what they hold stays from batch to batch.
 struct Proxy {
   Proxy(bench::Channel& channel, const std::string& device)
-      : fabric(join(channel, device)), answer(kLargest), random(channel.rank() + 1) {
+      : fabric(join(channel, device)), answer(kLargestDocument), random(channel.rank() + 1) {
     for (const auto& each : kSchemes) {
       caching::CacheOptions options;
       options.bytes = kCacheBytes;
@@ -45,7 +45,7 @@ struct Proxy {
     // The same in all processes.
     std::mt19937_64 sizes(7);
     for (std::size_t all = 0; all < kDocumentsBytes; all += documents.back()) {
-      documents.push_back(kSmallest + sizes() % (kLargest - kSmallest));
+      documents.push_back(kSmallest + sizes() % (kLargestDocument - kSmallest));
     }
   }
 
