@@ -110,9 +110,8 @@ std::uint32_t LocalCache::reserve(std::uint64_t units, Use use, Left& left) noex
   return number;
 }
 
-void LocalCache::insert(std::uint32_t number, const Name& name, Left& left) noexcept {
+void LocalCache::insert(std::uint32_t number, const Name& name) noexcept {
   const std::scoped_lock lock(mutex_);
-  leave_name(name, left);
   std::uint32_t& row = index_[name.key_hash & (index_.size() - 1)];
   Entry& entry = entries_[number];
   entry.key_hash = name.key_hash;
@@ -132,10 +131,11 @@ bool LocalCache::begin(std::uint32_t number, std::uint64_t stamp) noexcept {
   return true;
 }
 
-bool LocalCache::show(std::uint32_t number) noexcept {
+bool LocalCache::show(std::uint32_t number, const Name& name, Left& left) noexcept {
   const std::scoped_lock lock(mutex_);
   Entry& entry = entries_[number];
   if (entry.state != State::kHidden) return false;
+  leave_name(name, left);
   entry.state = State::kShown;
   return true;
 }
@@ -195,7 +195,8 @@ void LocalCache::drop_name(const Name& name, Left& left) noexcept {
 void LocalCache::leave_name(const Name& name, Left& left) noexcept {
   for (std::uint32_t number = index_[name.key_hash & (index_.size() - 1)]; number != kNoEntry;
        number = entries_[number].chain) {
-    if (is_named(entries_[number], name)) return leave(number, left);
+    const Entry& entry = entries_[number];
+    if (entry.state == State::kShown && is_named(entry, name)) return leave(number, left);
   }
 }
 

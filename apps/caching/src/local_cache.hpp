@@ -53,13 +53,13 @@ class LocalCache {
   /// A block for a document; held, loose. kNoEntry when there is no memory for that use, or `left`
   /// is full (left.count == Left::kMost).
   std::uint32_t reserve(std::uint64_t units, Use use, Left& left) noexcept;
-  /// Lets the document that was written into the block be found by drop(); the one of that name
-  /// from before leaves.
-  void insert(std::uint32_t entry, const Name& name, Left& left) noexcept;
+  /// Lets the document that was written into the block be found by drop_key().
+  void insert(std::uint32_t entry, const Name& name) noexcept;
   /// Lets neighbours read it, by that number (wire.hpp). False when it was dropped meanwhile.
   bool begin(std::uint32_t entry, std::uint64_t number) noexcept;
-  /// Lets it be found by all. False when it was dropped meanwhile.
-  bool show(std::uint32_t entry) noexcept;
+  /// Lets it be found by all, in the place of the one of that name from before, which leaves. False
+  /// when it was dropped meanwhile.
+  bool show(std::uint32_t entry, const Name& name, Left& left) noexcept;
   /// The directory has it there. False when it was dropped meanwhile.
   bool list(std::uint32_t entry, const Listing& listing) noexcept;
   /// Takes one document, held by the caller, out.

@@ -99,17 +99,24 @@ std::uint32_t Node::find(const Name& name, Time now, bool expired_too, const Hin
     found = fetch(name, hint.word, hint, scratch);
     if (found != kNoEntry && fresh(found, now)) return found;
   }
-  if (!directory_.read(name.key_hash, scratch)) return found;
-  // 0 is the empty ticket.
-  ticket = scratch->bucket.epoch + 1;
-  const auto words = scratch->bucket.words;
-  for (const Word& word : words) {
-    if (alone || found != kNoEntry) break;
-    if (!word || word.tag() != Word::tag_of(name.hash)) continue;
-    found = fetch(name, word, hint, scratch);
-    if (found != kNoEntry && !expired_too && !fresh(found, now)) {
-      local_.unpin(std::exchange(found, kNoEntry));
+  // Twice, when what the words lead to has left: it may have been replaced meanwhile.
+  bool refused = true;
+  for (int pass = 0; pass < 2 && refused; ++pass) {
+    if (!directory_.read(name.key_hash, scratch)) return found;
+    // 0 is the empty ticket.
+    ticket = scratch->bucket.epoch + 1;
+    refused = false;
+    const auto words = scratch->bucket.words;
+    for (const Word& word : words) {
+      if (alone || found != kNoEntry) break;
+      if (!word || word.tag() != Word::tag_of(name.hash)) continue;
+      found = fetch(name, word, hint, scratch);
+      refused = refused || found == kNoEntry;
+      if (found != kNoEntry && !expired_too && !fresh(found, now)) {
+        local_.unpin(std::exchange(found, kNoEntry));
+      }
     }
+    refused = refused && found == kNoEntry;
   }
   return found;
 }
@@ -177,7 +184,7 @@ bool Node::read_block(Word word, std::byte* into, Peers::Scratch& scratch) {
 
 bool Node::keep(std::uint32_t entry, const Name& name, bool listed, Peers::Scratch& scratch) {
   Left left;
-  local_.insert(entry, name, left);
+  local_.insert(entry, name);
   // After it can be found by drop(): an invalidation that is not counted yet finds it. Its ticket
   // is the one that it was put with, wherever it comes from: a copy of what was counted out comes
   // too late here, though its owner has not dropped it yet.
@@ -188,7 +195,9 @@ bool Node::keep(std::uint32_t entry, const Name& name, bool listed, Peers::Scrat
   // Not before: a word of a document that was here before leads here.
   if (!in_time || (listed && !local_.begin(entry, new_number()))) return false;
   if (listed) list(entry, name, true, scratch);
-  return local_.show(entry);
+  const bool shown = local_.show(entry, name, left);
+  take_out(left);
+  return shown;
 }
 
 void Node::list(std::uint32_t entry, const Name& name, bool read, Peers::Scratch& scratch) {

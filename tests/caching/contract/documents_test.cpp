@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Documents of all sizes, put and found in every scheme, with variants, expiry and invalidation.
 #include <algorithm>
+#include <atomic>
 
 #include "caching/support/caching_job.hpp"
 #include "support/random.hpp"
+#include "support/threads.hpp"
 
 using namespace caching;
 using namespace support;
@@ -202,6 +204,27 @@ TEST_CASE("a_fresh_document_of_a_neighbour_is_better_than_an_expired_one_here") 
     meet(member, node, 1);
   });
   CHECK(job.wait() == "");
+}
+
+TEST_CASE("a_document_that_is_replaced_is_there_all_the_time") {
+  for (const Scheme scheme : {Scheme::kAc, Scheme::kBcc, Scheme::kHybcc}) {
+    ForkJob job(1, [&](Member& member) {
+      CachingNode node(member, small_cache(scheme));
+      (void)put(node.cache, "k", 1, 5000);
+      std::atomic<bool> over{false};
+      Threads threads;
+      threads.start([&] {
+        for (std::uint64_t version = 2; version < 200; ++version) {
+          require(put(node.cache, "k", version, 5000) == Stored::kHere, "put");
+        }
+        over = true;
+      });
+      while (!over) (void)version_of(node.cache.get("k"), "k");
+      threads.join();
+      require_equal(node.cache.counters().documents, 1u, "documents");
+    });
+    CHECK(job.wait() == "");
+  }
 }
 
 TEST_CASE("a_working_set_larger_than_the_cache_is_served_right_and_leaves_room") {

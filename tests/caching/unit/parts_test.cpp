@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sizes, memory, replacement, blocks and the index, each by itself.
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 #include <vector>
@@ -161,6 +163,77 @@ TEST_CASE("a_block_is_whole_only_with_both_numbers_the_name_and_the_bytes") {
   CHECK(!block.is_whole(bytes, 99, name, false));
 }
 
+TEST_CASE("whoever_reads_lines_in_order_while_the_block_is_used_again_gets_one_document_or_none") {
+  constexpr std::size_t kBytes = 6 * kUnit;
+  const Name name = name_of("key", "");
+  const std::vector<std::byte> old_body(1000, std::byte{1});
+  // Of another length too, so that its end lies elsewhere.
+  for (const std::size_t new_bytes : {std::size_t{1000}, std::size_t{700}, std::size_t{1100}}) {
+    const std::vector<std::byte> new_body(new_bytes, std::byte{2});
+    // The owner takes its steps, each between two lines of the reader: from step `k` on at line
+    // `second`, those before at line `first`.
+    constexpr std::size_t kSteps = 4;
+    for (std::size_t first = 0; first <= kBytes / kLine; ++first) {
+      for (std::size_t second = first; second <= kBytes / kLine; ++second) {
+        for (std::size_t k = 0; k <= kSteps; ++k) {
+          alignas(kUnit) std::byte memory[kBytes]{};
+          alignas(kUnit) std::byte seen[kBytes]{};
+          Block owner(memory);
+          owner.write(name, {}, old_body, 1);
+          owner.begin(77, 0);
+          const auto step = [&](std::size_t number) {
+            if (number == 0) owner.end();
+            if (number == 1) owner.clear_front();
+            if (number == 2) owner.write(name, {}, new_body, 1);
+            if (number == 3) owner.begin(99, 0);
+          };
+          for (std::size_t line = 0; line <= kBytes / kLine; ++line) {
+            if (line == first) {
+              for (std::size_t each = 0; each < k; ++each) step(each);
+            }
+            if (line == second) {
+              for (std::size_t each = k; each < kSteps; ++each) step(each);
+            }
+            if (line < kBytes / kLine) {
+              std::memcpy(seen + line * kLine, memory + line * kLine, kLine);
+            }
+          }
+          std::uint64_t front = 0;
+          std::memcpy(&front, seen + kFrontAt, sizeof front);
+          const Block read(seen);
+          if (!read.is_whole(kBytes, front, name, false)) continue;
+          const auto body = read.body();
+          const bool whole =
+              std::ranges::equal(body, old_body) || std::ranges::equal(body, new_body);
+          REQUIRE(whole);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the_block_of_what_leaves_is_not_whole_before_its_memory_is_used_again") {
+  std::vector<std::byte> memory(80 * kUnit);
+  std::vector<std::uint8_t> touched(kTouches);
+  LocalCache cache(memory.data(), 64, 16, touched.data(), {});
+  const Name name = name_of("key", "");
+  Left left;
+  const std::uint32_t entry = cache.reserve(8, Use::kDocument, left);
+  Block block(cache.block(entry));
+  block.write(name, {}, {}, 1);
+  cache.insert(entry, name);
+  REQUIRE(cache.begin(entry, 77));
+  REQUIRE(cache.show(entry, name, left));
+  REQUIRE(block.is_whole(8 * kUnit, 77, name, true));
+  // It is held still: what is dropped is not whole all the same.
+  cache.drop(entry, left);
+  CHECK(!block.is_whole(8 * kUnit, 77, name, false));
+  std::uint64_t front = 1;
+  std::memcpy(&front, cache.block(entry) + kFrontAt, sizeof front);
+  CHECK(front == 0);
+  cache.unpin(entry);
+}
+
 TEST_CASE("a_copy_never_takes_the_memory_of_a_document_and_leaves_before_one") {
   std::vector<std::byte> memory(80 * kUnit);
   std::vector<std::uint8_t> touched(kTouches);
@@ -171,8 +244,8 @@ TEST_CASE("a_copy_never_takes_the_memory_of_a_document_and_leaves_before_one") {
     if (entry == kNoEntry) return false;
     const Name name = name_of(key, "");
     Block(cache.block(entry)).write(name, {}, {}, 1);
-    cache.insert(entry, name, left);
-    const bool shown = cache.show(entry);
+    cache.insert(entry, name);
+    const bool shown = cache.show(entry, name, left);
     cache.unpin(entry);
     return shown;
   };
