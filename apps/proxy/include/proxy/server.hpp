@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// The proxy: listens, answers from the store, and asks the origin for the rest.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "proxy/client.hpp"
+#include "proxy/document_store.hpp"
+#include "proxy/fetch.hpp"
+#include "proxy/options.hpp"
+#include "proxy/origin.hpp"
+
+namespace proxy {
+
+/// What signal handlers tell a server. Any thread, wait-free.
+struct Commands {
+  std::atomic<bool> stop{false};
+  std::atomic<bool> reopen_log{false};
+};
+
+/// A caching reverse proxy for one origin, on one thread. Owner thread only.
+class Server final : private RequestHandler, private FetchOwner {
+ public:
+  /// Listens from here on. `documents` outlives it. Throws dtutils::Error when it cannot listen, or
+  /// does not know the origin. Setup only.
+  Server(const Options& options, DocumentStore& documents);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  ~Server();
+
+  /// Serves until `commands.stop`; then no new connection is taken, what is on its way is
+  /// completed, for Options::drain_timeout at most, and it returns. Throws dtutils::Error when the
+  /// access log cannot be opened again.
+  void run(Commands& commands);
+  std::uint16_t port() const noexcept;
+  /// 0 without one.
+  std::uint16_t metrics_port() const noexcept;
+
+ private:
+  class Listener;
+  struct Lookup {
+    DocumentStore::Found found;
+    /// Of the variant, where variants are known.
+    std::string key;
+  };
+
+  void serve(Client& client) override;
+  void closed(Client& client) override;
+  void schedule(Client& client) override;
+  void done(Fetch& fetch) override;
+  void unlist(Fetch& fetch) override;
+  void list(Fetch& fetch, const std::string& key) override;
+  std::string variant_of(const std::string& key, std::string_view names,
+                         const Request& request) override;
+  void invalidate(const std::string& key) override;
+  void serve_again(Client& client) override { serve(client); }
+  DocumentStore& store() noexcept override { return documents_; }
+  OriginPool& origin() noexcept override { return origin_; }
+
+  void accept(const Socket& listener, bool admin);
+  void serve_admin(Client& client);
+  bool look_up(const Request& request);
+  void pass(Client& client, std::string_view cache_status);
+  /// `waits`: the client gets the response.
+  void fetch(Client& client, Fetch::Plan plan, bool waits);
+  void fetch_or_join(Client& client, DocumentPtr stale);
+  void refresh(Client& client, DocumentPtr stale);
+  void end_turn();
+  void look_at_deadlines();
+  void drain();
+
+  Context context_;
+  DocumentStore& documents_;
+  OriginPool origin_;
+  std::unique_ptr<Listener> listener_, metrics_listener_;
+  std::unordered_map<Client*, std::unique_ptr<Client>> clients_;
+  std::unordered_map<Fetch*, std::unique_ptr<Fetch>> fetches_;
+  /// Fetches that others may wait for, by the keys of what they bring.
+  std::unordered_map<std::string, Fetch*> listed_;
+  std::vector<Client*> scheduled_;
+  std::vector<Client*> closed_;
+  std::vector<Fetch*> done_;
+  Lookup lookup_;
+  std::string key_;
+  std::mt19937_64 random_;
+  std::int64_t next_look_ = 0;
+  std::int64_t drain_deadline_ = 0;
+};
+
+}  // namespace proxy

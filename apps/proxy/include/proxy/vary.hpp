@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Keys of stored responses, and of their variants.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "proxy/message.hpp"
+
+namespace proxy {
+
+/// The key of what a request names: its host in lower case and its path. No two targets share one,
+/// since a host has no slash. Replaces what is in `key`.
+void make_key(const Request& request, std::string& key);
+
+/// The names of Vary in lower case, sorted, each once, with commas between; empty without Vary; "*"
+/// when a response varies by more than fields.
+std::string vary_names(const Fields& response);
+
+/// The key of the variant that this request selects (RFC 9111, section 4.1): the key, a number that
+/// is another one each time that variants are forgotten, and the values of the named fields.
+std::string variant_key(std::string_view key, std::uint64_t generation, std::string_view names,
+                        const Fields& request);
+
+}  // namespace proxy

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// cariama-proxy: a caching reverse proxy in front of a web server.
+#include <fmt/core.h>
+#include <signal.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "common/command_line.hpp"
+#include "proxy/local_store.hpp"
+#include "proxy/server.hpp"
+
+namespace {
+
+proxy::Commands commands;
+
+void on_stop(int) { commands.stop.store(true, std::memory_order_relaxed); }
+void on_reopen(int) { commands.reopen_log.store(true, std::memory_order_relaxed); }
+
+/// Timeouts as the command line has them, in seconds.
+struct Seconds {
+  std::uint64_t head = 10, idle = 60, client = 30, connect = 5, origin = 30, drain = 10;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  proxy::Options options;
+  Seconds seconds;
+  std::uint64_t cache_mib = 256, max_clients = options.max_clients;
+  std::uint64_t max_origin = options.max_origin_connections, max_head_kib = options.max_head >> 10;
+  std::uint64_t max_body_mib = options.max_request_body >> 20;
+  common::CommandLine line{
+      "A caching reverse proxy for HTTP/1.1. SIGTERM ends it when all is "
+      "answered; SIGHUP opens the access log again."};
+  line.option("--listen", options.listen, "HOST:PORT for clients; port 0 is any free one")
+      .option("--metrics", options.metrics, "HOST:PORT of /metrics for Prometheus; default: none")
+      .option("--origin", options.origin, "HOST:PORT of the web server")
+      .option("--access-log", options.access_log, "File, or - for the standard output")
+      .option("--cache-mib", cache_mib, "MiB of documents", 1, 1 << 20)
+      .option("--max-clients", max_clients, "Connections of clients", 1, 1'000'000)
+      .option("--max-origin-connections", max_origin, "Connections to the web server", 1, 65'000)
+      .option("--max-head-kib", max_head_kib, "KiB of the head of a message", 1, 1024)
+      .option("--max-body-mib", max_body_mib, "MiB of the body of a request", 0, 1 << 20)
+      .option("--head-timeout", seconds.head, "s for the head of a request", 1, 86'400)
+      .option("--idle-timeout", seconds.idle, "s of a connection without requests", 1, 86'400)
+      .option("--client-timeout", seconds.client, "s of a client without progress", 1, 86'400)
+      .option("--connect-timeout", seconds.connect, "s to reach the web server", 1, 86'400)
+      .option("--origin-timeout", seconds.origin, "s of a silent web server", 1, 86'400)
+      .option("--drain-timeout", seconds.drain, "s for what is on its way at the end", 0, 86'400);
+  if (const auto status = line.parse(argc, argv)) return *status;
+  const auto time = [](std::uint64_t s) { return std::chrono::seconds(s); };
+  options.max_clients = max_clients;
+  options.max_origin_connections = max_origin;
+  options.max_head = max_head_kib << 10;
+  options.max_request_body = max_body_mib << 20;
+  options.head_timeout = time(seconds.head);
+  options.idle_timeout = time(seconds.idle);
+  options.client_timeout = time(seconds.client);
+  options.connect_timeout = time(seconds.connect);
+  options.origin_timeout = time(seconds.origin);
+  options.drain_timeout = time(seconds.drain);
+
+  signal(SIGTERM, on_stop);
+  signal(SIGINT, on_stop);
+  signal(SIGHUP, on_reopen);
+  proxy::LocalStore documents(cache_mib << 20);
+  proxy::Server server(options, documents);
+  fmt::print("cariama-proxy listens on port {}, metrics on port {}\n", server.port(),
+             server.metrics_port());
+  std::fflush(stdout);
+  server.run(commands);
+  return EXIT_SUCCESS;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "cariama-proxy: {}\n", error.what());
+  return EXIT_FAILURE;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// The loop: events, what they have left to do, deadlines, the end.
+#include "proxy/server.hpp"
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace proxy {
+namespace {
+
+/// Milliseconds between two looks at deadlines, and how long the loop sleeps at most.
+constexpr int kTick = 100;
+/// Connections that are taken before others are served.
+constexpr int kAcceptedAtOnce = 64;
+
+/// As many files as the process may open.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+/// A port. While there are too many clients, or no more descriptors, it is not watched.
+class Server::Listener final : public Watched {
+ public:
+  Listener(Server& server, const std::string& address, bool admin)
+      : server_(server), socket_(listen_on(address)), admin_(admin) {
+    server_.context_.poller.add(socket_.fd(), EPOLLIN, *this);
+  }
+  void ready(std::uint32_t) override { server_.accept(socket_, admin_); }
+  void pause(bool paused) {
+    if (paused == paused_) return;
+    paused_ = paused;
+    server_.context_.poller.change(socket_.fd(), paused ? 0u : EPOLLIN, *this);
+  }
+  std::uint16_t port() const noexcept { return port_of(socket_); }
+
+ private:
+  Server& server_;
+  Socket socket_;
+  const bool admin_;
+  bool paused_ = false;
+};
+
+Server::Server(const Options& options, DocumentStore& documents)
+    : context_(options), documents_(documents), origin_(context_), random_(std::random_device{}()) {
+  raise_file_limit();
+  listener_ = std::make_unique<Listener>(*this, options.listen, false);
+  if (!options.metrics.empty()) {
+    metrics_listener_ = std::make_unique<Listener>(*this, options.metrics, true);
+  }
+}
+
+Server::~Server() = default;
+
+std::uint16_t Server::port() const noexcept { return listener_->port(); }
+
+std::uint16_t Server::metrics_port() const noexcept {
+  return metrics_listener_ ? metrics_listener_->port() : std::uint16_t{0};
+}
+
+void Server::run(Commands& commands) {
+  while (!context_.draining || (!clients_.empty() && context_.steady < drain_deadline_)) {
+    context_.poller.wait(kTick);
+    context_.look_at_clocks();
+    context_.poller.dispatch();
+    end_turn();
+    if (commands.stop.load(std::memory_order_relaxed) && !context_.draining) drain();
+    if (commands.reopen_log.exchange(false, std::memory_order_relaxed)) context_.log.reopen();
+    if (context_.steady >= next_look_) look_at_deadlines();
+  }
+  context_.log.flush();
+}
+
+void Server::end_turn() {
+  // What one client does may have something to do for others.
+  while (!scheduled_.empty()) {
+    for (Client* const client : std::exchange(scheduled_, {})) {
+      client->scheduled = false;
+      if (!client->gone()) client->go_on();
+    }
+  }
+  for (Fetch* const fetch : std::exchange(done_, {})) fetches_.erase(fetch);
+  for (Client* const client : std::exchange(closed_, {})) clients_.erase(client);
+  origin_.sweep();
+  context_.metrics.clients = clients_.size();
+}
+
+void Server::look_at_deadlines() {
+  next_look_ = context_.steady + kTick;
+  std::vector<Client*> all;
+  all.reserve(clients_.size());
+  for (const auto& [client, owner] : clients_) all.push_back(client);
+  for (Client* const client : all) client->check_deadline();
+  origin_.check_deadlines();
+  end_turn();
+  const bool full = clients_.size() >= context_.options.max_clients;
+  if (listener_) listener_->pause(full);
+  if (metrics_listener_) metrics_listener_->pause(false);
+  context_.log.flush();
+}
+
+void Server::drain() {
+  context_.draining = true;
+  drain_deadline_ = context_.steady + context_.options.drain_timeout.count();
+  listener_.reset();
+  metrics_listener_.reset();
+  for (const auto& [client, owner] : clients_) client->drain();
+  origin_.close_idle();
+  end_turn();
+}
+
+void Server::accept(const Socket& listener, bool admin) {
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+    const bool full = !admin && clients_.size() >= context_.options.max_clients;
+    Socket socket = full ? Socket{} : accept_from(listener);
+    if (!socket) {
+      // Until the next look at the deadlines, lest the loop turns for nothing.
+      if (full || (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)) {
+        (admin ? metrics_listener_ : listener_)->pause(true);
+      }
+      return;
+    }
+    RequestHandler& handler = *this;
+    auto client = std::make_unique<Client>(context_, handler, std::move(socket), admin);
+    Client* const key = client.get();
+    clients_.emplace(key, std::move(client));
+  }
+}
+
+void Server::closed(Client& client) { closed_.push_back(&client); }
+
+void Server::schedule(Client& client) {
+  if (client.scheduled || client.gone()) return;
+  client.scheduled = true;
+  scheduled_.push_back(&client);
+}
+
+void Server::done(Fetch& fetch) {
+  unlist(fetch);
+  done_.push_back(&fetch);
+}
+
+void Server::unlist(Fetch& fetch) {
+  const auto found = listed_.find(fetch.listed_as);
+  if (found != listed_.end() && found->second == &fetch) listed_.erase(found);
+}
+
+void Server::list(Fetch& fetch, const std::string& key) {
+  unlist(fetch);
+  fetch.listed_as = key;
+  listed_.emplace(key, &fetch);
+}
+
+}  // namespace proxy

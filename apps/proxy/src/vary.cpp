@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Builds keys.
+#include "proxy/vary.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "proxy/text.hpp"
+
+namespace proxy {
+
+void make_key(const Request& request, std::string& key) {
+  key.clear();
+  for (const char c : request.host) key.push_back(lower(c));
+  key.append(request.path);
+}
+
+std::string vary_names(const Fields& response) {
+  if (!response.has(FieldId::kVary)) return {};
+  std::vector<std::string> names;
+  for (const Field& field : response) {
+    if (field.id != FieldId::kVary) continue;
+    std::string_view rest = field.value, name;
+    while (next_element(rest, name)) {
+      if (name == "*") return "*";
+      names.emplace_back(name);
+      for (char& c : names.back()) c = lower(c);
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
+  return text;
+}
+
+std::string variant_key(std::string_view key, std::uint64_t generation, std::string_view names,
+                        const Fields& request) {
+  // No key and no value has a line feed.
+  std::string result(key);
+  result.push_back('\n');
+  append_decimal(result, generation);
+  std::string_view name;
+  while (next_element(names, name)) {
+    result.append("\n").append(name).append(":");
+    for (const Field& field : request) {
+      if (same_text(field.name, name)) result.append(field.value).append(",");
+    }
+  }
+  return result;
+}
+
+}  // namespace proxy
