@@ -15,8 +15,6 @@
 namespace proxy {
 namespace {
 
-/// While so much waits for a client, no further request of it is answered.
-constexpr std::size_t kEnoughPending = 256 << 10;
 /// How long a connection that is to be closed is read from, so that the client gets the last answer
 /// instead of a reset.
 constexpr std::int64_t kLingerMilliseconds = 2000;

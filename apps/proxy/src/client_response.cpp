@@ -13,8 +13,6 @@
 namespace proxy {
 namespace {
 
-/// While so much waits for the socket, no more of a body is taken.
-constexpr std::size_t kEnoughPending = 256 << 10;
 /// A part of a document is copied up to this size; that is cheaper than one more piece to send.
 constexpr std::size_t kCopied = 8 << 10;
 
@@ -58,12 +56,11 @@ void Client::answer(int status, std::string_view text, std::string_view more_fie
   const bool plain = more_fields.find("Content-Type") == std::string_view::npos;
   if (plain) output_.append("Content-Type: text/plain\r\n");
   output_.append(more_fields);
-  append_length(text.size() + 1);
+  append_length(text.size());
   end_head("fwd=bypass; detail=local", std::nullopt);
   if (request().method != Method::kHead) {
     output_.append(text);
-    output_.append("\n");
-    sent_body_ = text.size() + 1;
+    sent_body_ = text.size();
   }
   finish();
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "proxy/http_date.hpp"
+#include "proxy/support/times.hpp"
 #include "support/catch.hpp"
 
 using proxy::CacheControl;
@@ -13,7 +14,7 @@ using proxy::Validity;
 
 namespace {
 
-constexpr std::int64_t kNow = 1'795'600'000'000;
+constexpr std::int64_t kReceived = proxy_test::kToday * 1000;
 
 /// A request and its response, which came half a second after it.
 struct Exchange {
@@ -25,10 +26,10 @@ struct Exchange {
     REQUIRE(proxy::parse_response(response_head, response));
     asked = proxy::cache_control_of(request.fields, true);
     told = proxy::cache_control_of(response.fields, false);
-    validity = proxy::validity_of(response, told, kNow - 500, kNow);
+    validity = proxy::validity_of(response, told, kReceived - 500, kReceived);
   }
   bool stored() const { return proxy::may_store(request, asked, response, told, validity); }
-  Use use(std::int64_t after) const { return proxy::use_of(validity, asked, kNow + after); }
+  Use use(std::int64_t after) const { return proxy::use_of(validity, asked, kReceived + after); }
 
   std::string request_head, response_head;
   proxy::Request request;
@@ -38,7 +39,7 @@ struct Exchange {
 };
 
 std::string date(const char* name, std::int64_t seconds_from_now) {
-  return std::string(name) + ": " + proxy::format_http_date(kNow / 1000 + seconds_from_now) +
+  return std::string(name) + ": " + proxy::format_http_date(kReceived / 1000 + seconds_from_now) +
          "\r\n";
 }
 
@@ -75,13 +76,13 @@ TEST_CASE("without a lifetime a tenth of the age of the document counts") {
 }
 
 TEST_CASE("the age counts what upstream says and what the transfer took") {
-  CHECK(Exchange("").validity.age(kNow) == 500);
-  CHECK(Exchange("Age: 10\r\n").validity.age(kNow) == 10'500);
-  CHECK(Exchange(date("Date", -20) + "Age: 10\r\n").validity.age(kNow) == 20'000);
-  CHECK(Exchange(date("Date", 20)).validity.age(kNow) == 500);
-  CHECK(Exchange("Age: x\r\nCache-Control: max-age=5\r\n").validity.left(kNow) < 0);
+  CHECK(Exchange("").validity.age(kReceived) == 500);
+  CHECK(Exchange("Age: 10\r\n").validity.age(kReceived) == 10'500);
+  CHECK(Exchange(date("Date", -20) + "Age: 10\r\n").validity.age(kReceived) == 20'000);
+  CHECK(Exchange(date("Date", 20)).validity.age(kReceived) == 500);
+  CHECK(Exchange("Age: x\r\nCache-Control: max-age=5\r\n").validity.left(kReceived) < 0);
   // Our clock was set back.
-  CHECK(Exchange("").validity.age(kNow - 60'000) == 0);
+  CHECK(Exchange("").validity.age(kReceived - 60'000) == 0);
 }
 
 TEST_CASE("what may not be stored is not stored") {
@@ -140,10 +141,10 @@ TEST_CASE("stale responses are used while they are refreshed, and when the origi
       "Cache-Control: max-age=60, stale-while-revalidate=10, stale-if-error=30\r\n");
   CHECK(exchange.use(61'000) == Use::kServeAndRefresh);
   CHECK(exchange.use(70'000) == Use::kRevalidate);
-  CHECK(proxy::usable_on_error(exchange.validity, kNow + 89'000));
-  CHECK_FALSE(proxy::usable_on_error(exchange.validity, kNow + 90'000));
+  CHECK(proxy::usable_on_error(exchange.validity, kReceived + 89'000));
+  CHECK_FALSE(proxy::usable_on_error(exchange.validity, kReceived + 90'000));
   const Exchange strict(
       "Cache-Control: s-maxage=1, stale-while-revalidate=9, stale-if-error=9\r\n");
   CHECK(strict.use(2'000) == Use::kRevalidate);
-  CHECK_FALSE(proxy::usable_on_error(strict.validity, kNow + 2'000));
+  CHECK_FALSE(proxy::usable_on_error(strict.validity, kReceived + 2'000));
 }

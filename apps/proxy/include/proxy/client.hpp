@@ -132,6 +132,10 @@ class Client final : public Watched {
  private:
   enum class State : std::uint8_t { kHead, kAnswering, kClosing, kLingering };
 
+  /// While so much waits for a client, no further request of it is answered, and no more of a body
+  /// is taken.
+  static constexpr std::size_t kEnoughPending = 256 << 10;
+
   void read();
   void discard();
   void take_requests();

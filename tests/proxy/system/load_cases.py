@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+# The proxy at work: logs, its end, load, and documents that change and carry their own checksum.
+import hashlib
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from support import Link, Nginx, Origin, Proxy, PATIENCE, response, skip, until
+
+FRESH = "Cache-Control: max-age=60\r\n"
+
+
+def case_metrics_and_log():
+    with Origin({"/": response(b"root", FRESH)}) as origin, Proxy(origin.port) as proxy:
+        for _ in range(3):
+            assert proxy.get("/", 'User-Agent: "x\\\r\nReferer: r\r\n').status == 200
+        assert proxy.metric('requests_total{cache="hit"}') == 2
+        assert proxy.metric('requests_total{cache="miss"}') == 1
+        assert proxy.metric("origin_requests_total") == 1
+        with Link(proxy.metrics_port) as link:
+            answer = link.get("/metrics")
+            assert answer["content-type"] == "text/plain; version=0.0.4"
+            for line in answer.body.decode().splitlines():
+                assert re.fullmatch(r"(# (HELP|TYPE) \w+ .+)|(\w+(\{\w+=\"\w+\"\})? \d+)", line), line
+            assert link.get("/other").status == 404
+        # The port of clients does not know it.
+        assert proxy.get("/metrics")["content-type"] != "text/plain; version=0.0.4"
+
+        def lines():
+            with open(proxy.log) as file:
+                return file.read().splitlines()
+        until(lambda: len(lines()) >= 3, "the log is written")
+        assert re.fullmatch(r'127\.0\.0\.1 - - \[.+ \+0000\] "GET / HTTP/1\.1" 200 4 "r" '
+                            r'"\\x22x\\x5C" hit \d+', lines()[1]), lines()[1]
+        # Rotation.
+        os.rename(proxy.log, proxy.log + ".1")
+        proxy.process.send_signal(signal.SIGHUP)
+        until(lambda: os.path.exists(proxy.log), "the log is opened again")
+        proxy.get("/")
+        until(lambda: len(lines()) == 1, "the new log is written")
+
+
+def case_graceful_stop():
+    gate = threading.Event()
+
+    def slow(_, link):
+        link.send(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst")
+        assert gate.wait(PATIENCE)
+        return b"second"[:5]
+
+    with Origin({"/slow": slow, "/": response(b"root", FRESH)}) as origin:
+        proxy = Proxy(origin.port)
+        idle, busy = proxy.link(), proxy.link()
+        assert idle.get("/").body == b"root"
+        busy.send(b"GET /slow HTTP/1.1\r\nHost: test\r\n\r\n")
+        while b"first" not in busy.rest:
+            busy.more()
+        proxy.process.send_signal(signal.SIGTERM)
+        # Who has nothing on its way is sent home, who has gets it.
+        assert idle.ends() and idle.rest == b""
+        until(lambda: not accepts(proxy.port), "it takes no more connections")
+        gate.set()
+        assert busy.read().body == b"firstsecon" and busy.ends()
+        assert proxy.process.wait(PATIENCE) == 0
+        # An end does not wait for ever.
+        gate.clear()
+        proxy = Proxy(origin.port, "--drain-timeout", "1")
+        with proxy.link() as busy:
+            busy.send(b"GET /slow HTTP/1.1\r\nHost: test\r\n\r\n")
+            while b"first" not in busy.rest:
+                busy.more()
+            proxy.process.send_signal(signal.SIGTERM)
+            assert proxy.process.wait(PATIENCE) == 0
+        gate.set()
+
+
+def accepts(port):
+    try:
+        Link(port, 1).socket.close()
+        return True
+    except OSError:
+        return False
+
+
+def document(name, version):
+    """Bytes that say what they are, and whether they are whole."""
+    source = random.Random("%s %d" % (name, version))
+    body = b"%s %d " % (name.encode(), version) + source.randbytes(source.randrange(100, 60000))
+    return body + hashlib.sha256(body).digest()
+
+
+def check(name, body, oldest):
+    assert hashlib.sha256(body[:-32]).digest() == body[-32:], "torn bytes of " + name
+    words = body.split(b" ", 2)
+    assert words[0].decode() == name, "%s in the place of %s" % (words[0], name)
+    assert int(words[1]) >= oldest, "version %s, older than %d, of %s" % (words[1], oldest, name)
+
+
+def case_checked():
+    versions = {"/d%d" % i: 0 for i in range(60)}
+    # Those whose change has been answered to who asked for it: older ones are wrong from then on.
+    answered = dict(versions)
+    lock = threading.Lock()
+    seconds = 6
+
+    def page(request, _):
+        name = request.path
+        with lock:
+            if request.first.startswith("POST"):
+                versions[name] += 1
+            version = versions[name]
+        tag = '"%s-%d"' % (name, version)
+        life = ("max-age=60", "max-age=0", "max-age=0, stale-while-revalidate=60", "no-store")[
+            int(name[2:]) % 4]
+        fields = 'ETag: %s\r\nCache-Control: %s\r\n' % (tag, life)
+        if request["if-none-match"] == tag:
+            return ("HTTP/1.1 304 Not Modified\r\n%s\r\n" % fields).encode()
+        body = document(name, version)
+        if version % 3 == 1:
+            head = "HTTP/1.1 200 OK\r\n%sTransfer-Encoding: chunked\r\n\r\n" % fields
+            return head.encode() + b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"
+        return response(body, fields)
+
+    with Origin({name: page for name in versions}) as origin, \
+            Proxy(origin.port, "--cache-mib", "4") as proxy:
+        failures, done = [], [0]
+        end = time.monotonic() + seconds
+
+        def client(seed):
+            source = random.Random(seed)
+            try:
+                with proxy.link() as link:
+                    while time.monotonic() < end and not failures:
+                        one(link, source)
+                        done[0] += 1
+            except BaseException as error:
+                failures.append(error)
+
+        def one(link, source):
+            name = source.choice(list(versions))
+            kind = source.random()
+            if kind < 0.05:
+                body = link.get(name, method="POST").body
+                check(name, body, 0)
+                with lock:
+                    answered[name] = max(answered[name], int(body.split(b" ", 2)[1]))
+                kind = 1
+            with lock:
+                oldest = answered[name]
+            if kind < 0.2:
+                whole = link.get(name)
+                first = source.randrange(len(whole.body))
+                part = link.get(name, 'Range: bytes=%d-\r\nIf-Range: %s\r\n' % (first, whole["etag"]))
+                if part.status == 206 and part["etag"] == whole["etag"]:
+                    assert part.body == whole.body[first:], "a wrong part of " + name
+                return
+            if kind < 0.3:
+                names = [name, source.choice(list(versions))] * 3
+                link.send(b"".join(b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n" % n.encode() for n in names))
+                for each in names:
+                    check(each, link.read().body, 0)
+                return
+            answer = link.get(name)
+            # A document that may be used while it is refreshed may be behind.
+            behind = "stale-while-revalidate" in answer["cache-control"]
+            check(name, answer.body, 0 if behind else oldest)
+
+        threads = [threading.Thread(target=client, args=(seed,)) for seed in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(PATIENCE + seconds)
+            assert not thread.is_alive(), "a client hangs"
+        assert not failures, failures[0]
+        assert done[0] > 100 and proxy.metric('requests_total{cache="hit"}') > 20, done
+        assert proxy.metric("evictions_total") >= 0
+
+
+WRK = """
+local n = 0
+request = function()
+  n = n + 1
+  return wrk.format("GET", "/f" .. (n * 7919) % 50)
+end
+"""
+
+
+def case_load():
+    if not shutil.which("wrk"):
+        skip("wrk is not installed: scripts/setup test")
+    with Nginx() as nginx, Proxy(nginx.port, "--cache-mib", "1") as proxy:
+        source = random.Random(1)
+        for i in range(50):
+            nginx.write("f%d" % i, source.randbytes(source.randrange(1000, 64000)))
+        script = os.path.join(proxy.folder, "load.lua")
+        with open(script, "w") as file:
+            file.write(WRK)
+        done = subprocess.run(["wrk", "-t", "1", "-c", "50", "-d", "3", "-s", script,
+                               "http://127.0.0.1:%d" % proxy.port], check=True, timeout=PATIENCE,
+                              capture_output=True, text=True).stdout
+        assert "Non-2xx" not in done and "Socket errors" not in done, done
+        assert proxy.metric('requests_total{cache="hit"}') > 100
+        assert proxy.metric("evictions_total") > 0
+        assert proxy.metric("store_bytes") <= 1 << 20

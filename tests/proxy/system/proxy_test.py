@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# One case of the tests of the proxy: proxy_test.py <cariama-proxy> <case>.
+import sys
+
+import bad_cases
+import http_cases
+import load_cases
+
+for module in (http_cases, bad_cases, load_cases):
+    if hasattr(module, "case_" + sys.argv[2]):
+        getattr(module, "case_" + sys.argv[2])()
+        break
+else:
+    sys.exit("there is no case " + sys.argv[2])

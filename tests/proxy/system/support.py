@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+# A proxy, scripted origins, nginx, and a plain client, for tests.
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+PATIENCE = 30
+
+
+def skip(why):
+    print("SKIPPED: " + why)
+    sys.exit(77)
+
+
+def until(done, what, patience=PATIENCE):
+    """Asks again and again, for a limited time."""
+    end = time.monotonic() + patience
+    while True:
+        answer = done()
+        if answer:
+            return answer
+        assert time.monotonic() < end, "not in time: " + what
+        time.sleep(0.01)
+
+
+class Message:
+    """A request or a response, read from a socket."""
+
+    def __init__(self, head, body=b""):
+        self.head = head
+        lines = head.decode("latin-1").split("\r\n")
+        self.first = lines[0]
+        self.fields = {}
+        for line in filter(None, lines[1:]):
+            name, value = line.split(":", 1)
+            name = name.lower()
+            self.fields[name] = (self.fields[name] + ", " if name in self.fields else "") + value.strip()
+        self.body = body
+
+    @property
+    def status(self):
+        return int(self.first.split()[1])
+
+    @property
+    def path(self):
+        return self.first.split()[1]
+
+    def __getitem__(self, name):
+        return self.fields.get(name.lower())
+
+
+class Link:
+    """A connection, with what has come on it and is not used."""
+
+    def __init__(self, port, timeout=PATIENCE):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+        self.rest = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def more(self):
+        piece = self.socket.recv(1 << 16)
+        self.rest += piece
+        return piece
+
+    def take(self, size):
+        while len(self.rest) < size:
+            if not self.more():
+                raise EOFError("the connection ended within a message")
+        taken, self.rest = self.rest[:size], self.rest[size:]
+        return taken
+
+    def take_line(self):
+        while b"\r\n" not in self.rest:
+            if not self.more():
+                raise EOFError("the connection ended within a message")
+        return self.take(self.rest.index(b"\r\n") + 2)
+
+    def read(self, to_head=False):
+        """The next message; None at the end."""
+        while b"\r\n\r\n" not in self.rest:
+            if not self.more():
+                if self.rest:
+                    raise EOFError("the connection ended within a head")
+                return None
+        message = Message(self.take(self.rest.index(b"\r\n\r\n") + 4)[:-2])
+        is_response = message.first.startswith("HTTP/")
+        if is_response and (to_head or message.status in (204, 304) or message.status < 200):
+            return message
+        if message["transfer-encoding"] == "chunked":
+            while size := int(self.take_line(), 16):
+                message.body += self.take(size)
+                assert self.take(2) == b"\r\n"
+            assert self.take(2) == b"\r\n"
+        elif message["content-length"] is not None:
+            message.body = self.take(int(message["content-length"]))
+        elif is_response:
+            while self.more():
+                pass
+            message.body, self.rest = self.rest, b""
+        return message
+
+    def get(self, path, fields="", method="GET"):
+        self.send(("%s %s HTTP/1.1\r\nHost: test\r\n%s\r\n" % (method, path, fields)).encode())
+        return self.read(to_head=method == "HEAD")
+
+    def ends(self):
+        """Reads to the end; True when it is no reset."""
+        try:
+            while self.more():
+                pass
+            return True
+        except ConnectionResetError:
+            return False
+
+
+def response(body=b"", fields="", status="200 OK", length=None):
+    length = len(body) if length is None else length
+    return ("HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n" % (status, length, fields)).encode() + body
+
+
+class Origin:
+    """A web server whose answers are functions by path: they get the request and the link, and return
+    bytes, or None after they have closed the link."""
+
+    def __init__(self, pages):
+        self.pages = pages
+        self.asked = []
+        self.lock = threading.Lock()
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def count(self, path):
+        with self.lock:
+            return sum(request.path == path for request in self.asked)
+
+    def last(self, path):
+        with self.lock:
+            return [request for request in self.asked if request.path == path][-1]
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        link = Link.__new__(Link)
+        link.socket, link.rest = connection, b""
+        try:
+            while request := link.read():
+                with self.lock:
+                    self.asked.append(request)
+                page = self.pages.get(request.path.split("?")[0])
+                answer = page(request, link) if callable(page) else page
+                if answer is None:
+                    break
+                link.send(answer)
+        except (OSError, EOFError, ValueError):
+            pass
+        connection.close()
+
+
+class Proxy:
+    def __init__(self, origin_port, *arguments):
+        self.folder = tempfile.mkdtemp(prefix="cariama-proxy-")
+        self.log = os.path.join(self.folder, "access.log")
+        self.process = subprocess.Popen(
+            [sys.argv[1], "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--origin",
+             "127.0.0.1:%d" % origin_port, "--access-log", self.log, *arguments],
+            stdout=subprocess.PIPE, text=True)
+        words = self.process.stdout.readline().replace(",", "").split()
+        assert len(words) == 9, words
+        self.port, self.metrics_port = int(words[4]), int(words[8])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        alive = self.process.poll() is None
+        self.process.send_signal(signal.SIGKILL if kind else signal.SIGTERM)
+        status = self.process.wait(PATIENCE)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        assert kind or (alive and status == 0), "the proxy ended with %s" % status
+
+    def link(self, timeout=PATIENCE):
+        return Link(self.port, timeout)
+
+    def get(self, path, fields="", method="GET"):
+        with self.link() as link:
+            return link.get(path, fields, method)
+
+    def metric(self, name):
+        with Link(self.metrics_port) as link:
+            text = link.get("/metrics").body.decode()
+        lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+        return int(lines["cariama_proxy_" + name])
+
+    def memory(self):
+        """KiB of it that are in memory."""
+        with open("/proc/%d/status" % self.process.pid) as lines:
+            return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+NGINX = """
+worker_processes 1; daemon off; pid {0}/pid; error_log {0}/error.log;
+events {{ worker_connections 1024; }}
+http {{
+  access_log off; sendfile on; keepalive_requests 1000000;
+  client_body_temp_path {0}/t1; proxy_temp_path {0}/t2; fastcgi_temp_path {0}/t3;
+  uwsgi_temp_path {0}/t4; scgi_temp_path {0}/t5;
+  server {{ listen 127.0.0.1:{1}; root {0}/www; expires 60s; }}
+}}
+"""
+
+
+class Nginx:
+    """nginx with a folder of files, which are fresh for a minute."""
+
+    def __init__(self):
+        program = shutil.which("nginx") or "/usr/sbin/nginx"
+        if not os.path.exists(program):
+            skip("nginx is not installed: scripts/setup test")
+        self.folder = tempfile.mkdtemp(prefix="cariama-nginx-")
+        os.chmod(self.folder, 0o755)
+        self.www = os.path.join(self.folder, "www")
+        os.mkdir(self.www)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        with open(os.path.join(self.folder, "conf"), "w") as file:
+            file.write(NGINX.format(self.folder, self.port))
+        self.process = subprocess.Popen([program, "-c", os.path.join(self.folder, "conf"), "-e",
+                                         os.path.join(self.folder, "error.log")])
+        try:
+            until(self.answers, "nginx listens")
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def answers(self):
+        assert self.process.poll() is None, "nginx has ended"
+        try:
+            Link(self.port, 1).socket.close()
+            return True
+        except OSError:
+            return False
+
+    def write(self, name, content):
+        with open(os.path.join(self.www, name), "wb") as file:
+            file.write(content)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(PATIENCE)
+        shutil.rmtree(self.folder, ignore_errors=True)
