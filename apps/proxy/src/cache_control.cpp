@@ -28,6 +28,7 @@ constexpr Flag kFlags[] = {
     {"must-revalidate", &CacheControl::must_revalidate},
     {"proxy-revalidate", &CacheControl::proxy_revalidate},
     {"only-if-cached", &CacheControl::only_if_cached},
+    {"must-understand", &CacheControl::must_understand},
 };
 
 constexpr Number kNumbers[] = {

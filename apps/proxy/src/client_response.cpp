@@ -8,6 +8,7 @@
 
 #include "proxy/client.hpp"
 #include "proxy/forwarding.hpp"
+#include "proxy/status.hpp"
 #include "proxy/text.hpp"
 
 namespace proxy {

@@ -38,12 +38,12 @@ int request_framing(const Request& request, Framing& framing) noexcept {
 }
 
 bool response_framing(const Response& response, bool to_head, Framing& framing) noexcept {
-  if (stated(response.fields, response.minor_version, framing) != 0) return false;
   if (to_head || response.status < 200 || response.status == 204 || response.status == 304) {
-    framing.kind = Framing::Kind::kNone;
-  } else if (framing.kind == Framing::Kind::kNone) {
-    framing.kind = Framing::Kind::kUntilClose;
+    framing = {};
+    return true;
   }
+  if (stated(response.fields, response.minor_version, framing) != 0) return false;
+  if (framing.kind == Framing::Kind::kNone) framing.kind = Framing::Kind::kUntilClose;
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "proxy/http_date.hpp"
+#include "proxy/status.hpp"
 #include "proxy/text.hpp"
 
 namespace proxy {
@@ -50,8 +51,10 @@ Validity validity_of(const Response& response, const CacheControl& told, std::in
   const std::int64_t apparent = std::max<std::int64_t>(0, now - date_of(response, received));
   std::int64_t age = 0;
   if (response.fields.has(FieldId::kAge)) {
-    // What is no number is very old.
-    const auto seconds = parse_decimal(response.fields.first(FieldId::kAge));
+    // What is no number, or several of them, is very old.
+    const auto seconds = response.fields.count(FieldId::kAge) == 1
+                             ? parse_decimal(response.fields.first(FieldId::kAge))
+                             : std::nullopt;
     age = seconds ? static_cast<std::int64_t>(
                         std::min<std::uint64_t>(*seconds, static_cast<std::uint64_t>(kMaxSeconds)))
                   : kMaxSeconds;
@@ -80,6 +83,7 @@ bool may_store(const Request& request, const CacheControl& asked, const Response
       response.fields.has(FieldId::kSetCookie) || response.fields.has(FieldId::kContentRange)) {
     return false;
   }
+  if (told.must_understand && reason_of(response.status).empty()) return false;
   if (request.fields.has(FieldId::kAuthorization) && !told.is_public && !told.must_revalidate &&
       !told.s_maxage) {
     return false;  // section 3.5

@@ -3,10 +3,11 @@
 import sys
 
 import bad_cases
+import conformance
 import http_cases
 import load_cases
 
-for module in (http_cases, bad_cases, load_cases):
+for module in (http_cases, bad_cases, load_cases, conformance):
     if hasattr(module, "case_" + sys.argv[2]):
         getattr(module, "case_" + sys.argv[2])()
         break

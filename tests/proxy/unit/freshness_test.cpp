@@ -81,6 +81,7 @@ TEST_CASE("the age counts what upstream says and what the transfer took") {
   CHECK(Exchange(date("Date", -20) + "Age: 10\r\n").validity.age(kReceived) == 20'000);
   CHECK(Exchange(date("Date", 20)).validity.age(kReceived) == 500);
   CHECK(Exchange("Age: x\r\nCache-Control: max-age=5\r\n").validity.left(kReceived) < 0);
+  CHECK(Exchange("Age: 0\r\nAge: 0\r\nCache-Control: max-age=5\r\n").validity.left(kReceived) < 0);
   // Our clock was set back.
   CHECK(Exchange("").validity.age(kReceived - 60'000) == 0);
 }
@@ -101,6 +102,8 @@ TEST_CASE("what may not be stored is not stored") {
   CHECK(stored("ETag: \"a\"\r\n"));
   CHECK(stored("Cache-Control: no-cache\r\nETag: \"a\"\r\n"));
   CHECK_FALSE(stored("Cache-Control: no-cache\r\n"));
+  CHECK(stored(fresh, "", 599));
+  CHECK_FALSE(stored("Cache-Control: max-age=60, must-understand\r\n", "", 599));
   CHECK(stored(fresh, "", 404));
   CHECK(stored(fresh, "", 302));
   CHECK_FALSE(stored("ETag: \"a\"\r\n", "", 302));

@@ -157,6 +157,8 @@ TEST_CASE("some responses have no body whatever they say") {
   };
   CHECK(kind("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", true) == Framing::Kind::kNone);
   CHECK(kind("HTTP/1.1 304 NM\r\nContent-Length: 5\r\n\r\n", false) == Framing::Kind::kNone);
+  CHECK(kind("HTTP/1.1 304 NM\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", false) ==
+        Framing::Kind::kNone);
   CHECK(kind("HTTP/1.1 204 NC\r\n\r\n", false) == Framing::Kind::kNone);
   CHECK(kind("HTTP/1.1 200 OK\r\n\r\n", false) == Framing::Kind::kUntilClose);
 }

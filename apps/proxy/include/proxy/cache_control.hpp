@@ -19,6 +19,7 @@ struct CacheControl {
   bool must_revalidate = false;
   bool proxy_revalidate = false;
   bool only_if_cached = false;
+  bool must_understand = false;
   std::optional<std::int64_t> max_age;
   std::optional<std::int64_t> s_maxage;
   std::optional<std::int64_t> min_fresh;

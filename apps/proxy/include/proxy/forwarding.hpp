@@ -15,11 +15,6 @@ namespace proxy {
 /// How the proxy is called in Via and Cache-Status.
 inline constexpr std::string_view kProxyName = "cariama";
 
-/// The words that belong to a status; empty for one that has none here.
-std::string_view reason_of(int status) noexcept;
-/// "HTTP/1.1 200 OK" and the end of the line.
-void append_status_line(std::string& text, int status);
-
 /// The field lines of a response that are stored and passed on: all but those for one connection
 /// (RFC 9110, section 7.6.1; also those that Connection names), Content-Length and Age, which are
 /// written anew each time. A Date is added where there is none. `now` in seconds since 1970.

@@ -22,7 +22,7 @@ struct Framing {
 int request_framing(const Request& request, Framing& framing) noexcept;
 
 /// The body of a response to a HEAD request, or to another one. False when it is ambiguous as
-/// above.
+/// above; what cannot have a body has none, whatever it says.
 bool response_framing(const Response& response, bool to_head, Framing& framing) noexcept;
 
 /// The connection stays open after a message with these fields (RFC 9112, section 9.3).
