@@ -2,14 +2,17 @@
 // cariama-proxy: a caching reverse proxy in front of a web server.
 #include <fmt/core.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 
 #include "common/command_line.hpp"
-#include "proxy/local_store.hpp"
+#include "documents.hpp"
+#include "dsfabric/config.hpp"
 #include "proxy/server.hpp"
+#include "proxy/text.hpp"
 
 namespace {
 
@@ -23,10 +26,25 @@ struct Seconds {
   std::uint64_t head = 10, idle = 60, client = 30, connect = 5, origin = 30, drain = 10;
 };
 
+/// The address with a port that is so much higher; 0 stays any.
+std::string shifted(const std::string& address, std::uint16_t rank) {
+  const std::size_t digits = address.rfind(':') + 1;
+  const auto port = proxy::parse_decimal(std::string_view(address).substr(digits));
+  if (rank == 0 || !port || *port == 0) return address;
+  return address.substr(0, digits) + std::to_string(*port + rank);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
   proxy::Options options;
+  dsfabric::Config defaults;
+  // The proxy's own thread is no worker; service threads answer the other proxies.
+  defaults.threads = 1;
+  // A proxy that is stopped alone does not wait for the others.
+  defaults.leave_timeout = std::chrono::milliseconds(500);
+  const dsfabric::Config config = dsfabric::configure(argc, argv, defaults);
+  std::string scheme = "local";
   Seconds seconds;
   std::uint64_t cache_mib = 256, max_clients = options.max_clients;
   std::uint64_t max_origin = options.max_origin_connections, max_head_kib = options.max_head >> 10;
@@ -34,11 +52,15 @@ int main(int argc, char** argv) try {
   common::CommandLine line{
       "A caching reverse proxy for HTTP/1.1. SIGTERM ends it when all is "
       "answered; SIGHUP opens the access log again."};
-  line.option("--listen", options.listen, "HOST:PORT for clients; port 0 is any free one")
+  line.option("--listen", options.listen,
+              "HOST:PORT for clients; proxy i of a job takes PORT + i; 0 is any free one")
       .option("--metrics", options.metrics, "HOST:PORT of /metrics for Prometheus; default: none")
       .option("--origin", options.origin, "HOST:PORT of the web server")
       .option("--access-log", options.access_log, "File, or - for the standard output")
-      .option("--cache-mib", cache_mib, "MiB of documents", 1, 1 << 20)
+      .option("--scheme", scheme,
+              "How the proxies of a job share their memory; local: not at all, and without a job",
+              {"local", "ac", "bcc", "ccwr", "mtacc", "hybcc"})
+      .option("--cache-mib", cache_mib, "MiB of documents; 4095 at most in a job", 1, 1 << 20)
       .option("--max-clients", max_clients, "Connections of clients", 1, 1'000'000)
       .option("--max-origin-connections", max_origin, "Connections to the web server", 1, 65'000)
       .option("--max-head-kib", max_head_kib, "KiB of the head of a message", 1, 1024)
@@ -65,10 +87,12 @@ int main(int argc, char** argv) try {
   signal(SIGTERM, on_stop);
   signal(SIGINT, on_stop);
   signal(SIGHUP, on_reopen);
-  proxy::LocalStore documents(cache_mib << 20);
-  proxy::Server server(options, documents);
-  fmt::print("cariama-proxy listens on port {}, metrics on port {}\n", server.port(),
-             server.metrics_port());
+  Documents documents(scheme, cache_mib << 20, config);
+  options.listen = shifted(options.listen, documents.rank());
+  options.metrics = shifted(options.metrics, documents.rank());
+  proxy::Server server(options, documents.store());
+  fmt::print("proxy {} (process {}) listens on port {}, metrics on port {}\n", documents.rank(),
+             ::getpid(), server.port(), server.metrics_port());
   std::fflush(stdout);
   server.run(commands);
   return EXIT_SUCCESS;

@@ -57,7 +57,10 @@ void LocalStore::erase(std::string_view key) {
 }
 
 DocumentStore::Figures LocalStore::figures() const noexcept {
-  return {entries_.size(), small_bytes_ + main_bytes_, limit_, evictions_};
+  return {.documents = entries_.size(),
+          .bytes = small_bytes_ + main_bytes_,
+          .limit = limit_,
+          .evictions = evictions_};
 }
 
 bool LocalStore::invariant() const noexcept {

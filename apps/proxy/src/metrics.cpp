@@ -52,6 +52,8 @@ std::string prometheus_text(const Metrics& metrics, const DocumentStore::Figures
              metrics.timeouts);
   append_one(text, "cariama_proxy_evictions_total", "counter", "Documents that made room.",
              store.evictions);
+  append_one(text, "cariama_proxy_neighbour_received_bytes_total", "counter",
+             "Bytes of documents received from other proxies.", store.neighbour_bytes);
   append_one(text, "cariama_proxy_clients", "gauge", "Connections of clients.", metrics.clients);
   append_one(text, "cariama_proxy_origin_connections", "gauge", "Connections to the origin.",
              metrics.origin_connections);

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # The proxy at work: logs, its end, load, and documents that change and carry their own checksum.
-import hashlib
 import os
 import random
 import re
@@ -8,8 +7,8 @@ import shutil
 import signal
 import subprocess
 import threading
-import time
 
+from changing import ChangingOrigin
 from support import Link, Nginx, Origin, Proxy, PATIENCE, response, skip, until
 
 FRESH = "Cache-Control: max-age=60\r\n"
@@ -87,98 +86,11 @@ def accepts(port):
         return False
 
 
-def document(name, version):
-    """Bytes that say what they are, and whether they are whole."""
-    source = random.Random("%s %d" % (name, version))
-    body = b"%s %d " % (name.encode(), version) + source.randbytes(source.randrange(100, 60000))
-    return body + hashlib.sha256(body).digest()
-
-
-def check(name, body, oldest):
-    assert hashlib.sha256(body[:-32]).digest() == body[-32:], "torn bytes of " + name
-    words = body.split(b" ", 2)
-    assert words[0].decode() == name, "%s in the place of %s" % (words[0], name)
-    assert int(words[1]) >= oldest, "version %s, older than %d, of %s" % (words[1], oldest, name)
-
-
 def case_checked():
-    versions = {"/d%d" % i: 0 for i in range(60)}
-    # Those whose change has been answered to who asked for it: older ones are wrong from then on.
-    answered = dict(versions)
-    lock = threading.Lock()
-    seconds = 6
-
-    def page(request, _):
-        name = request.path
-        with lock:
-            if request.first.startswith("POST"):
-                versions[name] += 1
-            version = versions[name]
-        tag = '"%s-%d"' % (name, version)
-        life = ("max-age=60", "max-age=0", "max-age=0, stale-while-revalidate=60", "no-store")[
-            int(name[2:]) % 4]
-        fields = 'ETag: %s\r\nCache-Control: %s\r\n' % (tag, life)
-        if request["if-none-match"] == tag:
-            return ("HTTP/1.1 304 Not Modified\r\n%s\r\n" % fields).encode()
-        body = document(name, version)
-        if version % 3 == 1:
-            head = "HTTP/1.1 200 OK\r\n%sTransfer-Encoding: chunked\r\n\r\n" % fields
-            return head.encode() + b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"
-        return response(body, fields)
-
-    with Origin({name: page for name in versions}) as origin, \
-            Proxy(origin.port, "--cache-mib", "4") as proxy:
-        failures, done = [], [0]
-        end = time.monotonic() + seconds
-
-        def client(seed):
-            source = random.Random(seed)
-            try:
-                with proxy.link() as link:
-                    while time.monotonic() < end and not failures:
-                        one(link, source)
-                        done[0] += 1
-            except BaseException as error:
-                failures.append(error)
-
-        def one(link, source):
-            name = source.choice(list(versions))
-            kind = source.random()
-            if kind < 0.05:
-                body = link.get(name, method="POST").body
-                check(name, body, 0)
-                with lock:
-                    answered[name] = max(answered[name], int(body.split(b" ", 2)[1]))
-                kind = 1
-            with lock:
-                oldest = answered[name]
-            if kind < 0.2:
-                whole = link.get(name)
-                first = source.randrange(len(whole.body))
-                part = link.get(name, 'Range: bytes=%d-\r\nIf-Range: %s\r\n' % (first, whole["etag"]))
-                if part.status == 206 and part["etag"] == whole["etag"]:
-                    assert part.body == whole.body[first:], "a wrong part of " + name
-                return
-            if kind < 0.3:
-                names = [name, source.choice(list(versions))] * 3
-                link.send(b"".join(b"GET %s HTTP/1.1\r\nHost: test\r\n\r\n" % n.encode() for n in names))
-                for each in names:
-                    check(each, link.read().body, 0)
-                return
-            answer = link.get(name)
-            # A document that may be used while it is refreshed may be behind.
-            behind = "stale-while-revalidate" in answer["cache-control"]
-            check(name, answer.body, 0 if behind else oldest)
-
-        threads = [threading.Thread(target=client, args=(seed,)) for seed in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(PATIENCE + seconds)
-            assert not thread.is_alive(), "a client hangs"
-        assert not failures, failures[0]
-        assert done[0] > 100 and proxy.metric('requests_total{cache="hit"}') > 20, done
-        assert proxy.metric("evictions_total") >= 0
+    with ChangingOrigin() as origin, Proxy(origin.port, "--cache-mib", "1") as proxy:
+        assert origin.load([proxy], seconds=6) > 100
+        assert proxy.metric('requests_total{cache="hit"}') > 20
+        assert proxy.metric("evictions_total") > 0
 
 
 WRK = """

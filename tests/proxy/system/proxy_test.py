@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-# One case of the tests of the proxy: proxy_test.py <cariama-proxy> <case>.
+# One case of the tests of the proxy: proxy_test.py <cariama-run> <cariama-proxy> <case>.
 import sys
 
 import bad_cases
 import conformance
 import http_cases
+import job_cases
 import load_cases
 
-for module in (http_cases, bad_cases, load_cases, conformance):
-    if hasattr(module, "case_" + sys.argv[2]):
-        getattr(module, "case_" + sys.argv[2])()
+for module in (http_cases, bad_cases, load_cases, job_cases, conformance):
+    if hasattr(module, "case_" + sys.argv[3]):
+        getattr(module, "case_" + sys.argv[3])()
         break
 else:
-    sys.exit("there is no case " + sys.argv[2])
+    sys.exit("there is no case " + sys.argv[3])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A proxy, scripted origins, nginx, and a plain client, for tests.
 import os
+import re
 import shutil
 import signal
 import socket
@@ -115,7 +116,14 @@ class Link:
 
     def get(self, path, fields="", method="GET"):
         self.send(("%s %s HTTP/1.1\r\nHost: test\r\n%s\r\n" % (method, path, fields)).encode())
-        return self.read(to_head=method == "HEAD")
+        return self.answer(to_head=method == "HEAD")
+
+    def answer(self, to_head=False):
+        """The next response; there has to be one."""
+        message = self.read(to_head)
+        if message is None:
+            raise EOFError("the connection ended without a response")
+        return message
 
     def ends(self):
         """Reads to the end; True when it is no reset."""
@@ -183,27 +191,19 @@ class Origin:
         connection.close()
 
 
-class Proxy:
-    def __init__(self, origin_port, *arguments):
-        self.folder = tempfile.mkdtemp(prefix="cariama-proxy-")
-        self.log = os.path.join(self.folder, "access.log")
-        self.process = subprocess.Popen(
-            [sys.argv[1], "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--origin",
-             "127.0.0.1:%d" % origin_port, "--access-log", self.log, *arguments],
-            stdout=subprocess.PIPE, text=True)
-        words = self.process.stdout.readline().replace(",", "").split()
-        assert len(words) == 9, words
-        self.port, self.metrics_port = int(words[4]), int(words[8])
+def arguments_for(origin_port):
+    return ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--origin",
+            "127.0.0.1:%d" % origin_port]
 
-    def __enter__(self):
-        return self
 
-    def __exit__(self, kind, *_):
-        alive = self.process.poll() is None
-        self.process.send_signal(signal.SIGKILL if kind else signal.SIGTERM)
-        status = self.process.wait(PATIENCE)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        assert kind or (alive and status == 0), "the proxy ended with %s" % status
+class Clients:
+    """The ports of a proxy, from the line that it writes, and what is done with them."""
+
+    def __init__(self, line):
+        found = re.search(r"proxy (\d+) \(process (\d+)\) listens on port (\d+), "
+                             r"metrics on port (\d+)$", line)
+        assert found, line
+        self.rank, self.pid, self.port, self.metrics_port = (int(word) for word in found.groups())
 
     def link(self, timeout=PATIENCE):
         return Link(self.port, timeout)
@@ -220,8 +220,56 @@ class Proxy:
 
     def memory(self):
         """KiB of it that are in memory."""
-        with open("/proc/%d/status" % self.process.pid) as lines:
+        with open("/proc/%d/status" % self.pid) as lines:
             return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+class Proxy(Clients):
+    """A proxy by itself. Ends with the test, and has to end well."""
+
+    def __init__(self, origin_port, *arguments):
+        self.folder = tempfile.mkdtemp(prefix="cariama-proxy-")
+        self.log = os.path.join(self.folder, "access.log")
+        self.process = subprocess.Popen(
+            [sys.argv[2], *arguments_for(origin_port), "--access-log", self.log, *arguments],
+            stdout=subprocess.PIPE, text=True)
+        super().__init__(self.process.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        alive = self.process.poll() is None
+        self.process.send_signal(signal.SIGKILL if kind else signal.SIGTERM)
+        status = self.process.wait(PATIENCE)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        assert kind or (alive and status == 0), "the proxy ended with %s" % status
+
+
+class Job:
+    """Several proxies that share their memory."""
+
+    def __init__(self, count, scheme, origin_port, *arguments):
+        self.process = subprocess.Popen(
+            [sys.argv[1], "-n", str(count), "-t", "1", "--keep-going", sys.argv[2],
+             "--cariama-device=shm", "--scheme", scheme, *arguments_for(origin_port), *arguments],
+            stdout=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            proxies = [Clients(self.process.stdout.readline()) for _ in range(count)]
+        except BaseException as error:
+            self.__exit__(type(error))
+            raise
+        self.proxies = sorted(proxies, key=lambda proxy: proxy.rank)
+
+    def __enter__(self):
+        return self.proxies
+
+    def __exit__(self, kind, *_):
+        if kind:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        else:
+            self.process.send_signal(signal.SIGINT)
+        self.process.wait(PATIENCE)
 
 
 NGINX = """

@@ -28,6 +28,8 @@ class DocumentStore {
     std::uint64_t bytes = 0;
     std::uint64_t limit = 0;
     std::uint64_t evictions = 0;
+    /// Bytes that came from neighbours.
+    std::uint64_t neighbour_bytes = 0;
   };
 
   DocumentStore() = default;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The store of a proxy as the command line chooses it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "dsfabric/config.hpp"
+#include "proxy/document_store.hpp"
+
+/// The documents of this proxy: in its own memory alone ("local"), or in that of all proxies of the
+/// job. Owner thread only.
+class Documents {
+ public:
+  /// Joins the job, unless `scheme` is "local". Throws dtutils::Error. Setup only.
+  Documents(const std::string& scheme, std::size_t bytes, const dsfabric::Config& config);
+  ~Documents();
+
+  proxy::DocumentStore& store() noexcept { return *store_; }
+  /// The number of this proxy in its job.
+  std::uint16_t rank() const noexcept { return rank_; }
+
+ private:
+  struct Job;
+  std::unique_ptr<Job> job_;
+  std::unique_ptr<proxy::DocumentStore> store_;
+  std::uint16_t rank_ = 0;
+};

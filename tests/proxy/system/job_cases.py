@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+# Several proxies that share their memory: where documents come from, changes, deaths.
+import os
+import signal
+import threading
+
+from changing import ChangingOrigin
+from support import Job, Origin, response, until
+
+FRESH = "Cache-Control: max-age=60\r\n"
+SCHEMES = ("ac", "bcc", "ccwr", "mtacc", "hybcc")
+
+
+def case_job():
+    for scheme in SCHEMES:
+        pages = {"/d%d" % i: response(b"%d " % i * 3000, FRESH) for i in range(20)}
+        pages["/v"] = lambda request, _: response(request["x"].encode(), FRESH + "Vary: X\r\n")
+        with Origin(pages) as origin, Job(3, scheme, origin.port, "--cache-mib", "8") as proxies:
+            for proxy in proxies:
+                with proxy.link() as link:
+                    for i in range(20):
+                        assert link.get("/d%d" % i).body == b"%d " % i * 3000
+            # Each fetches for itself, or one for all.
+            asked = len(origin.asked)
+            assert asked == (60 if scheme == "ac" else 20), (scheme, asked)
+            neighbour = sum(proxy.metric('requests_total{cache="neighbour"}') for proxy in proxies)
+            assert (neighbour > 0) == (scheme != "ac"), (scheme, neighbour)
+            for x in ("a", "b"):
+                for proxy in proxies:
+                    assert proxy.get("/v", "X: %s\r\n" % x).body == x.encode()
+            # A part of what a neighbour has, and a condition on it.
+            assert proxies[2].get("/d7", "Range: bytes=0-3\r\n").body == b"7 7 "
+            if scheme == "ac":
+                continue
+            # A change that passes through one is seen at all of them.
+            assert origin.count("/v") == 2, scheme
+            pages["/d1"] = response(b"changed", FRESH)
+            assert proxies[1].get("/d1", method="POST").status == 200
+            assert [proxy.get("/d1").body for proxy in proxies] == [b"changed"] * 3, scheme
+
+
+def case_job_checked():
+    for scheme in SCHEMES[1:]:
+        with ChangingOrigin() as origin, Job(2, scheme, origin.port, "--cache-mib", "2") as proxies:
+            assert origin.load(proxies, seconds=2) > 100
+            assert sum(proxy.metric('requests_total{cache="neighbour"}') for proxy in proxies) > 0
+
+
+def case_job_killed():
+    for scheme in ("bcc", "hybcc"):
+        with ChangingOrigin() as origin, Job(3, scheme, origin.port, "--cache-mib", "4") as proxies:
+            victim = proxies[1]
+
+            def kill():
+                until(lambda: origin.count("/d0") > 0, "the load has begun")
+                os.kill(victim.pid, signal.SIGKILL)
+            killer = threading.Thread(target=kill)
+            killer.start()
+            # The others go on, with every byte right.
+            assert origin.load(proxies, seconds=4, may_end=lambda proxy: proxy is victim) > 100
+            killer.join()
+            for proxy in (proxies[0], proxies[2]):
+                assert proxy.get("/d0").status == 200
