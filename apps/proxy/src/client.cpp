@@ -268,12 +268,14 @@ void Client::linger() {
 }
 
 void Client::close() {
+  if (gone()) return;
   if (source_ != nullptr) std::exchange(source_, nullptr)->leave(*this);
   socket_.close();
   handler_.closed(*this);
 }
 
 void Client::abort() {
+  if (gone()) return;
   if (source_ != nullptr) std::exchange(source_, nullptr)->leave(*this);
   if (!output_.empty()) (void)output_.flush(socket_.fd());
   socket_.reset();

@@ -1,19 +1,40 @@
 // SPDX-License-Identifier: MIT
 // What becomes of a request: answered from the store, joined to a fetch, or passed on.
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "proxy/forwarding.hpp"
 #include "proxy/server.hpp"
+#include "proxy/text.hpp"
 #include "proxy/vary.hpp"
 
 namespace proxy {
 namespace {
 
+/// It names fields that are for this connection only. The origin does not see them, so what it
+/// answers must not be stored for others who send them.
+bool hides_fields(const Fields& fields) noexcept {
+  if (!fields.has(FieldId::kConnection)) return false;
+  constexpr std::string_view kHarmless[] = {"close", "keep-alive", "te", "upgrade"};
+  for (const Field& field : fields) {
+    if (field.id != FieldId::kConnection) continue;
+    std::string_view rest = field.value, option;
+    while (next_element(rest, option)) {
+      if (std::none_of(std::begin(kHarmless), std::end(kHarmless),
+                       [&](std::string_view each) { return same_text(each, option); })) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// Requests that the store is not asked for.
 bool goes_past_the_store(const Client& client) noexcept {
   const Request& request = client.request();
   return (request.method != Method::kGet && request.method != Method::kHead) ||
-         client.request_body().kind != Framing::Kind::kNone ||
+         client.request_body().kind != Framing::Kind::kNone || hides_fields(request.fields) ||
          request.fields.has(FieldId::kIfMatch) || request.fields.has(FieldId::kIfUnmodifiedSince);
 }
 
@@ -27,7 +48,8 @@ void Server::serve(Client& client) {
   }
   if (goes_past_the_store(client)) {
     make_key(request, key_);
-    return pass(client, "fwd=method");
+    const bool known = request.method == Method::kGet || request.method == Method::kHead;
+    return pass(client, known ? "fwd=bypass" : "fwd=method");
   }
   const CacheControl asked = cache_control_of(request.fields, true);
   const bool found = look_up(request);
@@ -39,7 +61,7 @@ void Server::serve(Client& client) {
       client.outcome = near ? Outcome::kHit : Outcome::kNeighbour;
       if (use == Use::kServeAndRefresh) {
         client.outcome = Outcome::kStale;
-        refresh(client, document);
+        if (request.method == Method::kGet) refresh(client, document);
       }
       return client.answer(document, near ? "hit" : "hit; detail=neighbour");
     }
@@ -49,7 +71,13 @@ void Server::serve(Client& client) {
       (!found && request.fields.has(FieldId::kRange))) {
     return pass(client, "fwd=miss");
   }
-  fetch_or_join(client, found ? lookup_.found.document : nullptr);
+  fetch_or_join(client, found ? lookup_.found.document : nullptr, !asked.no_cache);
+}
+
+void Server::serve_again(Client& client) {
+  serve(client);
+  // Nobody else sends what it may have been answered.
+  schedule(client);
 }
 
 bool Server::look_up(const Request& request) {
@@ -88,9 +116,9 @@ void Server::refresh(Client& client, DocumentPtr stale) {
         false);
 }
 
-void Server::fetch_or_join(Client& client, DocumentPtr stale) {
+void Server::fetch_or_join(Client& client, DocumentPtr stale, bool may_join) {
   const auto listed = listed_.find(lookup_.key);
-  if (listed != listed_.end() && listed->second->may_join()) {
+  if (may_join && listed != listed_.end() && listed->second->may_join()) {
     client.outcome = Outcome::kCollapsed;
     return listed->second->join(client);
   }

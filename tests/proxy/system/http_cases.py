@@ -124,14 +124,33 @@ def case_vary():
         return response((request["accept-language"] or "none").encode(),
                         FRESH + "Vary: Accept-Language\r\n")
 
-    with Origin({"/a": page, "/star": counter(FRESH + "Vary: *\r\n")}) as origin, \
+    gate, entered = threading.Event(), threading.Event()
+
+    def late(request, link):
+        entered.set()
+        assert gate.wait(PATIENCE)
+        return page(request, link)
+
+    with Origin({"/a": page, "/late": late, "/star": counter(FRESH + "Vary: *\r\n")}) as origin, \
             Proxy(origin.port) as proxy, proxy.link() as link:
         for _ in range(2):
             for language in ("de", "fr", ""):
                 fields = "Accept-Language: %s\r\n" % language if language else ""
                 assert link.get("/a", fields).body.decode() == (language or "none")
         assert origin.count("/a") == 3
+        # One that waits for another variant gets its own one.
+        with proxy.link() as one, proxy.link() as other:
+            one.send(b"GET /late HTTP/1.1\r\nHost: b\r\nAccept-Language: de\r\n\r\n")
+            assert entered.wait(PATIENCE)
+            other.send(b"GET /late HTTP/1.1\r\nHost: b\r\nAccept-Language: fr\r\n\r\n")
+            until(lambda: proxy.metric("clients") >= 4, "the second one waits")
+            gate.set()
+            assert one.read().body == b"de" and other.read().body == b"fr"
         assert [link.get("/star").body for _ in range(2)] == [b"1", b"2"]
+        # A field that is hidden from the origin does not make its answer that variant.
+        hidden = link.get("/a", "Accept-Language: it\r\nConnection: accept-language\r\n")
+        assert hidden.body == b"none" and hidden["cache-status"] == "cariama; fwd=bypass"
+        assert link.get("/a", "Accept-Language: it\r\n").body == b"it"
         # Variants of one document that are asked for at once.
         links = [proxy.link() for _ in range(20)]
         for i, each in enumerate(links):

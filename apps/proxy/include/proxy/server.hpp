@@ -59,7 +59,7 @@ class Server final : private RequestHandler, private FetchOwner {
   std::string variant_of(const std::string& key, std::string_view names,
                          const Request& request) override;
   void invalidate(const std::string& key) override;
-  void serve_again(Client& client) override { serve(client); }
+  void serve_again(Client& client) override;
   DocumentStore& store() noexcept override { return documents_; }
   OriginPool& origin() noexcept override { return origin_; }
 
@@ -69,7 +69,8 @@ class Server final : private RequestHandler, private FetchOwner {
   void pass(Client& client, std::string_view cache_status);
   /// `waits`: the client gets the response.
   void fetch(Client& client, Fetch::Plan plan, bool waits);
-  void fetch_or_join(Client& client, DocumentPtr stale);
+  /// `may_join`: a response that was asked for before this request will do.
+  void fetch_or_join(Client& client, DocumentPtr stale, bool may_join);
   void refresh(Client& client, DocumentPtr stale);
   void end_turn();
   void look_at_deadlines();
