@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+# wrk as load, with Zipf's law, and its figures.
+import json
+import os
+import subprocess
+
+# Document r is asked for in proportion to 1 / (r + 1)^alpha. At its end wrk writes one line of JSON.
+SCRIPT = """
+local documents, alpha, seed = %d, %f, %d
+local sums, sum = {}, 0
+for i = 1, documents do
+  sum = sum + 1 / i ^ alpha
+  sums[i] = sum
+end
+local requests = {}
+-- All proxies stand for one host, else they would have no document in common.
+wrk.headers["Host"] = "webtier"
+
+function init()
+  math.randomseed(seed)
+  for i = 1, documents do requests[i] = wrk.format("GET", "/d" .. (i - 1)) end
+end
+
+function request()
+  local want, low, high = math.random() * sum, 1, documents
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if sums[middle] < want then low = middle + 1 else high = middle end
+  end
+  return requests[low]
+end
+
+function done(summary, latency)
+  local errors = summary.errors
+  print(string.format('{"requests": %%d, "seconds": %%f, "bytes": %%d, "p50": %%f, "p99": %%f, "errors": %%d}',
+    summary.requests, summary.duration / 1e6, summary.bytes, latency:percentile(50) / 1e3,
+    latency:percentile(99) / 1e3, errors.connect + errors.read + errors.write + errors.status + errors.timeout))
+end
+"""
+
+
+class Load:
+    """wrk with one thread, to be started again and again."""
+
+    def __init__(self, wrk, folder, connections, documents=1, alpha=0.0, core=None):
+        self.wrk, self.connections, self.core, self.folder = wrk, connections, core, folder
+        self.documents, self.alpha, self.seed = documents, alpha, 0
+
+    def start(self, port, seconds, path=None):
+        """A run; figures_of() waits for it. With `path` only that is asked for."""
+        self.seed += 1
+        script = os.path.join(self.folder, "load-%d.lua" % self.seed)
+        text = SCRIPT % (self.documents, self.alpha, self.seed)
+        if path:
+            text += '\nlocal fixed\nfunction init() fixed = wrk.format("GET", "%s") end\n' % path
+            text += "function request() return fixed end\n"
+        with open(script, "w") as file:
+            file.write(text)
+        command = [self.wrk, "-t", "1", "-c", str(self.connections), "-d", "%ds" % seconds, "-s", script,
+                   "http://127.0.0.1:%d" % port]
+        if self.core is not None and os.cpu_count() > 1:
+            command = ["taskset", "-c", str(self.core)] + command
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def figures_of(process):
+    """requests, seconds, bytes, p50 and p99 in ms, errors."""
+    text, _ = process.communicate(timeout=120)
+    return json.loads(text[text.rindex("{"):])
