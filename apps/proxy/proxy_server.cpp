@@ -87,6 +87,8 @@ int main(int argc, char** argv) try {
   signal(SIGTERM, on_stop);
   signal(SIGINT, on_stop);
   signal(SIGHUP, on_reopen);
+  // Who reads the access log from the standard output may go.
+  signal(SIGPIPE, SIG_IGN);
   Documents documents(scheme, cache_mib << 20, config);
   options.listen = shifted(options.listen, documents.rank());
   options.metrics = shifted(options.metrics, documents.rank());
