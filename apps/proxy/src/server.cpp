@@ -155,7 +155,7 @@ void Server::unlist(Fetch& fetch) {
 void Server::list(Fetch& fetch, const std::string& key) {
   unlist(fetch);
   fetch.listed_as = key;
-  listed_.emplace(key, &fetch);
+  listed_.insert_or_assign(key, &fetch);
 }
 
 }  // namespace proxy

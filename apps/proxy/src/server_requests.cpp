@@ -118,7 +118,9 @@ void Server::refresh(Client& client, DocumentPtr stale) {
 
 void Server::fetch_or_join(Client& client, DocumentPtr stale, bool may_join) {
   const auto listed = listed_.find(lookup_.key);
-  if (may_join && listed != listed_.end() && listed->second->may_join()) {
+  // An invalidation by another proxy comes to the store alone, and shows in its tickets.
+  if (may_join && listed != listed_.end() && listed->second->may_join() &&
+      listed->second->ticket() == lookup_.found.ticket) {
     client.outcome = Outcome::kCollapsed;
     return listed->second->join(client);
   }

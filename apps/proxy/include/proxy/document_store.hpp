@@ -16,7 +16,8 @@ class DocumentStore {
  public:
   /// Where a document was found.
   enum class Place : std::uint8_t { kNowhere, kHere, kNeighbour };
-  /// When something was looked up; a document that was invalidated since then is not put.
+  /// When something was looked up; a document that was invalidated since then is not put. Another
+  /// one after each invalidation, wherever it comes from; unless erase() is the only way to one.
   using Ticket = std::uint64_t;
   struct Found {
     DocumentPtr document;

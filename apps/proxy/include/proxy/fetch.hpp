@@ -67,6 +67,7 @@ class Fetch final : public Source, public ResponseSink {
   /// A client with this request may join; its head, if it is here, is fresh.
   bool may_join() const noexcept;
   const std::string& key() const noexcept { return plan_.key; }
+  DocumentStore::Ticket ticket() const noexcept { return plan_.ticket; }
   /// What it brings is not stored: it may be older than a change.
   void doom() noexcept { doomed_ = true; }
   /// Where it is listed.
