@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-# Document r is asked for in proportion to 1 / (r + 1)^alpha. At its end wrk writes one line of JSON.
+# Document r is asked for in proportion to 1 / (r + 1)^alpha. At its end wrk writes a line of JSON.
 SCRIPT = """
 local documents, alpha, seed = %d, %f, %d
 local sums, sum = {}, 0
@@ -31,10 +31,11 @@ function request()
 end
 
 function done(summary, latency)
-  local errors = summary.errors
-  print(string.format('{"requests": %%d, "seconds": %%f, "bytes": %%d, "p50": %%f, "p99": %%f, "errors": %%d}',
-    summary.requests, summary.duration / 1e6, summary.bytes, latency:percentile(50) / 1e3,
-    latency:percentile(99) / 1e3, errors.connect + errors.read + errors.write + errors.status + errors.timeout))
+  local errors = 0
+  for _, count in pairs(summary.errors) do errors = errors + count end
+  local form = '{"requests": %%d, "seconds": %%f, "p50": %%f, "p99": %%f, "errors": %%d}'
+  print(string.format(form, summary.requests, summary.duration / 1e6,
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3, errors))
 end
 """
 
@@ -56,14 +57,14 @@ class Load:
             text += "function request() return fixed end\n"
         with open(script, "w") as file:
             file.write(text)
-        command = [self.wrk, "-t", "1", "-c", str(self.connections), "-d", "%ds" % seconds, "-s", script,
-                   "http://127.0.0.1:%d" % port]
+        command = [self.wrk, "-t", "1", "-c", str(self.connections), "-d", "%ds" % seconds, "-s",
+                   script, "http://127.0.0.1:%d" % port]
         if self.core is not None and os.cpu_count() > 1:
             command = ["taskset", "-c", str(self.core)] + command
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def figures_of(process):
-    """requests, seconds, bytes, p50 and p99 in ms, errors."""
+    """requests, seconds, p50 and p99 in ms, errors."""
     text, _ = process.communicate(timeout=120)
     return json.loads(text[text.rindex("{"):])

@@ -2,8 +2,8 @@
 # The page that scripts/webtier writes: tables and charts, without anything from elsewhere.
 import html
 
-COLOURS = {"local": "#666666", "ac": "#c0392b", "bcc": "#e67e22", "ccwr": "#2980b9", "mtacc": "#8e44ad",
-           "hybcc": "#27ae60"}
+COLOURS = {"local": "#666666", "ac": "#c0392b", "bcc": "#e67e22", "ccwr": "#2980b9",
+           "mtacc": "#8e44ad", "hybcc": "#27ae60"}
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 240, 60, 30, 10
 
 HEAD = """<!DOCTYPE html>
@@ -40,21 +40,24 @@ def chart(title, unit, series, marks=()):
         html.escape(title), WIDTH, HEIGHT)]
     for i in range(5):
         _, y = at(0, top * i / 4)
-        parts.append('<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#ddd"/>' % (LEFT, y, WIDTH - 90, y))
-        parts.append('<text x="%d" y="%.1f" text-anchor="end">%s</text>' % (LEFT - 5, y + 4, nice(top * i / 4)))
+        parts.append('<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#ddd"/>' % (
+            LEFT, y, WIDTH - 90, y))
+        parts.append('<text x="%d" y="%.1f" text-anchor="end">%s</text>' % (
+            LEFT - 5, y + 4, nice(top * i / 4)))
         x, _ = at(right * i / 4, 0)
         parts.append('<text x="%.1f" y="%d" text-anchor="middle">%s s</text>' % (
             x, HEIGHT - BOTTOM + 16, nice(right * i / 4)))
     parts.append('<text x="2" y="10">%s</text>' % html.escape(unit))
     for x, text in marks:
         left, _ = at(x, 0)
-        parts.append('<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#000" stroke-dasharray="4"/>' % (
+        parts.append('<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#000"/>' % (
             left, TOP, left, HEIGHT - BOTTOM))
         parts.append('<text x="%.1f" y="%d">%s</text>' % (left + 3, TOP + 10, html.escape(text)))
     for i, (name, line) in enumerate(series.items()):
         colour = COLOURS.get(name.split()[0], "#000")
         path = " ".join("%.1f,%.1f" % at(x, y) for x, y in line)
-        parts.append('<polyline fill="none" stroke="%s" stroke-width="2" points="%s"/>' % (colour, path))
+        parts.append('<polyline fill="none" stroke="%s" stroke-width="2" points="%s"/>' % (
+            colour, path))
         parts.append('<text x="%d" y="%d" style="fill:%s">%s</text>' % (
             WIDTH - 84, TOP + 12 + 15 * i, colour, html.escape(name)))
     return "\n".join(parts) + "\n</svg></figure>\n"
@@ -63,7 +66,8 @@ def chart(title, unit, series, marks=()):
 def table(heads, rows):
     parts = ["<table><tr>%s</tr>" % "".join("<th>%s</th>" % html.escape(head) for head in heads)]
     for row in rows:
-        parts.append("<tr>%s</tr>" % "".join("<td>%s</td>" % html.escape(str(cell)) for cell in row))
+        cells = "".join("<td>%s</td>" % html.escape(str(cell)) for cell in row)
+        parts.append("<tr>%s</tr>" % cells)
     return "\n".join(parts) + "</table>\n"
 
 
@@ -98,7 +102,8 @@ def summary(runs):
 
 def charts(runs, marks):
     def line(of):
-        return {scheme: [(each["at"], of(each)) for each in slices] for scheme, slices in runs.items()}
+        return {scheme: [(each["at"], of(each)) for each in slices]
+                for scheme, slices in runs.items()}
     return "".join([
         chart("Throughput", "requests/s", line(lambda e: e["requests"] / e["seconds"]), marks),
         chart("Latency, median", "ms", line(lambda e: e["p50"]), marks),
@@ -115,8 +120,8 @@ def write(path, setting, sections):
         file.write(HEAD)
         file.write(table(["setting", ""], setting.items()))
         for title, runs, marks in sections:
-            file.write("<h2>%s</h2>\n<p>Means of the second half; p99 is the worst second of it.</p>\n" %
-                       html.escape(title))
+            file.write("<h2>%s</h2>\n" % html.escape(title))
+            file.write("<p>Means of the second half; p99 is the worst second of it.</p>\n")
             file.write(summary(runs))
             file.write(charts(runs, marks))
         file.write("</body></html>\n")

@@ -30,7 +30,8 @@ ORIGIN = COMMON + """
 }}
 """
 # Requests wait for their turn.
-LIMIT = """limit_req_zone $server_port zone=all:1m rate={rate}r/s; limit_req zone=all burst=1000000;"""
+LIMIT = """limit_req_zone $server_port zone=all:1m rate={rate}r/s;
+  limit_req zone=all burst=1000000;"""
 CACHE = COMMON + """
   proxy_cache_path {folder}/cache levels=1:2 keys_zone=one:20m max_size=1g use_temp_path=off;
   upstream origin {{ server 127.0.0.1:{origin}; keepalive 32; }}
@@ -79,7 +80,8 @@ def wait_for(port, process, what):
 def get(port, path):
     """The body of a response with a length."""
     with socket.create_connection(("127.0.0.1", port), PATIENCE) as link:
-        link.sendall(b"GET %s HTTP/1.1\r\nHost: webtier\r\nConnection: close\r\n\r\n" % path.encode())
+        link.sendall(b"GET %s HTTP/1.1\r\nHost: webtier\r\n" % path.encode())
+        link.sendall(b"Connection: close\r\n\r\n")
         text = b""
         while piece := link.recv(1 << 16):
             text += piece
@@ -118,8 +120,8 @@ class Program:
 
 
 class Nginx(Program):
-    """nginx with one worker: the origin, which answers `rate` requests a second at most (0: any number),
-    or with `origin` a cache in front of that port."""
+    """nginx with one worker: the origin, which answers `rate` requests a second at most (0: any
+    number), or with `origin` a cache in front of that port."""
 
     def __init__(self, origin=None, core=None, rate=0):
         super().__init__()

@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 
-from support import Link, Origin, Proxy, PATIENCE, response, until
+from support import Origin, Proxy, PATIENCE, response, until
 
 FRESH = "Cache-Control: max-age=60\r\n"
 
@@ -171,7 +171,8 @@ def case_bad_origins():
         "/short": raw(response(b"short", FRESH, length=100)), "/half": half,
         "/bad_chunk": raw(ok + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhelloXX"),
         "/cut_chunk": raw(ok + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
-        "/long": lambda *_: response(b"long and more", FRESH, length=4), "/good": response(b"good", FRESH),
+        "/long": lambda *_: response(b"long and more", FRESH, length=4),
+        "/good": response(b"good", FRESH),
     }
     with Origin(pages) as origin, Proxy(origin.port, "--origin-timeout", "1") as proxy:
         before = proxy.memory()

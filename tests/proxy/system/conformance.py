@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# The public suite of https://cache-tests.fyi, where it is installed: CARIAMA_CACHE_TESTS names the folder
-# of the npm package http-cache-tests.
+# The public suite of https://cache-tests.fyi, where it is installed: CARIAMA_CACHE_TESTS names the
+# folder of the npm package http-cache-tests.
 import json
 import os
-import signal
 import shutil
+import signal
 import socket
 import subprocess
 
@@ -14,7 +14,7 @@ from support import Link, Proxy, skip, until
 KNOWN = {
     # Two ages in one field are garbage here, and make the response old.
     "age-parse-prefix",
-    # The suite takes the 502 of the proxy, which has no fields of its server, for a stored response.
+    # The suite takes the 502 of the proxy, which has no fields of its server, for a stored one.
     "stale-close-must-revalidate", "stale-close-no-cache", "stale-close-proxy-revalidate",
     "stale-close-s-maxage=2",
     # A tenth of some seconds is less than the suite waits.
@@ -49,8 +49,8 @@ def case_conformance():
         until(lambda: listens(port), "the server of the suite listens")
         with Proxy(port) as proxy:
             setting["npm_config_base"] = "http://127.0.0.1:%d" % proxy.port
-            done = subprocess.run([node, "--no-warnings", "cli.mjs"], cwd=folder, env=setting, check=True,
-                                  timeout=100, capture_output=True, text=True).stdout
+            done = subprocess.run([node, "--no-warnings", "cli.mjs"], cwd=folder, env=setting,
+                                  check=True, timeout=100, capture_output=True, text=True).stdout
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait()

@@ -25,7 +25,8 @@ def case_metrics_and_log():
             answer = link.get("/metrics")
             assert answer["content-type"] == "text/plain; version=0.0.4"
             for line in answer.body.decode().splitlines():
-                assert re.fullmatch(r"(# (HELP|TYPE) \w+ .+)|(\w+(\{\w+=\"\w+\"\})? \d+)", line), line
+                form = r"(# (HELP|TYPE) \w+ .+)|(\w+(\{\w+=\"\w+\"\})? \d+)"
+                assert re.fullmatch(form, line), line
             assert link.get("/other").status == 404
         # The port of clients does not know it.
         assert proxy.get("/metrics")["content-type"] != "text/plain; version=0.0.4"

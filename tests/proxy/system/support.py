@@ -41,7 +41,8 @@ class Message:
         for line in filter(None, lines[1:]):
             name, value = line.split(":", 1)
             name = name.lower()
-            self.fields[name] = (self.fields[name] + ", " if name in self.fields else "") + value.strip()
+            before = self.fields[name] + ", " if name in self.fields else ""
+            self.fields[name] = before + value.strip()
         self.body = body
 
     @property
@@ -137,12 +138,13 @@ class Link:
 
 def response(body=b"", fields="", status="200 OK", length=None):
     length = len(body) if length is None else length
-    return ("HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n" % (status, length, fields)).encode() + body
+    head = "HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n" % (status, length, fields)
+    return head.encode() + body
 
 
 class Origin:
-    """A web server whose answers are functions by path: they get the request and the link, and return
-    bytes, or None after they have closed the link."""
+    """A web server whose answers are bytes or functions by path. Functions get the request and the
+    link, and return bytes; None ends the connection."""
 
     def __init__(self, pages):
         self.pages = pages
