@@ -104,8 +104,11 @@ HeadScanner::Result HeadScanner::scan(std::string_view input) noexcept {
 }
 
 int parse_request(std::string_view head, Request& request) {
+  // What is refused keeps nothing of the request before, whose bytes may be gone.
   request.fields.clear();
-  request.host = {};
+  request.method = Method::kOther;
+  request.method_name = request.path = request.host = {};
+  request.minor_version = 1;
   const std::string_view line = take_line(head);
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');

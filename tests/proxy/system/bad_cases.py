@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Clients and origins that break the rules, by mistake or on purpose.
+import random
 import socket
 import threading
 import time
@@ -215,3 +216,77 @@ def case_bad_origins():
         assert [link.read().status for link in links[5:]] == [503] * 3
         gate.set()
         assert [link.read().body for link in links[:5]] == [b"late"] * 5
+
+
+REQUESTS = [
+    b"GET /a?%d HTTP/1.1\r\nHost: test\r\nAccept: x\r\nRange: bytes=0-5\r\n\r\n",
+    b"GET /a HTTP/1.1\r\nHost: test\r\nIf-None-Match: \"a\", W/\"b\"\r\nX: %d\r\n\r\n",
+    b"POST /a HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\nX: %d\r\n\r\n"
+    b"5;x=y\r\nhello\r\n0\r\nT: v\r\n\r\n",
+    b"PUT http://test/b?%d HTTP/1.0\r\nContent-Length: 4\r\nConnection: keep-alive\r\n\r\nbody",
+    b"HEAD /b HTTP/1.1\r\nHost: test\r\nCache-Control: max-age=5, min-fresh=%d\r\n\r\n",
+]
+RESPONSES = [
+    b"HTTP/1.1 200 OK\r\nCache-Control: max-age=1\r\nETag: \"a\"\r\nContent-Length: 3\r\n\r\nsix",
+    b"HTTP/1.1 200 OK\r\nVary: Accept, X\r\nCache-Control: max-age=9\r\nTransfer-Encoding: chunked"
+    b"\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n",
+    b"HTTP/1.0 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nAge: 3\r\n\r\nto the end",
+]
+
+
+def mutated(source, text):
+    """A few bytes are others, missing, or there twice."""
+    text = bytearray(text)
+    for _ in range(source.choice((0, 1, 1, 2, 5))):
+        at = source.randrange(len(text))
+        kind = source.randrange(4)
+        if kind == 0:
+            text[at] = source.choice(b"\r\n\0 :;,\"0aZ-\xff")
+        elif kind == 1:
+            del text[at:at + source.randrange(1, 8)]
+        elif kind == 2:
+            text[at:at] = text[at:at + source.randrange(1, 30)]
+        else:
+            text[at:at] = source.randbytes(source.randrange(1, 4))
+        if not text:
+            break
+    return bytes(text)
+
+
+def case_mutated():
+    seed = random.randrange(1 << 30)
+    print("seed", seed)
+    source, guard = random.Random(seed), threading.Lock()
+
+    def page(_, link):
+        with guard:
+            answer = mutated(source, source.choice(RESPONSES))
+        link.send(answer)
+
+    with Origin({"/a": page, "/b": page, "/good": response(b"good", FRESH)}) as origin, \
+            Proxy(origin.port, "--origin-timeout", "1", "--head-timeout", "1", "--client-timeout",
+                  "1") as proxy:
+        end = time.monotonic() + 5
+        rounds = 0
+        while time.monotonic() < end:
+            links = [proxy.link() for _ in range(40)]
+            for link in links:
+                with guard:
+                    text = b"".join(mutated(source, source.choice(REQUESTS) % source.randrange(9))
+                                    for _ in range(source.randrange(1, 4)))
+                try:
+                    for at in range(0, len(text), 50):
+                        link.send(text[at:at + 50])
+                    link.socket.shutdown(socket.SHUT_WR)
+                except OSError:
+                    pass
+            # All end, by themselves or in time, and others are served meanwhile.
+            assert proxy.get("/good").body == b"good"
+            for link in links:
+                link.ends()
+                link.socket.close()
+            rounds += 1
+        assert rounds > 1
+        until(lambda: proxy.metric("clients") == 1, "all are gone")
+        until(lambda: proxy.metric("origin_connections") <= 2, "no connection is forgotten")

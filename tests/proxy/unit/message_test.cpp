@@ -97,6 +97,18 @@ TEST_CASE("a request line that is not plain is refused") {
   CHECK(status_of("", "GET /" + std::string(proxy::kMaxTarget, 'a') + " HTTP/1.1") == 414);
 }
 
+TEST_CASE("of the request before nothing stays in one that is refused") {
+  Parsed parsed("HEAD /before HTTP/1.0\r\nHost: before\r\n\r\n");
+  REQUIRE(parsed.status == 0);
+  REQUIRE(proxy::parse_request("nothing\r\n\r\n", parsed.request) == 400);
+  CHECK(parsed.request.method == proxy::Method::kOther);
+  CHECK(parsed.request.method_name.empty());
+  CHECK(parsed.request.path.empty());
+  CHECK(parsed.request.host.empty());
+  CHECK(parsed.request.minor_version == 1);
+  CHECK(parsed.request.fields.size() == 0);
+}
+
 TEST_CASE("field lines that are not plain are refused") {
   CHECK(status_of("A: b\r\n c\r\n") == 400);
   CHECK(status_of("A : b\r\n") == 400);

@@ -60,7 +60,8 @@ struct Response {
   Fields fields;
 };
 
-/// Parses a head that a HeadScanner has found (RFC 9112, sections 3 to 5). 0, or the status of the
+/// Parses a head that a HeadScanner has found (RFC 9112, sections 3 to 5); of what was in `request`
+/// nothing stays. 0, or the status of the
 /// answer to what is wrong: 400, 414 (target too long), 431 (too many fields), 505 (not HTTP/1.x).
 /// Refused are among others: folded lines, space before a colon, control characters, not exactly
 /// one Host in HTTP/1.1.
