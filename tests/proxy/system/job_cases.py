@@ -83,7 +83,7 @@ def case_job_killed():
             killer = threading.Thread(target=kill)
             killer.start()
             # The others go on, with every byte right.
-            assert origin.load(proxies, seconds=4, may_end=lambda proxy: proxy is victim) > 100
+            assert origin.load(proxies, seconds=3, may_end=lambda proxy: proxy is victim) > 100
             killer.join()
             for proxy in (proxies[0], proxies[2]):
                 assert proxy.get("/d0").status == 200
