@@ -1,35 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Who may connect, under which names, and what becomes of strangers at the door.
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/time.h>
 
-#include <cstddef>
-#include <cstring>
+#include <csignal>
 #include <filesystem>
 
+#include "../support/door.hpp"
 #include "../support/pair.hpp"
 #include "dtutils/error.hpp"
 #include "support/catch.hpp"
+#include "support/matchers.hpp"
 
 using namespace streams;
 using namespace support;
 using std::chrono::milliseconds;
 
-namespace {
-
-/// A connection to the door of a listener, made by hand.
-int knock(const std::string& name) {
-  const std::string full = "cariama-streams/" + std::to_string(geteuid()) + "/" + name;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, full.data(), full.size());
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + full.size());
-  require(connect(fd, reinterpret_cast<sockaddr*>(&address), length) == 0, "the door is closed");
-  return fd;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("a_name_has_one_listener") {
   Domain domain;
@@ -50,6 +39,49 @@ TEST_CASE("a_listener_that_never_accepts_does_not_hold_who_connects") {
   const std::string name = fresh_name();
   Listener listener(domain.pd, name);
   CHECK_THROWS_AS(connect(domain.pd, name, milliseconds(50)), dtutils::Error);
+}
+
+TEST_CASE("a_full_queue_of_the_listener_is_told_as_such") {
+  Domain domain;
+  const std::string name = fresh_name();
+  Listener listener(domain.pd, name);
+  std::vector<int> waiting;
+  for (int fd; (fd = try_knock(name)) >= 0;) waiting.push_back(fd);
+  CHECK_THROWS_WITH(connect(domain.pd, name, milliseconds(20)),
+                    contains("no room for more connections"));
+  for (const int fd : waiting) close(fd);
+}
+
+TEST_CASE("signals_do_not_end_a_connect_or_an_accept") {
+  Domain domain;
+  const std::string name = fresh_name();
+  struct sigaction old {};
+  struct sigaction ignore {};
+  ignore.sa_handler = [](int) {};
+  REQUIRE(sigaction(SIGALRM, &ignore, &old) == 0);
+  const itimerval often{{0, 500}, {0, 500}};
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  for (int i = 0; i < 20; ++i) {
+    Listener listener(domain.pd, name);
+    std::unique_ptr<Stream> there;
+    Threads threads;
+    threads.start([&] { there = connect(domain.pd, name, kPatience); });
+    CHECK(listener.accept(kPatience) != nullptr);
+    threads.join();
+  }
+  setitimer(ITIMER_REAL, &never, nullptr);
+  sigaction(SIGALRM, &old, nullptr);
+}
+
+TEST_CASE("a_listener_whose_descriptor_is_closed_says_so") {
+  Domain domain;
+  Listener listener(domain.pd, fresh_name());
+  // What closes all descriptors of a program puts another file there.
+  const int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  REQUIRE(dup2(other, listener.descriptor()) == listener.descriptor());
+  close(other);
+  CHECK_THROWS_WITH(listener.accept(kPatience), contains("no connection can be accepted"));
 }
 
 TEST_CASE("accept_ends_when_nobody_connects") {

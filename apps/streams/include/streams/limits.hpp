@@ -26,7 +26,7 @@ inline constexpr std::uint32_t kReceives = 2 * kMessages + 2;
 inline constexpr std::uint32_t kRequests = kReceives + 2 * kSignalInterval;
 /// Fruitless looks of a blocking call before it sleeps.
 inline constexpr std::uint32_t kLooksBeforeSleep = 2000;
-/// How long the other side of a new connection may take for one step of the introduction.
+/// How long the other side of a new connection may take for the introduction as a whole.
 inline constexpr std::chrono::milliseconds kIntroduction{5000};
 /// How long closing waits until the device has sent what it was given.
 inline constexpr std::chrono::milliseconds kLinger{2000};
