@@ -6,31 +6,47 @@
 #include <type_traits>
 
 #include "dtutils/endpoint.hpp"
+#include "streams/options.hpp"
 
 namespace streams {
 
-/// One message of each side over the Unix-domain socket.
+/// One message of each side over the socket on which they meet.
 ///
-///   byte  0       8         12     16         56        64     68         72
-///         | magic | version | ring | endpoint | address | rkey | reserved |
+///   byte  0       8         12     16         56        64     68     72        76         80
+///         | magic | version | flow | endpoint | address | rkey | ring | staging | reserved |
 struct Introduction {
   /// kMagic.
   std::uint64_t magic;
   /// kVersion.
   std::uint32_t version;
-  /// Bytes of the ring; both sides have the same.
-  std::uint32_t ring;
+  /// A FlowControl; the listener repeats what the other side asks for.
+  std::uint32_t flow;
   /// The queue pair of this side.
   dtutils::Endpoint endpoint;
-  /// The first byte of the ring that the other side writes, and the key for it.
+  /// The registered memory of this side, and the key for it.
   std::uint64_t address;
   std::uint32_t rkey;
+  /// Bytes of the ring in it, and of the staging memory. 0 with kCredits.
+  std::uint32_t ring;
+  std::uint32_t staging;
   /// 0.
   std::uint32_t reserved;
 };
-static_assert(sizeof(Introduction) == 72 && std::is_trivially_copyable_v<Introduction>);
+static_assert(sizeof(Introduction) == 80 && std::is_trivially_copyable_v<Introduction>);
 
 inline constexpr std::uint64_t kMagic = 0x6d61657274732d63;
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
+
+constexpr bool valid_ring(std::uint32_t ring) noexcept {
+  return ring >= kSmallestRing && ring <= kLargestRing && (ring & (ring - 1)) == 0;
+}
+
+constexpr bool valid(const Introduction& peer) noexcept {
+  if (peer.magic != kMagic || peer.version != kVersion) return false;
+  if (peer.flow == static_cast<std::uint32_t>(FlowControl::kCredits)) return true;
+  return peer.flow == static_cast<std::uint32_t>(FlowControl::kPacketized) &&
+         valid_ring(peer.ring) && peer.staging >= kStaging && peer.staging <= kLargestRing &&
+         (peer.staging & (peer.staging - 1)) == 0;
+}
 
 }  // namespace streams

@@ -22,8 +22,10 @@ constexpr int kBacklog = 128;
 /// Says that the side that connects is ready too.
 constexpr char kReady = 'r';
 
-bool valid(const Introduction& peer) {
-  return peer.magic == kMagic && peer.version == kVersion && peer.ring == kRing;
+void check(const std::string& object, const StreamOptions& options) {
+  if (valid_ring(options.ring)) return;
+  throw dtutils::Error(object, "its ring has a size that it cannot have",
+                       "take a power of two from kSmallestRing to kLargestRing");
 }
 
 /// The next accept may find something else: nobody waits any more, or a signal came.
@@ -45,8 +47,10 @@ dtutils::Error not_connected(const std::string& object, int code) {
 
 }  // namespace
 
-Listener::Listener(dtutils::ProtectionDomain& domain, std::string_view name)
-    : domain_(domain), name_(name), socket_(-1) {
+Listener::Listener(dtutils::ProtectionDomain& domain, std::string_view name,
+                   const StreamOptions& options)
+    : domain_(domain), name_(name), options_(options), socket_(-1) {
+  check("listener " + name_, options);
   const LocalAddress address = local_address(name);
   Meeting socket(make_local_socket(), {});
   const auto* const raw = reinterpret_cast<const sockaddr*>(&address.socket);
@@ -83,7 +87,8 @@ std::unique_ptr<Stream> Listener::introduce(int connection) {
   Meeting meeting(connection, Clock::now() + kIntroduction);
   Introduction peer;
   if (!meeting.is_user(geteuid()) || !meeting.hear(peer) || !valid(peer)) return nullptr;
-  std::unique_ptr<Stream> stream(new Stream(domain_));
+  const StreamOptions options{static_cast<FlowControl>(peer.flow), options_.ring};
+  std::unique_ptr<Stream> stream(new Stream(domain_, options));
   try {
     stream->meet(peer);
   } catch (const dtutils::Error&) {
@@ -96,8 +101,9 @@ std::unique_ptr<Stream> Listener::introduce(int connection) {
 }
 
 std::unique_ptr<Stream> connect(dtutils::ProtectionDomain& domain, std::string_view name,
-                                milliseconds timeout) {
+                                milliseconds timeout, const StreamOptions& options) {
   const std::string object = "stream " + std::string(name);
+  check(object, options);
   const LocalAddress address = local_address(name);
   Meeting meeting(make_local_socket(), Clock::now() + timeout);
   if (const int code = meeting.connect(address); code != 0) throw not_connected(object, code);
@@ -105,9 +111,10 @@ std::unique_ptr<Stream> connect(dtutils::ProtectionDomain& domain, std::string_v
     throw dtutils::Error(object, "the listener belongs to another user",
                          "run both programs as the same user");
   }
-  std::unique_ptr<Stream> stream(new Stream(domain));
+  std::unique_ptr<Stream> stream(new Stream(domain, options));
   Introduction peer;
-  if (!meeting.tell(stream->introduction()) || !meeting.hear(peer) || !valid(peer)) {
+  if (!meeting.tell(stream->introduction()) || !meeting.hear(peer) || !valid(peer) ||
+      peer.flow != static_cast<std::uint32_t>(options.flow)) {
     throw dtutils::Error(object, "the listener did not accept",
                          "see that it calls accept, and that it has the same version");
   }

@@ -1,112 +1,96 @@
 // SPDX-License-Identifier: MIT
-// How a stream begins, waits and ends.
+// A stream: one of the flow controls, and how a thread waits on it.
 #include "streams/stream.hpp"
 
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
-
-#include "dtutils/error.hpp"
+#include "credits.hpp"
 #include "dtutils/wait.hpp"
-#include "introduction.hpp"
-#include "message.hpp"
+#include "packetized.hpp"
 
 namespace streams {
 namespace {
 
-using dtutils::PostResult;
-
 /// Sleepers look again after this time, since a peer that is stopped may owe them an event.
 constexpr std::chrono::milliseconds kSleep{100};
 
-dtutils::QueuePairOptions pair_options() {
-  dtutils::QueuePairOptions options;
-  options.send_depth = kRequests;
-  options.receive_depth = kReceives;
-  options.scatter_gather = 1;
-  options.max_inline = 0;
-  return options;
-}
-
-int watch(int channel, int meeting) {
-  const int both = epoll_create1(EPOLL_CLOEXEC);
-  epoll_event event{};
-  event.events = EPOLLIN | EPOLLRDHUP;
-  if (both < 0 || epoll_ctl(both, EPOLL_CTL_ADD, channel, &event) != 0 ||
-      epoll_ctl(both, EPOLL_CTL_ADD, meeting, &event) != 0) {
-    const int code = errno;
-    if (both >= 0) close(both);
-    throw dtutils::Error("stream", "no epoll instance could be made",
-                         "raise the limit of descriptors (ulimit -n)", code);
-  }
-  return both;
-}
-
 }  // namespace
 
-Stream::Stream(dtutils::ProtectionDomain& domain)
-    : memory_(2 * kRing, dtutils::PageKind::kSmall, -1),
-      region_(domain, memory_.data(), memory_.size(),
-              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE),
-      channel_(domain.device()),
-      sends_(domain.device(), kRequests, &channel_),
-      receives_(domain.device(), kReceives, &channel_),
-      pair_(domain, sends_, receives_, pair_options()),
-      watched_(channel_.fd()) {}
-
-Stream::~Stream() {
-  close_gracefully();
-  if (watched_ != channel_.fd()) close(watched_);
-  if (meeting_ >= 0) close(meeting_);
+Stream::Stream(dtutils::ProtectionDomain& domain, const StreamOptions& options) {
+  if (options.flow == FlowControl::kCredits) {
+    credits_ = std::make_unique<Credits>(domain);
+  } else {
+    packetized_ = std::make_unique<Packetized>(domain, options.ring);
+  }
 }
 
+Stream::~Stream() { close_gracefully(); }
+
 Introduction Stream::introduction() const {
-  return {kMagic,
-          kVersion,
-          kRing,
-          pair_.endpoint(),
-          reinterpret_cast<std::uint64_t>(region_.data() + kRing),
-          region_.rkey(),
-          0};
+  return with_flow([](auto& flow) { return flow.introduction(); });
 }
 
 void Stream::meet(const Introduction& peer) {
-  ring_there_ = {peer.address, kRing, peer.rkey, 0, 0};
-  pair_.connect(peer.endpoint);
-  for (std::uint32_t i = 0; i < kReceives; ++i) {
-    if (pair_.post_receive({}, 0) != PostResult::kOk) {
-      throw dtutils::Error("stream", "the peer left while it connected", "connect again");
-    }
+  if (packetized_ != nullptr) {
+    packetized_->meet(peer);
+  } else {
+    credits_->meet(peer);
   }
 }
 
 void Stream::keep(int meeting) {
-  if (pair_.device().info().kind == dtutils::DeviceKind::kShm) {
-    close(meeting);
-    return;
-  }
-  meeting_ = meeting;
-  watched_ = watch(channel_.fd(), meeting);
+  with_flow([](auto& flow) -> Link& { return flow.link(); }).keep(meeting);
+}
+
+Result Stream::try_send(std::span<const iovec> buffers) noexcept {
+  return with_flow([&](auto& flow) { return flow.send(buffers); });
+}
+
+Result Stream::try_send(std::span<const std::byte> bytes) noexcept {
+  const iovec buffer{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  return try_send(std::span(&buffer, 1));
+}
+
+Result Stream::try_receive(std::span<const iovec> buffers) noexcept {
+  return with_flow([&](auto& flow) { return flow.receive(buffers); });
+}
+
+Result Stream::try_receive(std::span<std::byte> into) noexcept {
+  const iovec buffer{into.data(), into.size()};
+  return try_receive(std::span(&buffer, 1));
+}
+
+Result Stream::try_peek(std::span<std::byte> into) noexcept {
+  const iovec buffer{into.data(), into.size()};
+  return with_flow([&](auto& flow) { return flow.peek(std::span(&buffer, 1)); });
+}
+
+std::size_t Stream::readable() noexcept {
+  return with_flow([](auto& flow) { return flow.readable(); });
+}
+
+std::size_t Stream::writable() noexcept {
+  return with_flow([](auto& flow) { return flow.writable(); });
+}
+
+bool Stream::receive_ready() noexcept {
+  return with_flow([](auto& flow) { return flow.receive_ready(); });
+}
+
+bool Stream::send_ready() noexcept {
+  return with_flow([](auto& flow) { return flow.send_ready(); });
+}
+
+void Stream::finish_sending() noexcept {
+  with_flow([](auto& flow) { flow.finish_sending(); });
+}
+
+int Stream::descriptor() const noexcept {
+  return with_flow([](auto& flow) { return flow.link().descriptor(); });
 }
 
 void Stream::arm() noexcept {
-  while (channel_.wait(std::chrono::milliseconds(0)) != nullptr) {
-  }
-  // A queue that cannot be armed has failed, and the next look finds that.
-  static_cast<void>(sends_.arm());
-  static_cast<void>(receives_.arm());
-  if (hung_up()) {
-    progress();
-    broken_ = flushed_ = true;
-  }
-}
-
-bool Stream::hung_up() const noexcept {
-  char byte;
-  return meeting_ >= 0 && recv(meeting_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+  with_flow([](auto& flow) { flow.arm(); });
 }
 
 template <class Ready>
@@ -121,7 +105,7 @@ bool Stream::wait(Ready ready, std::chrono::steady_clock::time_point end) noexce
     const auto left = end - std::chrono::steady_clock::now();
     if (left <= left.zero()) return false;
     const auto sleep = std::chrono::ceil<std::chrono::milliseconds>(left);
-    pollfd entry{watched_, POLLIN, 0};
+    pollfd entry{descriptor(), POLLIN, 0};
     ::poll(&entry, 1, static_cast<int>(std::min(sleep, kSleep).count()));
   }
 }
@@ -149,33 +133,22 @@ Result Stream::receive(std::span<std::byte> into, std::chrono::milliseconds time
   }
 }
 
-void Stream::finish_sending() noexcept {
-  end_wanted_ = true;
-  progress();
-}
-
 void Stream::close_gracefully() noexcept {
-  // A pair that was never connected has nobody to tell.
-  if (ring_there_.length == 0) return;
-  progress();
-  if (peer_closed_) return;
-  const auto end = std::chrono::steady_clock::now() + kLinger;
-  bool said = false;
-  std::uint64_t needed = 0;
-  const std::uint32_t closed = message(MessageKind::kClosed, arrived_ != taken_ ? 1 : 0);
-  wait(
-      [&] {
-        poll_sends();
-        if (broken_) return true;
-        if (!said) {
-          // The completion of this one is that of all before it.
-          unsignaled_ = kSignalInterval;
-          said = post_control(closed) == PostResult::kOk;
-          needed = signals_posted_;
-        }
-        return said && signals_seen_ == needed;
-      },
-      end);
+  with_flow([this](auto& flow) {
+    Link& link = flow.link();
+    // A link that was never connected has nobody to tell.
+    if (!link.connected()) return;
+    // A look finds what the peer did last.
+    static_cast<void>(flow.send_ready());
+    if (link.broken() || flow.peer_closed()) return;
+    bool said = false;
+    wait(
+        [&] {
+          if (!said) said = flow.say_closed();
+          return flow.delivered() && (said || link.broken());
+        },
+        std::chrono::steady_clock::now() + kLinger);
+  });
 }
 
 }  // namespace streams

@@ -24,15 +24,16 @@ void await_readable(Stream& stream, std::size_t bytes) {
   while (stream.readable() < bytes) require(!deadline.passed(), "bytes did not arrive");
 }
 
-/// Sends until there is no space, with looks at both sides; returns how many bytes that were.
+/// Sends until there is no space; returns how many bytes that were.
 std::size_t fill(Stream& stream, std::size_t piece) {
   std::size_t total = 0;
   dtutils::Deadline deadline(kPatience);
   for (;;) {
     require(!deadline.passed(), "there is space without end");
-    const Result result = stream.try_send(bytes_from(total, piece));
+    // No space may also mean that the device still has much to do.
+    const Result result = stream.send(bytes_from(total, piece), milliseconds(500));
     total += result.bytes;
-    if (result.status == Status::kWouldBlock) return total;
+    if (result.status == Status::kTimeout) return total;
     require(result.status == Status::kOk, "a send failed");
   }
 }
@@ -97,7 +98,7 @@ TEST_CASE("a_receiver_that_never_reads_stops_the_sender") {
   StreamPair pair(domain.pd);
   const std::size_t piece = GENERATE(std::size_t{1}, std::size_t{1000}, std::size_t{100'000});
   const std::size_t total = fill(*pair.here, piece);
-  CHECK(total >= kMessages);
+  CHECK(total >= kRing / 2);
   CHECK(total <= kRing);
   CHECK(pair.here->send(text("more"), milliseconds(20)).status == Status::kTimeout);
   await_readable(*pair.there, total);

@@ -8,22 +8,37 @@
 
 namespace streams {
 
-/// Bytes of the ring in the receiver's memory, one for each direction of a stream.
+// --- packetized flow control -------------------------------------------------------------------
+/// Bytes of the ring in the receiver's memory, one for each direction of a stream, unless the user
+/// asks for another size.
 inline constexpr std::uint32_t kRing = 16384;
-/// Messages that may be on their way, or not yet looked at by the receiver, in each direction.
-inline constexpr std::uint32_t kMessages = 32;
-/// The receiver gives space back once it has taken so many bytes (services.md, 8: a quarter) ...
-inline constexpr std::uint32_t kReturnBytes = kRing / 4;
-/// ... or has looked at so many messages.
-inline constexpr std::uint32_t kReturnMessages = kMessages / 2;
-/// One request in so many is signaled, and each that ends a quarter of the ring.
-inline constexpr std::uint32_t kSignalInterval = 8;
-/// Receives that are always posted: data, the returns of space that they can cause at the other
-/// side, the end of what the peer sends, and its close.
-inline constexpr std::uint32_t kReceives = 2 * kMessages + 2;
-/// Requests of the send queue: as many as the peer has receives, and those whose end is not known
-/// yet because none after them was signaled.
-inline constexpr std::uint32_t kRequests = kReceives + 2 * kSignalInterval;
+/// The smallest and the largest ring.
+inline constexpr std::uint32_t kSmallestRing = 4096;
+/// See kSmallestRing.
+inline constexpr std::uint32_t kLargestRing = std::uint32_t{1} << 26;
+/// Bytes for what is packed before it leaves, on devices that take the rest from the user's memory.
+inline constexpr std::uint32_t kStaging = 4096;
+/// Packed bytes leave at the latest when they are so many.
+inline constexpr std::uint32_t kPacked = 1024;
+/// Sends in one direction, with nothing received meanwhile, from which on small ones are packed.
+inline constexpr std::uint32_t kSendsBeforePacking = 4;
+/// The receiver gives space back, and the sender tells of what it wrote, once they are this part of
+/// the ring (services.md, 8: a quarter).
+inline constexpr std::uint32_t kPartsOfRing = 4;
+/// One request in so many is signaled, and each that ends a part of the ring.
+inline constexpr std::uint32_t kSignalInterval = 16;
+/// Requests of the send queue.
+inline constexpr std::uint32_t kRequests = 64;
+/// Inline bytes that a device must grant: all words that the sides write for each other.
+inline constexpr std::uint32_t kInlineNeeded = 24;
+
+// --- credits -----------------------------------------------------------------------------------
+/// Bytes of a buffer, which a message takes whatever its size (paper 003, section 6).
+inline constexpr std::uint32_t kCreditBuffer = 8192;
+/// Messages of data that may be on their way, or not yet received, in each direction.
+inline constexpr std::uint32_t kCreditMessages = 32;
+
+// --- waiting -----------------------------------------------------------------------------------
 /// Fruitless looks of a blocking call before it sleeps.
 inline constexpr std::uint32_t kLooksBeforeSleep = 2000;
 /// How long the other side of a new connection may take for the introduction as a whole.
@@ -32,7 +47,8 @@ inline constexpr std::chrono::milliseconds kIntroduction{5000};
 inline constexpr std::chrono::milliseconds kLinger{2000};
 
 static_assert((kRing & (kRing - 1)) == 0, "offsets are counts modulo the ring");
-static_assert(kReturnBytes * 2 <= kRing, "a sender of a full ring must get space back");
-static_assert(kReturnMessages * 2 <= kMessages);
+static_assert(kSmallestRing <= kRing && kRing <= kLargestRing);
+static_assert(kPacked * 2 <= kStaging && kStaging <= kSmallestRing);
+static_assert(2 * kSignalInterval <= kRequests, "the send queue is given back in time");
 
 }  // namespace streams

@@ -19,8 +19,10 @@ namespace streams {
 /// Setup only.
 class Listener {
  public:
-  /// Begins to listen. Throws Error: the name is in use, empty, or longer than 80 bytes.
-  Listener(dtutils::ProtectionDomain& domain, std::string_view name);
+  /// Begins to listen. `options` are those of the streams. Throws Error: the name is in use, empty,
+  /// or longer than 80 bytes; an option is not as StreamOptions says.
+  Listener(dtutils::ProtectionDomain& domain, std::string_view name,
+           const StreamOptions& options = {});
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
   ~Listener();
@@ -38,13 +40,15 @@ class Listener {
 
   dtutils::ProtectionDomain& domain_;
   std::string name_;
+  StreamOptions options_;
   int socket_;
 };
 
 /// Connects to a listener of this host, which may not have begun to listen yet. Throws Error:
-/// nobody listens or answers within `timeout`, the listener is of another user, or the device
-/// cannot reach the other one. Setup only.
+/// nobody listens or answers within `timeout`, which all steps share; the listener is of another
+/// user; an option is not as StreamOptions says; the device cannot reach the other one. Setup only.
 std::unique_ptr<Stream> connect(dtutils::ProtectionDomain& domain, std::string_view name,
-                                std::chrono::milliseconds timeout);
+                                std::chrono::milliseconds timeout,
+                                const StreamOptions& options = {});
 
 }  // namespace streams

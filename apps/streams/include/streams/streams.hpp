@@ -4,5 +4,6 @@
 
 #include "streams/limits.hpp"
 #include "streams/listener.hpp"
+#include "streams/options.hpp"
 #include "streams/result.hpp"
 #include "streams/stream.hpp"

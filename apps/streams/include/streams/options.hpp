@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// What the two sides of a stream may choose.
+#pragma once
+
+#include <cstdint>
+
+#include "streams/limits.hpp"
+
+namespace streams {
+
+/// How the sender keeps to the space of the receiver (services.md, 8).
+enum class FlowControl : std::uint8_t {
+  /// The sender manages a ring in the receiver's memory and packs bytes tightly.
+  kPacketized = 0,
+  /// The receiver posts buffers of kCreditBuffer bytes, and each send takes one: the baseline that
+  /// paper 003 compares with. For measurements.
+  kCredits = 1,
+};
+
+/// Chosen when a stream is made.
+struct StreamOptions {
+  /// Of both directions. The side that connects decides; a listener takes what comes.
+  FlowControl flow = FlowControl::kPacketized;
+  /// Bytes that the peer can send before this side receives any: a power of two from kSmallestRing
+  /// to kLargestRing. Each side chooses its own. Not for kCredits.
+  std::uint32_t ring = kRing;
+};
+
+}  // namespace streams

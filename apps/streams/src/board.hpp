@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Wire format: the words that the two sides of a packetized stream write and read in each other's
+// memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "dtutils/hashed_word.hpp"
+#include "streams/limits.hpp"
+
+namespace streams {
+
+// The registered memory of a side:
+//
+//   byte  0        512          kStagingAt        kStagingAt + staging
+//         | Board  | unused     | staging         | ring                |
+//
+// Byte n of a direction lies in byte n % staging of the staging memory of the sender, if it was
+// packed, and in byte n % ring of the ring of the receiver. Every word is a hashed one, since
+// Soft-RoCE writes and reads words in parts; a word of another hash is one that is not there yet.
+inline constexpr std::size_t kStagingAt = 4096;
+
+/// Bits of a count of bytes in a word; counts are compared modulo 2^kCountBits.
+inline constexpr unsigned kCountBits = 38;
+/// Flags above the count. Bytes behind these may be packed and not written, until the receiver
+/// tells that it knows of these.
+inline constexpr std::uint32_t kPacking = 1;
+/// No bytes come after these.
+inline constexpr std::uint32_t kEnded = 2;
+/// The sender does not receive any more either.
+inline constexpr std::uint32_t kClosed = 4;
+/// And it had not received everything.
+inline constexpr std::uint32_t kUnread = 8;
+
+/// Which word it is, for its hash.
+enum WordKind : std::uint64_t { kSentWord = 1, kTakenWord, kSeenWord, kArmedWord, kPackedWord };
+
+constexpr std::uint64_t count_word(WordKind kind, std::uint64_t count,
+                                   std::uint32_t flags = 0) noexcept {
+  constexpr std::uint64_t mask = (std::uint64_t{1} << kCountBits) - 1;
+  return dtutils::hashed_word((count & mask) | std::uint64_t{flags} << kCountBits, kind);
+}
+constexpr std::uint32_t flags_of(std::uint64_t word) noexcept {
+  return static_cast<std::uint32_t>((word & dtutils::kHashedMask) >> kCountBits);
+}
+/// How far the low `bits` bits of `word` are ahead of `count`; negative: behind.
+constexpr std::int64_t ahead_of(std::uint64_t word, std::uint64_t count, unsigned bits) noexcept {
+  return static_cast<std::int64_t>((word - count) << (64 - bits)) >> (64 - bits);
+}
+
+/// What the receiver tells the sender.
+struct Feedback {
+  /// Bytes received by the program: their space is free.
+  std::uint64_t taken;
+  /// Bytes that the receiver knows of. What comes behind them may not stay packed.
+  std::uint64_t seen;
+  /// Bit 0: also for space. The other bits: a number; a new one asks for a bell at the next change.
+  std::uint64_t armed;
+};
+static_assert(sizeof(Feedback) == kInlineNeeded);
+
+/// What a side lets the other one read.
+struct Published {
+  /// Bits 14 to 41: bytes written into the peer's ring, modulo 2^28; bits 0 to 13: bytes behind
+  /// them that are packed in the staging memory.
+  std::uint64_t packed;
+  /// Bytes taken, as the last Feedback told, and the flags kEnded and kClosed.
+  std::uint64_t state;
+};
+inline constexpr unsigned kPackedBits = 14;
+inline constexpr unsigned kWrittenBits = dtutils::kHashedBits - kPackedBits;
+static_assert(kStaging < (1u << kPackedBits) && kLargestRing <= (1u << (kWrittenBits - 2)));
+
+constexpr std::uint64_t packed_word(std::uint64_t written, std::uint64_t packed) noexcept {
+  return dtutils::hashed_word(((written << kPackedBits) & dtutils::kHashedMask) | packed,
+                              kPackedWord);
+}
+
+struct Board {
+  /// Written by the peer: bytes that are in the ring here, and flags.
+  alignas(64) std::uint64_t sent;
+  /// Written by the peer.
+  alignas(64) Feedback feedback;
+  /// Read by the peer.
+  alignas(64) Published published;
+  /// Where the Published of the peer arrives when this side reads it.
+  alignas(64) Published answer;
+};
+static_assert(sizeof(Board) == 256 && std::is_trivially_copyable_v<Board>);
+static_assert(offsetof(Board, feedback) == 64 && offsetof(Board, published) == 128);
+
+/// A word that the device writes. Acquire: what it wrote before is seen, too.
+inline std::uint64_t load(std::uint64_t& word) noexcept {
+  return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+
+}  // namespace streams

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Set-up of the objects of the device, and how a thread waits for them.
+#include "link.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "dtutils/error.hpp"
+
+namespace streams {
+namespace {
+
+dtutils::QueuePairOptions pair_options(const Link::Sizes& sizes) {
+  dtutils::QueuePairOptions options;
+  options.send_depth = kRequests;
+  options.receive_depth = sizes.receives;
+  options.scatter_gather = 1;
+  options.max_inline = sizes.inline_bytes;
+  options.exclusive = true;
+  return options;
+}
+
+int watch(int channel, int meeting) {
+  const int both = epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  if (both < 0 || epoll_ctl(both, EPOLL_CTL_ADD, channel, &event) != 0 ||
+      epoll_ctl(both, EPOLL_CTL_ADD, meeting, &event) != 0) {
+    const int code = errno;
+    if (both >= 0) close(both);
+    throw dtutils::Error("stream", "no epoll instance could be made",
+                         "raise the limit of descriptors (ulimit -n)", code);
+  }
+  return both;
+}
+
+}  // namespace
+
+Link::Link(dtutils::ProtectionDomain& domain, const Sizes& sizes)
+    : memory_(sizes.memory, dtutils::PageKind::kSmall, -1),
+      region_(domain, memory_.data(), memory_.size(),
+              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ),
+      channel_(domain.device()),
+      sends_(domain.device(), kRequests, &channel_),
+      receives_(domain.device(), sizes.receives, &channel_),
+      pair_(domain, sends_, receives_, pair_options(sizes)),
+      watched_(channel_.fd()) {}
+
+Link::~Link() {
+  if (watched_ != channel_.fd()) close(watched_);
+  if (meeting_ >= 0) close(meeting_);
+}
+
+Introduction Link::introduction(FlowControl flow) const {
+  Introduction mine{};
+  mine.magic = kMagic;
+  mine.version = kVersion;
+  mine.flow = static_cast<std::uint32_t>(flow);
+  mine.endpoint = pair_.endpoint();
+  mine.address = reinterpret_cast<std::uint64_t>(memory_.data());
+  mine.rkey = region_.rkey();
+  return mine;
+}
+
+void Link::connect(const Introduction& peer) {
+  pair_.connect(peer.endpoint);
+  // The device checks every access against the region of that key.
+  peer_ = {peer.address, ~std::uint64_t{0}, peer.rkey, 0, 0};
+}
+
+bool Link::on_shm() const noexcept {
+  return pair_.device().info().kind == dtutils::DeviceKind::kShm;
+}
+
+void Link::keep(int meeting) {
+  if (on_shm()) {
+    close(meeting);
+    return;
+  }
+  meeting_ = meeting;
+  watched_ = watch(channel_.fd(), meeting);
+}
+
+void Link::drain_events() noexcept {
+  while (channel_.wait(std::chrono::milliseconds(0)) != nullptr) {
+  }
+}
+
+void Link::arm() noexcept {
+  // A queue that cannot be armed has failed, and the next look finds that.
+  static_cast<void>(sends_.arm());
+  static_cast<void>(receives_.arm());
+  if (hung_up()) broken_ = flushed_ = true;
+}
+
+bool Link::hung_up() const noexcept {
+  char byte;
+  return meeting_ >= 0 && recv(meeting_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+}
+
+}  // namespace streams

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// What both flow controls stand on: memory, a queue pair with its queues, and a descriptor to wait
+// on.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "dtutils/completion_queue.hpp"
+#include "dtutils/memory_region.hpp"
+#include "dtutils/queue_pair.hpp"
+#include "dtutils/shared_segment.hpp"
+#include "introduction.hpp"
+
+namespace streams {
+
+/// Owns the objects of the device for one stream, and counts the requests of the send queue: one in
+/// kSignalInterval is signaled. Owner thread only.
+class Link {
+ public:
+  struct Sizes {
+    std::size_t memory;
+    std::uint32_t receives;
+    std::uint32_t inline_bytes;
+  };
+  Link(dtutils::ProtectionDomain& domain, const Sizes& sizes);
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link();
+
+  /// Fields that are the same for all flow controls.
+  Introduction introduction(FlowControl flow) const;
+  void connect(const Introduction& peer);
+  bool connected() const noexcept { return peer_.length != 0; }
+  /// Takes over the socket over which the two sides met: it tells of the peer's death on devices
+  /// that do not.
+  void keep(int meeting);
+
+  /// `size` bytes of the peer's memory.
+  dtutils::RemoteMemoryLocator there(std::uint64_t offset, std::uint64_t size) const noexcept {
+    return peer_.part(offset, size);
+  }
+  std::byte* data() const noexcept { return memory_.data(); }
+  const dtutils::MemoryRegion& region() const noexcept { return region_; }
+  dtutils::QueuePair& pair() noexcept { return pair_; }
+  bool on_shm() const noexcept;
+
+  /// Room for so many requests, as far as completions have told.
+  bool has_room(std::uint32_t requests) const noexcept {
+    return posted_ - retired_ + requests <= kRequests;
+  }
+  /// All that was posted is done.
+  bool idle() const noexcept { return posted_ == retired_; }
+  /// Flags for the next request.
+  unsigned flags(bool must_signal) const noexcept {
+    return must_signal || unsignaled_ + 1 >= kSignalInterval ? dtutils::kSignaled
+                                                             : dtutils::kUnsignaled;
+  }
+  /// Counts a request that was posted with those flags. False: it was refused, and the link is
+  /// broken, unless the queue was full.
+  bool count(dtutils::PostResult posted, unsigned flags) noexcept {
+    if (posted != dtutils::PostResult::kOk) [[unlikely]] {
+      if (posted != dtutils::PostResult::kFull) broken_ = true;
+      return false;
+    }
+    ++posted_;
+    ++unsignaled_;
+    if ((flags & dtutils::kSignaled) != 0) {
+      posted_at_[signals_++ % kRequests] = posted_;
+      unsignaled_ = 0;
+    }
+    return true;
+  }
+
+  /// Calls `done(wr_id)` for each signaled request that is done. False: none was.
+  template <class Done>
+  bool poll_sends(Done done) noexcept {
+    std::array<ibv_wc, 8> completions;
+    const int count = sends_.poll(completions);
+    if (count < 0) broken_ = true;
+    for (int i = 0; i < count; ++i) {
+      const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
+      if (completion.status != IBV_WC_SUCCESS) {
+        broken_ = true;
+        continue;
+      }
+      retired_ = posted_at_[signals_seen_++ % kRequests];
+      done(completion.wr_id);
+    }
+    return count > 0;
+  }
+  /// Calls `arrived(completion)` for each message. `flushed` turns true behind the last one.
+  template <class Arrived>
+  void poll_receives(Arrived arrived) noexcept {
+    std::array<ibv_wc, 8> completions;
+    const int count = receives_.poll(completions);
+    if (count < 0) broken_ = flushed_ = true;
+    for (int i = 0; i < count; ++i) {
+      const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
+      if (completion.status == IBV_WC_SUCCESS) {
+        arrived(completion);
+      } else {
+        broken_ = flushed_ = true;
+      }
+    }
+  }
+
+  /// The queue pair cannot be used any more.
+  bool broken() const noexcept { return broken_; }
+  /// And nothing more will arrive.
+  bool flushed() const noexcept { return flushed_; }
+  /// The peer does not keep to the protocol.
+  void give_up() noexcept { broken_ = flushed_ = true; }
+
+  int descriptor() const noexcept { return watched_; }
+  /// Takes events off the descriptor.
+  void drain_events() noexcept;
+  /// Asks for the next event of each queue. Finds also that the peer is gone.
+  void arm() noexcept;
+
+ private:
+  bool hung_up() const noexcept;
+
+  dtutils::SharedSegment memory_;
+  dtutils::MemoryRegion region_;
+  dtutils::CompletionChannel channel_;
+  dtutils::CompletionQueue sends_;
+  dtutils::CompletionQueue receives_;
+  dtutils::QueuePair pair_;
+  dtutils::RemoteMemoryLocator peer_{};
+  /// The socket over which the sides met; -1 on devices that notice themselves that a peer died.
+  int meeting_ = -1;
+  /// The channel's descriptor, or an epoll instance of it and of the socket.
+  int watched_;
+
+  /// Requests posted, and known to be done; those since the last signaled one.
+  std::uint64_t posted_ = 0;
+  std::uint64_t retired_ = 0;
+  std::uint32_t unsignaled_ = 0;
+  /// Signaled ones, and how many of them are done; for each, how many requests were posted then.
+  std::uint64_t signals_ = 0;
+  std::uint64_t signals_seen_ = 0;
+  std::array<std::uint64_t, kRequests> posted_at_{};
+  bool broken_ = false;
+  bool flushed_ = false;
+};
+
+}  // namespace streams

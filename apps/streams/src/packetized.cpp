@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// How a packetized stream begins, looks at its queues, and falls asleep.
+#include "packetized.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
+
+namespace streams {
+namespace {
+
+/// Looks for the answer to a question before this side sleeps until it is there.
+constexpr std::uint32_t kLooksForAnswer = 1000;
+/// Inline bytes that are worth a request.
+constexpr std::uint32_t kLongestPiece = 1024;
+
+std::uint32_t staging_for(dtutils::Device& device, std::uint32_t ring) {
+  // The shm device takes bytes out of any memory while they are posted.
+  return device.info().kind == dtutils::DeviceKind::kShm ? kStaging : ring;
+}
+
+Link::Sizes sizes_for(dtutils::Device& device, std::uint32_t ring) {
+  return {.memory = kStagingAt + staging_for(device, ring) + ring,
+          .receives = 4,
+          .inline_bytes = std::min(device.info().max_inline, kLongestPiece)};
+}
+
+}  // namespace
+
+Packetized::Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring)
+    : ring_(ring),
+      staging_(staging_for(domain.device(), ring)),
+      link_(domain, sizes_for(domain.device(), ring)) {
+  if (link_.pair().max_inline() < kInlineNeeded) {
+    throw dtutils::Error("stream", "the device grants too few inline bytes",
+                         "use another device, or FlowControl::kCredits");
+  }
+  if (link_.on_shm()) direct_ = link_.pair().max_inline();
+  new (link_.data()) Board{};
+  publish();
+}
+
+Introduction Packetized::introduction() const {
+  Introduction mine = link_.introduction(FlowControl::kPacketized);
+  mine.ring = ring_;
+  mine.staging = staging_;
+  return mine;
+}
+
+void Packetized::meet(const Introduction& peer) {
+  ring_there_ = peer.ring;
+  staging_there_ = peer.staging;
+  link_.connect(peer);
+  for (int i = 0; i < 2; ++i) {
+    // A bell, and one more that the next question makes possible.
+    if (link_.pair().post_receive({}, 0) != dtutils::PostResult::kOk) {
+      throw dtutils::Error("stream", "the peer left while it connected", "connect again");
+    }
+  }
+}
+
+void Packetized::poll_sends() noexcept {
+  while (link_.poll_sends([this](std::uint64_t id) {
+    completed_ = std::max(completed_, id >> 2);
+    switch (static_cast<Done>(id & 3)) {
+      case kWritten:
+        return;
+      case kAsked:
+        return on_answer();
+      case kFetched:
+        fetching_ = false;
+        arrived_ = std::max(arrived_, fetched_to_);
+        sends_ = 0;
+        return;
+    }
+  })) {
+  }
+}
+
+void Packetized::poll() noexcept {
+  poll_sends();
+  link_.poll_receives([this](const ibv_wc&) {
+    bell_came_ = true;
+    quiet_ = false;
+    static_cast<void>(link_.pair().post_receive({}, 0));
+  });
+  if (link_.broken()) asking_ = fetching_ = false;
+  // What was written before the peer went away.
+  if (link_.flushed()) look_at_sent();
+  if (link_.broken()) return;
+  // What had to wait for room in the send queue.
+  if (written_ != told_ || (written_ != accepted_ && !may_pack(0))) send_packed();
+  send_end();
+  if (bell_pending_) ring_bell(false);
+  return_space();
+}
+
+bool Packetized::wants_space() noexcept {
+  read_feedback();
+  return !cannot_send() && (space() == 0 || !link_.has_room(kRoomToSend));
+}
+
+std::size_t Packetized::writable() noexcept {
+  if (looks_++ % 8 == 0 || poll_always_) poll();
+  look_at_sent();
+  read_feedback();
+  if (cannot_send()) return 0;
+  if (!link_.has_room(kRoomToSend)) poll_sends();
+  return link_.has_room(kRoomToSend) ? space() : 0;
+}
+
+bool Packetized::send_ready() noexcept { return writable() != 0 || cannot_send(); }
+
+void Packetized::arm() noexcept {
+  link_.drain_events();
+  poll();
+  poll_always_ = true;
+  const bool wants = wants_space();
+  if (wants != wanted_space_) quiet_ = false;
+  if (!quiet_) {
+    if (bell_came_) ++armed_;
+    bell_came_ = false;
+    wanted_space_ = wants;
+    for (std::uint32_t looks = 0; looks < kLooksForAnswer && !quiet_ && !link_.broken(); ++looks) {
+      look_at_sent();
+      read_feedback();
+      ask();
+      poll_sends();
+      dtutils::cpu_pause();
+    }
+  }
+  link_.arm();
+  // The answer to one more question is an event by itself.
+  if (!quiet_) ask();
+  poll();
+}
+
+}  // namespace streams

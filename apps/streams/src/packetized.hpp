@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Packetized flow control: the sender manages the buffers of both sides, and packs bytes tightly.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "board.hpp"
+#include "cursor.hpp"
+#include "link.hpp"
+#include "streams/result.hpp"
+
+namespace streams {
+
+// A send writes its bytes into the receiver's ring, behind those before them, and then the count of
+// all bytes into the receiver's board. While only one side sends, and small pieces, it packs them
+// instead: it leaves them in its staging memory, and publishes how many they are. That is right
+// because one of the two always has the duty:
+//
+//   sender    packs bytes; publishes their number; loads `seen`. If `seen` covers all that it has
+//             written: writes what is packed.
+//   receiver  finds nothing new behind bytes that came with kPacking; writes `seen`; reads the
+//             number published. If there are packed bytes: reads them, too.
+//
+// The receiver's write comes before its read (one queue pair), the sender's store before its load
+// (both sequentially consistent): so the sender sees the new `seen`, or the receiver the bytes, or
+// both; then the same bytes come twice to the same place of the ring, which is not used for others
+// before all writes to it are done and the receiver has taken the bytes.
+//
+// Who sleeps asks in the same way: it writes a new number into `armed`, and then reads what the
+// other side has published. Later changes are told by a bell (an empty message), once a number.
+//
+/// Owner thread only.
+class Packetized {
+ public:
+  /// `ring`: see StreamOptions.
+  Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring);
+
+  Introduction introduction() const;
+  void meet(const Introduction& peer);
+  Link& link() noexcept { return link_; }
+  const Link& link() const noexcept { return link_; }
+
+  Result send(std::span<const iovec> buffers) noexcept;
+  Result receive(std::span<const iovec> buffers) noexcept;
+  Result peek(std::span<const iovec> buffers) noexcept;
+  std::size_t readable() noexcept;
+  std::size_t writable() noexcept;
+  bool receive_ready() noexcept;
+  bool send_ready() noexcept;
+  void finish_sending() noexcept;
+  void arm() noexcept;
+  bool peer_closed() const noexcept { return (flags_there_ & kClosed) != 0; }
+  /// Tells the peer that this side neither sends nor receives any more. False: again later.
+  bool say_closed() noexcept;
+  /// All that was sent is with the peer, or never will be.
+  bool delivered() noexcept;
+
+ private:
+  enum Done : std::uint64_t { kWritten, kAsked, kFetched };
+
+  /// Requests that packed bytes, the word about them and a bell can take: at most three pieces,
+  /// since neither the staging memory nor the ring ends twice within them.
+  static constexpr std::uint32_t kRoomToFinish = 5;
+  /// What else is posted leaves room for that, so that the end of sending, and bytes that may not
+  /// stay packed, leave without another call of the program.
+  static constexpr std::uint32_t kRoomToSend = 2 * kRoomToFinish;
+
+  // packetized_send.cpp
+  void read_feedback() noexcept;
+  bool cannot_send() const noexcept;
+  std::uint64_t free_from() const noexcept;
+  std::size_t space() const noexcept;
+  std::size_t staging_space() const noexcept;
+  bool may_pack(std::size_t bytes) const noexcept;
+  void pack(Cursor& cursor, std::size_t bytes) noexcept;
+  std::size_t write(Cursor& cursor, std::size_t bytes) noexcept;
+  bool write_packed() noexcept;
+  bool write_piece(dtutils::LocalBuffer from, std::uint64_t at, unsigned flags) noexcept;
+  bool tell_sent() noexcept;
+  bool send_packed() noexcept;
+  std::uint32_t own_flags() const noexcept;
+  void publish() noexcept;
+  void ring_bell(bool space_only) noexcept;
+  void send_end() noexcept;
+
+  // packetized_receive.cpp
+  void look_at_sent() noexcept;
+  void look(bool keeps_bytes) noexcept;
+  Result why_nothing() const noexcept;
+  std::size_t copy_out(std::span<const iovec> buffers) noexcept;
+  void return_space() noexcept;
+  bool tell_feedback() noexcept;
+  void ask() noexcept;
+  void on_answer() noexcept;
+  void fetch(std::uint64_t bytes) noexcept;
+
+  // packetized.cpp
+  void poll() noexcept;
+  void poll_sends() noexcept;
+  bool wants_space() noexcept;
+
+  Board& board() const noexcept { return *reinterpret_cast<Board*>(link_.data()); }
+  std::byte* staging() const noexcept { return link_.data() + kStagingAt; }
+  std::byte* ring() const noexcept { return staging() + staging_; }
+
+  /// Bytes of the memory of this side, and of the peer.
+  std::uint32_t ring_;
+  std::uint32_t staging_;
+  std::uint32_t ring_there_ = 0;
+  std::uint32_t staging_there_ = 0;
+  /// Largest piece that leaves from the user's memory; 0: all bytes are packed first.
+  std::uint32_t direct_ = 0;
+  Link link_;
+
+  // Sending. Counts of bytes since the beginning: given to send; written into the ring; told of;
+  // known to be written by completions; and what the peer has taken and seen.
+  std::uint64_t accepted_ = 0;
+  std::uint64_t written_ = 0;
+  std::uint64_t told_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint64_t signaled_ = 0;
+  std::uint64_t taken_there_ = 0;
+  std::uint64_t seen_there_ = 0;
+  std::uint64_t taken_word_ = 0;
+  std::uint64_t seen_word_ = 0;
+  /// The last count that was told came with kPacking.
+  bool packing_ = false;
+  /// Sends since the last bytes arrived.
+  std::uint32_t sends_ = 0;
+  bool end_wanted_ = false;
+  bool end_told_ = false;
+  bool closed_ = false;
+  /// The number of `armed` that was answered by a bell; a bell could not be posted yet.
+  std::uint64_t answered_ = 0;
+  bool bell_pending_ = false;
+
+  // Receiving. Bytes in the ring; taken by the program; told to the peer as taken.
+  std::uint64_t arrived_ = 0;
+  std::uint64_t taken_ = 0;
+  std::uint64_t returned_ = 0;
+  /// Told to the peer as known here.
+  std::uint64_t seen_ = 0;
+  /// The last word of the peer, and the one for which it was asked what it has packed.
+  std::uint64_t sent_word_ = 0;
+  std::uint64_t asked_word_ = 0;
+  std::uint32_t flags_there_ = 0;
+  bool asking_ = false;
+  bool fetching_ = false;
+  std::uint64_t fetched_to_ = 0;
+
+  // Waiting. The number in `armed`; its bell came; the peer is known to ring at the next change.
+  std::uint64_t armed_ = 0;
+  bool bell_came_ = true;
+  bool wanted_space_ = false;
+  bool quiet_ = false;
+  /// Looks until the queues are polled.
+  std::uint32_t looks_ = 0;
+  bool poll_always_ = false;
+};
+
+}  // namespace streams

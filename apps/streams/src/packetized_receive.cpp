@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// The receiver of a packetized stream: takes bytes out of the ring, and fetches packed ones.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "packetized.hpp"
+
+namespace streams {
+namespace {
+
+/// Fruitless looks between two looks at the completions.
+constexpr std::uint32_t kLooksPerPoll = 8;
+
+}  // namespace
+
+void Packetized::look_at_sent() noexcept {
+  const std::uint64_t word = load(board().sent);
+  // What is being fetched arrives in that place of the ring until it is complete.
+  if (word == sent_word_ || fetching_ || !dtutils::is_hashed_word(word, kSentWord)) return;
+  const std::int64_t more = ahead_of(word, arrived_, kCountBits);
+  if (more > static_cast<std::int64_t>(ring_ - (arrived_ - taken_))) return link_.give_up();
+  if (more > 0) {
+    arrived_ += static_cast<std::uint64_t>(more);
+    sends_ = 0;
+  }
+  sent_word_ = word;
+  flags_there_ = flags_of(word);
+  quiet_ = poll_always_ = false;
+}
+
+void Packetized::look(bool keeps_bytes) noexcept {
+  look_at_sent();
+  if (asking_ || fetching_) poll_sends();
+  if (arrived_ == taken_ && (poll_always_ || ++looks_ % kLooksPerPoll == 0)) poll();
+  // The peer may have packed bytes since it told of the last ones. Who takes bytes takes those
+  // that are there, first.
+  if ((flags_there_ & kPacking) == 0 || asked_word_ == sent_word_) return;
+  if (keeps_bytes || arrived_ == taken_) ask();
+}
+
+Result Packetized::why_nothing() const noexcept {
+  if ((flags_there_ & kUnread) != 0) return {0, Status::kReset};
+  if ((flags_there_ & kEnded) != 0) return {0, Status::kEnd};
+  return {0, link_.flushed() ? Status::kReset : Status::kWouldBlock};
+}
+
+std::size_t Packetized::copy_out(std::span<const iovec> buffers) noexcept {
+  const std::uint64_t begin = taken_;
+  Cursor cursor(buffers);
+  return cursor.advance(arrived_ - taken_,
+                        [&](std::byte* into, std::size_t at, std::size_t length) {
+                          const std::size_t offset = (begin + at) & (ring_ - 1);
+                          const std::size_t first = std::min<std::size_t>(length, ring_ - offset);
+                          std::memcpy(into, ring() + offset, first);
+                          if (first != length) std::memcpy(into + first, ring(), length - first);
+                        });
+}
+
+Result Packetized::receive(std::span<const iovec> buffers) noexcept {
+  look(false);
+  if (arrived_ == taken_) {
+    return total_of(buffers) == 0 ? Result{0, Status::kOk} : why_nothing();
+  }
+  const std::size_t bytes = copy_out(buffers);
+  taken_ += bytes;
+  return_space();
+  return {bytes, Status::kOk};
+}
+
+Result Packetized::peek(std::span<const iovec> buffers) noexcept {
+  look(true);
+  if (arrived_ == taken_) {
+    return total_of(buffers) == 0 ? Result{0, Status::kOk} : why_nothing();
+  }
+  return {copy_out(buffers), Status::kOk};
+}
+
+std::size_t Packetized::readable() noexcept {
+  look(true);
+  return arrived_ - taken_;
+}
+
+bool Packetized::receive_ready() noexcept {
+  look(true);
+  return arrived_ != taken_ || (flags_there_ & kEnded) != 0 || link_.flushed();
+}
+
+void Packetized::return_space() noexcept {
+  if (taken_ - returned_ < ring_ / kPartsOfRing || link_.broken()) return;
+  if (!tell_feedback()) return;
+  publish();
+  ring_bell(true);
+}
+
+bool Packetized::tell_feedback() noexcept {
+  if (!link_.has_room(kRoomToSend)) poll_sends();
+  if (!link_.has_room(kRoomToSend)) return false;
+  const std::uint64_t arming = (armed_ << 1) | (wanted_space_ ? 1 : 0);
+  Feedback words{count_word(kTakenWord, taken_), count_word(kSeenWord, seen_),
+                 armed_ == 0 ? 0 : dtutils::hashed_word(arming & dtutils::kHashedMask, kArmedWord)};
+  const unsigned flags = link_.flags(false);
+  if (!link_.count(link_.pair().post_write({&words, sizeof words, 0},
+                                           link_.there(offsetof(Board, feedback), sizeof words),
+                                           written_ << 2 | kWritten, flags | dtutils::kInlined),
+                   flags)) {
+    return false;
+  }
+  if ((flags & dtutils::kSignaled) != 0) signaled_ = written_;
+  returned_ = taken_;
+  return true;
+}
+
+void Packetized::ask() noexcept {
+  if (asking_ || fetching_ || link_.broken()) return;
+  if (!link_.has_room(kRoomToSend)) poll_sends();
+  if (!link_.has_room(kRoomToSend)) return;
+  seen_ = arrived_;
+  if (!tell_feedback()) return;
+  publish();
+  // The shm device reads with this thread's loads: they come after the stores of the write above.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const dtutils::LocalBuffer into =
+      link_.region().local(offsetof(Board, answer), sizeof(Published));
+  const auto from = link_.there(offsetof(Board, published), sizeof(Published));
+  asking_ =
+      link_.count(link_.pair().post_read(into, from, written_ << 2 | kAsked, dtutils::kSignaled),
+                  dtutils::kSignaled);
+  if (!asking_) return;
+  asked_word_ = sent_word_;
+  poll_sends();
+}
+
+void Packetized::on_answer() noexcept {
+  asking_ = false;
+  const std::uint64_t packed = load(board().answer.packed);
+  const std::uint64_t state = load(board().answer.state);
+  if (!dtutils::is_hashed_word(packed, kPackedWord) ||
+      !dtutils::is_hashed_word(state, kTakenWord)) {
+    asked_word_ = 0;  // Once more.
+    return;
+  }
+  const std::uint64_t count = packed & ((1u << kPackedBits) - 1);
+  const std::int64_t ahead =
+      ahead_of((packed & dtutils::kHashedMask) >> kPackedBits, arrived_, kWrittenBits);
+  const std::int64_t fresh = ahead + static_cast<std::int64_t>(count);
+  if (ahead <= 0 && fresh > 0) return fetch(static_cast<std::uint64_t>(fresh));
+  const std::uint32_t ends = flags_there_ & (kEnded | kClosed);
+  quiet_ = !bell_came_ && fresh == 0 && flags_of(state) == ends &&
+           ahead_of(state, taken_there_, kCountBits) == 0;
+}
+
+void Packetized::fetch(std::uint64_t bytes) noexcept {
+  if (bytes > ring_ - (arrived_ - taken_)) return link_.give_up();
+  // At most two pieces on each side.
+  if (!link_.has_room(kRoomToSend)) {
+    asked_word_ = 0;
+    return;
+  }
+  const std::uint64_t end = arrived_ + bytes;
+  for (std::uint64_t at = arrived_; at != end;) {
+    const std::size_t from = at & (staging_there_ - 1);
+    const std::size_t into = at & (ring_ - 1);
+    const std::size_t length = std::min<std::size_t>(
+        {end - at, std::size_t{staging_there_} - from, std::size_t{ring_} - into});
+    at += length;
+    const unsigned flags = at == end ? dtutils::kSignaled : link_.flags(false);
+    const auto local =
+        link_.region().local(kStagingAt + staging_ + into, static_cast<std::uint32_t>(length));
+    const std::uint64_t id = written_ << 2 | (at == end ? kFetched : kWritten);
+    if (!link_.count(
+            link_.pair().post_read(local, link_.there(kStagingAt + from, length), id, flags),
+            flags)) {
+      return;
+    }
+  }
+  fetching_ = true;
+  fetched_to_ = end;
+}
+
+}  // namespace streams

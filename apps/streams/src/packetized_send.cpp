@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// The sender of a packetized stream: writes into the peer's ring, or packs.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "packetized.hpp"
+
+namespace streams {
+namespace {
+
+/// Sends between two looks at the completions.
+constexpr std::uint32_t kSendsPerPoll = 8;
+
+}  // namespace
+
+void Packetized::read_feedback() noexcept {
+  Feedback& feedback = board().feedback;
+  const std::uint64_t taken = load(feedback.taken);
+  if (taken != taken_word_ && dtutils::is_hashed_word(taken, kTakenWord)) {
+    const std::int64_t more = ahead_of(taken, taken_there_, kCountBits);
+    if (more < 0 || taken_there_ + static_cast<std::uint64_t>(more) > accepted_) {
+      return link_.give_up();
+    }
+    taken_there_ += static_cast<std::uint64_t>(more);
+    taken_word_ = taken;
+  }
+  // seq_cst: pairs with the fence in ask(); see the head of packetized.hpp.
+  const std::uint64_t seen = std::atomic_ref(feedback.seen).load(std::memory_order_seq_cst);
+  if (seen != seen_word_ && dtutils::is_hashed_word(seen, kSeenWord)) {
+    const std::int64_t more = ahead_of(seen, seen_there_, kCountBits);
+    if (more < 0 || seen_there_ + static_cast<std::uint64_t>(more) > accepted_) {
+      return link_.give_up();
+    }
+    seen_there_ += static_cast<std::uint64_t>(more);
+    seen_word_ = seen;
+  }
+}
+
+bool Packetized::cannot_send() const noexcept {
+  return link_.broken() || (flags_there_ & kClosed) != 0 || end_wanted_;
+}
+
+std::uint64_t Packetized::free_from() const noexcept {
+  // What is under way must not come late into space that was taken.
+  return std::min(link_.idle() ? written_ : completed_, taken_there_);
+}
+
+std::size_t Packetized::space() const noexcept { return ring_there_ - (accepted_ - free_from()); }
+
+std::size_t Packetized::staging_space() const noexcept {
+  const std::uint64_t used = accepted_ - free_from();
+  return used >= staging_ ? 0 : staging_ - used;
+}
+
+bool Packetized::may_pack(std::size_t bytes) const noexcept {
+  return packing_ && seen_there_ < told_ && link_.has_room(kRoomToSend) &&
+         accepted_ - written_ + bytes <= kPacked && bytes <= std::min(space(), staging_space());
+}
+
+void Packetized::pack(Cursor& cursor, std::size_t bytes) noexcept {
+  const std::uint64_t begin = accepted_;
+  accepted_ +=
+      cursor.advance(bytes, [&](const std::byte* from, std::size_t at, std::size_t length) {
+        const std::size_t offset = (begin + at) & (staging_ - 1);
+        const std::size_t first = std::min<std::size_t>(length, staging_ - offset);
+        std::memcpy(staging() + offset, from, first);
+        if (first != length) std::memcpy(staging(), from + first, length - first);
+      });
+}
+
+bool Packetized::write_piece(dtutils::LocalBuffer from, std::uint64_t at, unsigned flags) noexcept {
+  // The staging memory is used again only for what is known to be written.
+  const std::uint64_t part = packing_ ? kPacked : ring_there_ / kPartsOfRing;
+  const bool must = at + from.length - signaled_ >= part;
+  flags |= link_.flags(must);
+  const std::uint64_t offset = kStagingAt + staging_there_ + (at & (ring_there_ - 1));
+  const std::uint64_t id = (at + from.length) << 2 | kWritten;
+  if (!link_.count(link_.pair().post_write(from, link_.there(offset, from.length), id, flags),
+                   flags)) {
+    return false;
+  }
+  if ((flags & dtutils::kSignaled) != 0) signaled_ = at + from.length;
+  written_ = at + from.length;
+  return true;
+}
+
+bool Packetized::write_packed() noexcept {
+  while (written_ != accepted_) {
+    if (!link_.has_room(1)) poll_sends();
+    if (!link_.has_room(1)) return false;
+    const std::size_t from = written_ & (staging_ - 1);
+    const std::size_t to = written_ & (ring_there_ - 1);
+    const std::size_t length = std::min<std::size_t>(
+        {accepted_ - written_, staging_ - from, std::size_t{ring_there_} - to});
+    const bool fits = length <= link_.pair().max_inline();
+    const dtutils::LocalBuffer local{staging() + from, static_cast<std::uint32_t>(length),
+                                     link_.region().lkey()};
+    if (!write_piece(local, written_, fits ? dtutils::kInlined : 0u)) return false;
+  }
+  return true;
+}
+
+std::size_t Packetized::write(Cursor& cursor, std::size_t bytes) noexcept {
+  std::size_t done = 0;
+  while (done < bytes) {
+    if (!link_.has_room(kRoomToSend)) poll_sends();
+    if (!link_.has_room(kRoomToSend)) break;
+    const std::size_t to = accepted_ & (ring_there_ - 1);
+    const std::size_t limit =
+        std::min<std::size_t>({bytes - done, direct_, std::size_t{ring_there_} - to});
+    bool posted = false;
+    std::size_t length = 0;
+    // One piece of one buffer: what an inline request can carry.
+    cursor.advance_piece(limit, [&](std::byte* from, std::size_t piece) {
+      length = piece;
+      posted =
+          write_piece({from, static_cast<std::uint32_t>(piece), 0}, accepted_, dtutils::kInlined);
+      return posted;
+    });
+    if (!posted) break;
+    accepted_ += length;
+    done += length;
+    if (written_ - told_ >= ring_there_ / kPartsOfRing && !tell_sent()) break;
+  }
+  return done;
+}
+
+Result Packetized::send(std::span<const iovec> buffers) noexcept {
+  if (++sends_ % kSendsPerPoll == 0) poll();
+  look_at_sent();
+  read_feedback();
+  if (cannot_send()) return {0, Status::kBrokenPipe};
+  const std::size_t wanted = total_of(buffers);
+  if (wanted == 0) return {0, Status::kOk};
+  Cursor cursor(buffers);
+  if (may_pack(wanted)) {
+    pack(cursor, wanted);
+    publish();
+    read_feedback();
+    if (seen_there_ >= told_) send_packed();
+    return {wanted, Status::kOk};
+  }
+  std::size_t done = 0;
+  while (done < wanted) {
+    if (!write_packed()) break;
+    std::size_t bytes = std::min(wanted - done, space());
+    if (bytes == 0 || !link_.has_room(kRoomToSend)) {
+      poll();
+      read_feedback();
+      bytes = std::min(wanted - done, space());
+      if (bytes == 0 || !link_.has_room(kRoomToSend)) break;
+    }
+    const bool gathered = buffers.size() > 1 && bytes <= staging_space();
+    std::size_t step;
+    if (direct_ != 0 && !gathered) {
+      step = write(cursor, bytes);
+    } else {
+      step = std::min(bytes, staging_space());
+      pack(cursor, step);
+    }
+    done += step;
+    if (step == 0) break;
+  }
+  send_packed();
+  if (done != 0) return {done, Status::kOk};
+  return {0, link_.broken() ? Status::kBrokenPipe : Status::kWouldBlock};
+}
+
+bool Packetized::send_packed() noexcept {
+  return write_packed() && (written_ == told_ || tell_sent());
+}
+
+std::uint32_t Packetized::own_flags() const noexcept {
+  std::uint32_t flags = 0;
+  if (end_wanted_ && written_ == accepted_) flags |= kEnded;
+  if (closed_) flags |= kEnded | kClosed | (arrived_ != taken_ ? kUnread : 0);
+  return flags;
+}
+
+bool Packetized::tell_sent() noexcept {
+  if (!link_.has_room(1)) poll_sends();
+  if (!link_.has_room(1)) return false;
+  // Who answers each message has no use for packing: the peer waits for what it gets.
+  const bool packing = sends_ >= kSendsBeforePacking && written_ - told_ <= kPacked;
+  std::uint64_t word = count_word(kSentWord, written_, own_flags() | (packing ? kPacking : 0));
+  const unsigned flags = link_.flags(closed_);
+  if (!link_.count(link_.pair().post_write({&word, sizeof word, 0},
+                                           link_.there(offsetof(Board, sent), sizeof word),
+                                           written_ << 2 | kWritten, flags | dtutils::kInlined),
+                   flags)) {
+    return false;
+  }
+  if ((flags & dtutils::kSignaled) != 0) signaled_ = written_;
+  told_ = written_;
+  packing_ = packing;
+  publish();
+  ring_bell(false);
+  return true;
+}
+
+void Packetized::publish() noexcept {
+  Published& mine = board().published;
+  const std::uint64_t state = count_word(kTakenWord, returned_, own_flags() & (kEnded | kClosed));
+  std::atomic_ref(mine.state).store(state, std::memory_order_relaxed);
+  const std::uint64_t packed = std::min<std::uint64_t>(accepted_ - written_, kStaging);
+  // seq_cst: before the loads of `seen` and `armed`; see the head of packetized.hpp.
+  std::atomic_ref(mine.packed).store(packed_word(written_, packed), std::memory_order_seq_cst);
+}
+
+void Packetized::ring_bell(bool space_only) noexcept {
+  const std::uint64_t word =
+      std::atomic_ref(board().feedback.armed).load(std::memory_order_seq_cst);
+  if (word == answered_) return;
+  bell_pending_ = false;
+  // One that is not whole yet means that somebody is falling asleep.
+  if (!dtutils::is_hashed_word(word, kArmedWord)) {
+    bell_pending_ = word != 0;
+    return;
+  }
+  if (space_only && (word & 1) == 0) return;
+  if ((word & dtutils::kHashedMask) >> 1 == (answered_ & dtutils::kHashedMask) >> 1) return;
+  const unsigned flags = link_.flags(closed_);
+  bell_pending_ = !link_.has_room(1) || !link_.count(link_.pair().post_send_with_immediate(
+                                                         {}, 0, written_ << 2 | kWritten, flags),
+                                                     flags);
+  if (bell_pending_) return;
+  if ((flags & dtutils::kSignaled) != 0) signaled_ = written_;
+  answered_ = word;
+}
+
+void Packetized::finish_sending() noexcept {
+  end_wanted_ = true;
+  poll();
+}
+
+void Packetized::send_end() noexcept {
+  if (!end_wanted_ || end_told_ || link_.broken()) return;
+  end_told_ = write_packed() && tell_sent();
+}
+
+bool Packetized::say_closed() noexcept {
+  closed_ = end_wanted_ = true;
+  return write_packed() && tell_sent();
+}
+
+bool Packetized::delivered() noexcept {
+  poll_sends();
+  return link_.broken() || link_.idle();
+}
+
+}  // namespace streams
