@@ -14,10 +14,15 @@ using streams_bench::SocketLink;
 using streams_bench::StreamLink;
 using streams_bench::Waiting;
 
+/// For long sends.
+constexpr std::uint32_t kLargeRing = 1 << 17;
+
 struct Links {
   std::unique_ptr<dtutils::Device> device;
   std::optional<dtutils::ProtectionDomain> domain;
   std::optional<StreamLink> streams;
+  std::optional<StreamLink> large;
+  std::optional<StreamLink> credits;
   std::optional<SocketLink> tcp;
   std::optional<SocketLink> unix_socket;
 };
@@ -76,12 +81,22 @@ void add_ping_pong(bench::Suite& suite, Links& links, const char* name, Waiting 
                         {.over = "unix", .under = "streams", .bar = unix_bar}}});
 }
 
-void add_one_way(bench::Suite& suite, Links& links, std::size_t size, const char* bar) {
+void add_one_way(bench::Suite& suite, std::optional<StreamLink>& streams, Links& links,
+                 std::size_t size, const char* bar) {
   suite.add({.name = "one_way",
              .size = size,
              .unit = bench::Unit::kBytesPerSecond,
-             .variants = {one_way("streams", links.streams, size), one_way("tcp", links.tcp, size)},
+             .variants = {one_way("streams", streams, size), one_way("tcp", links.tcp, size)},
              .ratios = {{.over = "streams", .under = "tcp", .bar = bar}}});
+}
+
+void add_flow_controls(bench::Suite& suite, Links& links, std::size_t size, const char* bar) {
+  suite.add({.name = "flow_control",
+             .size = size,
+             .unit = bench::Unit::kBytesPerSecond,
+             .variants = {one_way("packetized", links.streams, size),
+                          one_way("credits", links.credits, size)},
+             .ratios = {{.over = "packetized", .under = "credits", .bar = bar}}});
 }
 
 }  // namespace
@@ -95,6 +110,9 @@ int main(int argc, char** argv) {
     links.device = dtutils::open_device(device);
     links.domain.emplace(*links.device);
     links.streams.emplace(channel, *links.domain);
+    links.large.emplace(channel, *links.domain, streams::StreamOptions{.ring = kLargeRing});
+    links.credits.emplace(channel, *links.domain,
+                          streams::StreamOptions{.flow = streams::FlowControl::kCredits});
     links.tcp.emplace(channel, AF_INET);
     links.unix_socket.emplace(channel, AF_UNIX);
   });
@@ -102,14 +120,20 @@ int main(int argc, char** argv) {
     channel.barrier();
     links.unix_socket.reset();
     links.tcp.reset();
+    links.credits.reset();
+    links.large.reset();
     links.streams.reset();
     links.domain.reset();
     links.device.reset();
   });
   add_ping_pong(suite, links, "ping_pong_busy", Waiting::kBusy, ">= 20", ">= 12");
   add_ping_pong(suite, links, "ping_pong_asleep", Waiting::kAsleep, ">= 1.3", ">= 1.3");
-  add_one_way(suite, links, 64, ">= 15");
-  add_one_way(suite, links, 4096, ">= 6");
-  add_one_way(suite, links, 1 << 20, ">= 3");
+  add_ping_pong(suite, links, "ping_pong_blocking", Waiting::kBlocking, ">= 1.3", ">= 1.3");
+  add_one_way(suite, links.streams, links, 64, ">= 15");
+  add_one_way(suite, links.streams, links, 4096, ">= 6");
+  add_one_way(suite, links.large, links, 1 << 20, ">= 3");
+  for (const std::size_t size : {1, 8, 64, 256, 1024}) {
+    add_flow_controls(suite, links, size, ">= 10");
+  }
   return suite.run();
 }

@@ -96,19 +96,24 @@ int connected(bench::Channel& channel, int family) {
 
 }  // namespace
 
-StreamLink::StreamLink(bench::Channel& channel, dtutils::ProtectionDomain& domain) {
+StreamLink::StreamLink(bench::Channel& channel, dtutils::ProtectionDomain& domain,
+                       const streams::StreamOptions& options) {
   const pid_t there = channel.exchange(getpid());
   const pid_t first = channel.rank() == 0 ? getpid() : there;
   const std::string name = "streams_bench-" + std::to_string(first);
   if (channel.rank() == 0) {
-    stream_ = streams::Listener(domain, name).accept(kPatience);
+    stream_ = streams::Listener(domain, name, options).accept(kPatience);
     must(stream_ != nullptr, "accept");
   } else {
-    stream_ = streams::connect(domain, name, kPatience);
+    stream_ = streams::connect(domain, name, kPatience, options);
   }
 }
 
 void StreamLink::send(std::span<const std::byte> bytes, Waiting waiting) {
+  if (waiting == Waiting::kBlocking) {
+    must(stream_->send(bytes, kPatience).bytes == bytes.size(), "a send");
+    return;
+  }
   all_of(
       bytes.size(),
       [&](std::size_t done) { return bytes_of(stream_->try_send(bytes.subspan(done))); },
@@ -118,7 +123,11 @@ void StreamLink::send(std::span<const std::byte> bytes, Waiting waiting) {
 void StreamLink::receive(std::span<std::byte> into, Waiting waiting) {
   all_of(
       into.size(),
-      [&](std::size_t done) { return bytes_of(stream_->try_receive(into.subspan(done))); },
+      [&](std::size_t done) {
+        return bytes_of(waiting == Waiting::kBlocking
+                            ? stream_->receive(into.subspan(done), kPatience)
+                            : stream_->try_receive(into.subspan(done)));
+      },
       [&] { idle(*stream_, waiting, [&] { return stream_->receive_ready(); }); });
 }
 

@@ -11,13 +11,15 @@
 
 namespace streams_bench {
 
-/// How a side waits.
-enum class Waiting { kBusy, kAsleep };
+/// How a side waits: it polls; it sleeps at once; or as the blocking calls do, which poll for a
+/// moment and then sleep (for sockets as kAsleep).
+enum class Waiting { kBusy, kAsleep, kBlocking };
 
 /// A stream of Cariama.
 class StreamLink {
  public:
-  StreamLink(bench::Channel& channel, dtutils::ProtectionDomain& domain);
+  StreamLink(bench::Channel& channel, dtutils::ProtectionDomain& domain,
+             const streams::StreamOptions& options = {});
   void send(std::span<const std::byte> bytes, Waiting waiting);
   void receive(std::span<std::byte> into, Waiting waiting);
 

@@ -15,13 +15,13 @@ namespace streams {
 
 // The registered memory of a side:
 //
-//   byte  0        512          kStagingAt        kStagingAt + staging
+//   byte  0        256          kStagingAt        kStagingAt + staging
 //         | Board  | unused     | staging         | ring                |
 //
 // Byte n of a direction lies in byte n % staging of the staging memory of the sender, if it was
 // packed, and in byte n % ring of the ring of the receiver. Every word is a hashed one, since
 // Soft-RoCE writes and reads words in parts; a word of another hash is one that is not there yet.
-inline constexpr std::size_t kStagingAt = 4096;
+inline constexpr std::size_t kStagingAt = 2048;
 
 /// Bits of a count of bytes in a word; counts are compared modulo 2^kCountBits.
 inline constexpr unsigned kCountBits = 38;

@@ -14,7 +14,7 @@ namespace {
 /// Looks for the answer to a question before this side sleeps until it is there.
 constexpr std::uint32_t kLooksForAnswer = 1000;
 /// Inline bytes that are worth a request.
-constexpr std::uint32_t kLongestPiece = 1024;
+constexpr std::uint32_t kLongestPiece = 512;
 
 std::uint32_t staging_for(dtutils::Device& device, std::uint32_t ring) {
   // The shm device takes bytes out of any memory while they are posted.
@@ -119,22 +119,26 @@ void Packetized::arm() noexcept {
   poll_always_ = true;
   const bool wants = wants_space();
   if (wants != wanted_space_) quiet_ = false;
-  if (!quiet_) {
-    if (bell_came_) ++armed_;
-    bell_came_ = false;
-    wanted_space_ = wants;
-    for (std::uint32_t looks = 0; looks < kLooksForAnswer && !quiet_ && !link_.broken(); ++looks) {
-      look_at_sent();
-      read_feedback();
-      ask();
-      poll_sends();
-      dtutils::cpu_pause();
-    }
+  wanted_space_ = wants;
+  for (std::uint32_t looks = 0; looks < kLooksForAnswer && !quiet_ && !link_.broken(); ++looks) {
+    ask_for_bell();
+    poll_sends();
+    dtutils::cpu_pause();
   }
   link_.arm();
-  // The answer to one more question is an event by itself.
-  if (!quiet_) ask();
+  // A bell that came before this makes no event, but the answer to one more question does.
   poll();
+  if (!quiet_) ask_for_bell();
+}
+
+void Packetized::ask_for_bell() noexcept {
+  look_at_sent();
+  read_feedback();
+  if (!link_.has_room(kRoomToSend)) poll_sends();
+  if (asking_ || fetching_ || !link_.has_room(kRoomToSend)) return;
+  if (bell_came_) ++armed_;
+  bell_came_ = false;
+  ask();
 }
 
 }  // namespace streams

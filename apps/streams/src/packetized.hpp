@@ -2,6 +2,7 @@
 // Packetized flow control: the sender manages the buffers of both sides, and packs bytes tightly.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -60,9 +61,9 @@ class Packetized {
  private:
   enum Done : std::uint64_t { kWritten, kAsked, kFetched };
 
-  /// Requests that packed bytes, the word about them and a bell can take: at most three pieces,
-  /// since neither the staging memory nor the ring ends twice within them.
-  static constexpr std::uint32_t kRoomToFinish = 5;
+  /// Requests that packed bytes, the word about them and a bell can take: at most two pieces,
+  /// since both memories are powers of two, so the smaller one ends where the larger one does.
+  static constexpr std::uint32_t kRoomToFinish = 4;
   /// What else is posted leaves room for that, so that the end of sending, and bytes that may not
   /// stay packed, leave without another call of the program.
   static constexpr std::uint32_t kRoomToSend = 2 * kRoomToFinish;
@@ -74,6 +75,7 @@ class Packetized {
   std::size_t space() const noexcept;
   std::size_t staging_space() const noexcept;
   bool may_pack(std::size_t bytes) const noexcept;
+  bool pack_at_once(std::span<const iovec> buffers) noexcept;
   void pack(Cursor& cursor, std::size_t bytes) noexcept;
   std::size_t write(Cursor& cursor, std::size_t bytes) noexcept;
   bool write_packed() noexcept;
@@ -82,6 +84,7 @@ class Packetized {
   bool send_packed() noexcept;
   std::uint32_t own_flags() const noexcept;
   void publish() noexcept;
+  void publish_packed() noexcept;
   void ring_bell(bool space_only) noexcept;
   void send_end() noexcept;
 
@@ -100,6 +103,9 @@ class Packetized {
   void poll() noexcept;
   void poll_sends() noexcept;
   bool wants_space() noexcept;
+  void ask_for_bell() noexcept;
+  /// The content of Feedback::armed.
+  std::uint64_t arming() const noexcept { return armed_ << 1 | (wanted_space_ ? 1 : 0); }
 
   Board& board() const noexcept { return *reinterpret_cast<Board*>(link_.data()); }
   std::byte* staging() const noexcept { return link_.data() + kStagingAt; }
@@ -127,6 +133,8 @@ class Packetized {
   std::uint64_t seen_word_ = 0;
   /// The last count that was told came with kPacking.
   bool packing_ = false;
+  /// With packing_: how far bytes may be packed.
+  std::uint64_t pack_until_ = 0;
   /// Sends since the last bytes arrived.
   std::uint32_t sends_ = 0;
   bool end_wanted_ = false;
@@ -145,6 +153,9 @@ class Packetized {
   /// The last word of the peer, and the one for which it was asked what it has packed.
   std::uint64_t sent_word_ = 0;
   std::uint64_t asked_word_ = 0;
+  /// The one behind which nothing was found, and since when.
+  std::uint64_t empty_word_ = 0;
+  std::chrono::steady_clock::time_point empty_since_{};
   std::uint32_t flags_there_ = 0;
   bool asking_ = false;
   bool fetching_ = false;
@@ -154,6 +165,8 @@ class Packetized {
   std::uint64_t armed_ = 0;
   bool bell_came_ = true;
   bool wanted_space_ = false;
+  /// What the last question came with.
+  std::uint64_t asked_arming_ = 0;
   bool quiet_ = false;
   /// Looks until the queues are polled.
   std::uint32_t looks_ = 0;

@@ -34,9 +34,18 @@ void Packetized::look(bool keeps_bytes) noexcept {
   if (asking_ || fetching_) poll_sends();
   if (arrived_ == taken_ && (poll_always_ || ++looks_ % kLooksPerPoll == 0)) poll();
   // The peer may have packed bytes since it told of the last ones. Who takes bytes takes those
-  // that are there, first.
+  // that are there, first; then the peer gets a moment to pack more, instead of being asked
+  // for each.
   if ((flags_there_ & kPacking) == 0 || asked_word_ == sent_word_) return;
-  if (keeps_bytes || arrived_ == taken_) ask();
+  if (keeps_bytes) return ask();
+  if (arrived_ != taken_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (empty_word_ != sent_word_) {
+    empty_word_ = sent_word_;
+    empty_since_ = now;
+  } else if (now - empty_since_ >= kPatienceWithPacking) {
+    ask();
+  }
 }
 
 Result Packetized::why_nothing() const noexcept {
@@ -96,9 +105,9 @@ void Packetized::return_space() noexcept {
 bool Packetized::tell_feedback() noexcept {
   if (!link_.has_room(kRoomToSend)) poll_sends();
   if (!link_.has_room(kRoomToSend)) return false;
-  const std::uint64_t arming = (armed_ << 1) | (wanted_space_ ? 1 : 0);
+  const std::uint64_t number = arming();
   Feedback words{count_word(kTakenWord, taken_), count_word(kSeenWord, seen_),
-                 armed_ == 0 ? 0 : dtutils::hashed_word(arming & dtutils::kHashedMask, kArmedWord)};
+                 armed_ == 0 ? 0 : dtutils::hashed_word(number & dtutils::kHashedMask, kArmedWord)};
   const unsigned flags = link_.flags(false);
   if (!link_.count(link_.pair().post_write({&words, sizeof words, 0},
                                            link_.there(offsetof(Board, feedback), sizeof words),
@@ -128,6 +137,7 @@ void Packetized::ask() noexcept {
                   dtutils::kSignaled);
   if (!asking_) return;
   asked_word_ = sent_word_;
+  asked_arming_ = arming();
   poll_sends();
 }
 
@@ -146,7 +156,7 @@ void Packetized::on_answer() noexcept {
   const std::int64_t fresh = ahead + static_cast<std::int64_t>(count);
   if (ahead <= 0 && fresh > 0) return fetch(static_cast<std::uint64_t>(fresh));
   const std::uint32_t ends = flags_there_ & (kEnded | kClosed);
-  quiet_ = !bell_came_ && fresh == 0 && flags_of(state) == ends &&
+  quiet_ = !bell_came_ && asked_arming_ == arming() && fresh == 0 && flags_of(state) == ends &&
            ahead_of(state, taken_there_, kCountBits) == 0;
 }
 

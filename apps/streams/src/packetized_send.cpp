@@ -54,8 +54,27 @@ std::size_t Packetized::staging_space() const noexcept {
 }
 
 bool Packetized::may_pack(std::size_t bytes) const noexcept {
-  return packing_ && seen_there_ < told_ && link_.has_room(kRoomToSend) &&
-         accepted_ - written_ + bytes <= kPacked && bytes <= std::min(space(), staging_space());
+  return packing_ && seen_there_ < told_ && accepted_ + bytes <= pack_until_;
+}
+
+bool Packetized::pack_at_once(std::span<const iovec> buffers) noexcept {
+  if (!packing_ || buffers.size() != 1 || link_.broken()) return false;
+  const iovec& buffer = buffers.front();
+  const std::size_t offset = accepted_ & (staging_ - 1);
+  // Nothing came from the peer since the last look, and there is no end on the way.
+  if (accepted_ + buffer.iov_len > pack_until_ || offset + buffer.iov_len > staging_ ||
+      load(board().sent) != sent_word_ || load(board().feedback.seen) != seen_word_) {
+    return false;
+  }
+  std::memcpy(staging() + offset, buffer.iov_base, buffer.iov_len);
+  accepted_ += buffer.iov_len;
+  publish_packed();
+  // seq_cst: pairs with the fence in ask(); see the head of packetized.hpp.
+  if (std::atomic_ref(board().feedback.seen).load(std::memory_order_seq_cst) != seen_word_) {
+    read_feedback();
+    if (!may_pack(0)) send_packed();
+  }
+  return true;
 }
 
 void Packetized::pack(Cursor& cursor, std::size_t bytes) noexcept {
@@ -127,6 +146,7 @@ std::size_t Packetized::write(Cursor& cursor, std::size_t bytes) noexcept {
 }
 
 Result Packetized::send(std::span<const iovec> buffers) noexcept {
+  if (pack_at_once(buffers)) return {buffers.front().iov_len, Status::kOk};
   if (++sends_ % kSendsPerPoll == 0) poll();
   look_at_sent();
   read_feedback();
@@ -136,9 +156,9 @@ Result Packetized::send(std::span<const iovec> buffers) noexcept {
   Cursor cursor(buffers);
   if (may_pack(wanted)) {
     pack(cursor, wanted);
-    publish();
+    publish_packed();
     read_feedback();
-    if (seen_there_ >= told_) send_packed();
+    if (!may_pack(0)) send_packed();
     return {wanted, Status::kOk};
   }
   std::size_t done = 0;
@@ -194,6 +214,14 @@ bool Packetized::tell_sent() noexcept {
   if ((flags & dtutils::kSignaled) != 0) signaled_ = written_;
   told_ = written_;
   packing_ = packing;
+  pack_until_ = 0;
+  // Bytes that were fetched are seen before they are told of.
+  if (packing && seen_there_ < told_) {
+    poll_sends();
+    if (link_.has_room(kRoomToSend)) {
+      pack_until_ = std::min({told_ + kPacked, accepted_ + space(), accepted_ + staging_space()});
+    }
+  }
   publish();
   ring_bell(false);
   return true;
@@ -203,9 +231,14 @@ void Packetized::publish() noexcept {
   Published& mine = board().published;
   const std::uint64_t state = count_word(kTakenWord, returned_, own_flags() & (kEnded | kClosed));
   std::atomic_ref(mine.state).store(state, std::memory_order_relaxed);
+  publish_packed();
+}
+
+void Packetized::publish_packed() noexcept {
   const std::uint64_t packed = std::min<std::uint64_t>(accepted_ - written_, kStaging);
   // seq_cst: before the loads of `seen` and `armed`; see the head of packetized.hpp.
-  std::atomic_ref(mine.packed).store(packed_word(written_, packed), std::memory_order_seq_cst);
+  std::atomic_ref(board().published.packed)
+      .store(packed_word(written_, packed), std::memory_order_seq_cst);
 }
 
 void Packetized::ring_bell(bool space_only) noexcept {

@@ -41,10 +41,11 @@ Status receive_all(Stream& stream, std::size_t& received) {
 
 TEST_CASE("a_killed_peer_resets_the_stream_after_what_arrived") {
   const State state = GENERATE(State::kIdle, State::kSent, State::kHalfClosed);
+  const StreamOptions options = GENERATE(kPacketizedStream, kCreditStream);
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire& wire) { live(wire, name, state); });
   Domain domain;
-  const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience);
+  const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, options);
   peer.wire().meet();
   // In the adversarial mode the device of the killed process may still hold bytes back, which die
   // with it as TCP's do; so receive them before.

@@ -66,6 +66,8 @@ void receive_all(Stream& stream, std::uint64_t total, Random random, std::size_t
   require_equal(received, total, "the number of bytes received");
 }
 
+constexpr StreamOptions kSmallRing{.ring = kSmallestRing};
+
 std::uint64_t total_for(std::size_t largest) {
   return static_cast<std::uint64_t>(rounds(100)) * (largest < 10 ? 50 : 2'000);
 }
@@ -76,11 +78,12 @@ TEST_CASE("random_sizes_arrive_in_order_by_blocking_calls") {
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);
   const std::size_t largest = GENERATE(std::size_t{3}, std::size_t{900}, std::size_t{60'000});
+  const StreamOptions options = GENERATE(kSmallRing, kPacketizedStream, kCreditStream);
   const std::uint64_t total = total_for(largest);
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire&) {
     Domain domain;
-    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience);
+    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, options);
     receive_all(*stream, total, Random(seed), largest);
     send_all(*stream, total, Random(seed + 1), largest);
   });
@@ -97,11 +100,12 @@ TEST_CASE("random_sizes_arrive_in_order_in_both_directions_at_once") {
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);
   const std::size_t largest = GENERATE(std::size_t{3}, std::size_t{900}, std::size_t{60'000});
+  const StreamOptions options = GENERATE(kSmallRing, kPacketizedStream, kCreditStream);
   const std::uint64_t total = total_for(largest);
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire& wire) {
     Domain domain;
-    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience);
+    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, options);
     exchange(*stream, total, Random(seed), largest);
     wire.meet();
   });

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "../support/pair.hpp"
+#include "dtutils/error.hpp"
 #include "support/catch.hpp"
 
 using namespace streams;
@@ -42,7 +43,7 @@ std::size_t fill(Stream& stream, std::size_t piece) {
 
 TEST_CASE("bytes_arrive_in_both_directions") {
   Domain domain;
-  StreamPair pair(domain.pd);
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
   CHECK(pair.here->send(text("ping"), kPatience).bytes == 4);
   CHECK(pair.there->send(text("answer"), kPatience).bytes == 6);
   std::byte into[16];
@@ -56,7 +57,7 @@ TEST_CASE("bytes_arrive_in_both_directions") {
 
 TEST_CASE("a_receive_without_bytes_would_block_and_times_out") {
   Domain domain;
-  StreamPair pair(domain.pd);
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
   std::byte into[4];
   CHECK(pair.here->try_receive(into).status == Status::kWouldBlock);
   CHECK(pair.here->receive(into, milliseconds(20)).status == Status::kTimeout);
@@ -66,7 +67,7 @@ TEST_CASE("a_receive_without_bytes_would_block_and_times_out") {
 
 TEST_CASE("several_buffers_are_sent_and_received_as_one") {
   Domain domain;
-  StreamPair pair(domain.pd);
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
   char first[] = "ab";
   char second[] = "cdefg";
   const iovec out[] = {{first, 2}, {nullptr, 0}, {second, 5}};
@@ -82,7 +83,7 @@ TEST_CASE("several_buffers_are_sent_and_received_as_one") {
 
 TEST_CASE("peeked_bytes_stay") {
   Domain domain;
-  StreamPair pair(domain.pd);
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
   CHECK(pair.here->send(text("stay"), kPatience).bytes == 4);
   await_readable(*pair.there, 4);
   std::byte into[8];
@@ -108,9 +109,48 @@ TEST_CASE("a_receiver_that_never_reads_stops_the_sender") {
   CHECK(pair.here->send(text("more"), kPatience).status == Status::kOk);
 }
 
+TEST_CASE("a_message_of_credits_takes_a_buffer_however_short_it_is") {
+  Domain domain;
+  StreamPair pair(domain.pd, kCreditStream);
+  CHECK(fill(*pair.here, 1) == kCreditMessages);
+  await_readable(*pair.there, kCreditMessages);
+  std::byte into[kCreditMessages];
+  CHECK(pair.there->try_receive(into).bytes == kCreditMessages);
+  CHECK(are_from(0, into));
+  CHECK(pair.here->send(text("more"), kPatience).status == Status::kOk);
+}
+
+TEST_CASE("each_side_chooses_its_own_ring") {
+  Domain domain;
+  const std::string name = fresh_name();
+  Listener listener(domain.pd, name, {.ring = 65536});
+  std::unique_ptr<Stream> there;
+  Threads threads;
+  threads.start([&] { there = connect(domain.pd, name, kPatience, {.ring = kSmallestRing}); });
+  const std::unique_ptr<Stream> here = listener.accept(kPatience);
+  threads.join();
+  CHECK(fill(*here, 300) <= kSmallestRing);
+  const std::size_t total = fill(*there, 300);
+  CHECK(total > 65536 / 2);
+  CHECK(total <= 65536);
+  await_readable(*here, total);
+  std::vector<std::byte> into(total);
+  CHECK(here->try_receive(into).bytes == total);
+  CHECK(are_from(0, into));
+}
+
+TEST_CASE("a_ring_of_another_size_is_refused") {
+  Domain domain;
+  const std::uint32_t ring =
+      GENERATE(0u, kSmallestRing / 2, kSmallestRing + 1, 3 * kSmallestRing, 2 * kLargestRing);
+  CHECK_THROWS_AS(Listener(domain.pd, fresh_name(), {.ring = ring}), dtutils::Error);
+  CHECK_THROWS_AS(connect(domain.pd, fresh_name(), milliseconds(1), {.ring = ring}),
+                  dtutils::Error);
+}
+
 TEST_CASE("after_a_half_close_the_other_direction_goes_on") {
   Domain domain;
-  StreamPair pair(domain.pd);
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
   CHECK(pair.here->send(text("last"), kPatience).bytes == 4);
   pair.here->finish_sending();
   CHECK(pair.here->try_send(text("x")).status == Status::kBrokenPipe);
@@ -125,7 +165,7 @@ TEST_CASE("after_a_half_close_the_other_direction_goes_on") {
 
 TEST_CASE("bytes_sent_before_a_close_are_delivered_before_the_end") {
   Domain domain;
-  StreamPair pair(domain.pd);
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
   CHECK(pair.here->send(bytes_from(0, 5000), kPatience).bytes == 5000);
   pair.here.reset();
   std::vector<std::byte> into(5000);
@@ -141,7 +181,7 @@ TEST_CASE("bytes_sent_before_a_close_are_delivered_before_the_end") {
 
 TEST_CASE("a_close_with_unread_bytes_resets_the_peer") {
   Domain domain;
-  StreamPair pair(domain.pd);
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
   CHECK(pair.there->send(text("unread"), kPatience).bytes == 6);
   await_readable(*pair.here, 6);
   pair.here.reset();
@@ -152,7 +192,7 @@ TEST_CASE("a_close_with_unread_bytes_resets_the_peer") {
 
 TEST_CASE("the_close_of_a_full_receiver_wakes_the_sender") {
   Domain domain;
-  StreamPair pair(domain.pd);
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
   fill(*pair.here, 1000);
   Threads threads;
   threads.start([&] {
@@ -165,7 +205,7 @@ TEST_CASE("the_close_of_a_full_receiver_wakes_the_sender") {
 
 TEST_CASE("an_armed_descriptor_becomes_readable_with_the_first_byte") {
   Domain domain;
-  StreamPair pair(domain.pd);
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
   pair.there->arm();
   CHECK_FALSE(pair.there->receive_ready());
   pollfd entry{pair.there->descriptor(), POLLIN, 0};
@@ -178,7 +218,7 @@ TEST_CASE("an_armed_descriptor_becomes_readable_with_the_first_byte") {
 
 TEST_CASE("a_receive_that_waits_uses_next_to_no_processor_time") {
   Domain domain;
-  StreamPair pair(domain.pd);
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
   const auto used = [] {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);

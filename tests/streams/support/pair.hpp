@@ -32,13 +32,17 @@ struct Domain {
   dtutils::ProtectionDomain pd{*device};
 };
 
+/// The flow controls that all promises hold for.
+inline constexpr streams::StreamOptions kPacketizedStream{};
+inline constexpr streams::StreamOptions kCreditStream{.flow = streams::FlowControl::kCredits};
+
 /// Both sides of a stream, in one process.
 struct StreamPair {
-  explicit StreamPair(dtutils::ProtectionDomain& pd) {
+  explicit StreamPair(dtutils::ProtectionDomain& pd, const streams::StreamOptions& options = {}) {
     const std::string name = fresh_name();
-    streams::Listener listener(pd, name);
+    streams::Listener listener(pd, name, options);
     Threads threads;
-    threads.start([&] { there = streams::connect(pd, name, kPatience); });
+    threads.start([&] { there = streams::connect(pd, name, kPatience, options); });
     here = listener.accept(kPatience);
     threads.join();
     require(here != nullptr, "nobody connected");

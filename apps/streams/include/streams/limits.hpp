@@ -11,24 +11,26 @@ namespace streams {
 // --- packetized flow control -------------------------------------------------------------------
 /// Bytes of the ring in the receiver's memory, one for each direction of a stream, unless the user
 /// asks for another size.
-inline constexpr std::uint32_t kRing = 16384;
+inline constexpr std::uint32_t kRing = 8192;
 /// The smallest and the largest ring.
 inline constexpr std::uint32_t kSmallestRing = 4096;
 /// See kSmallestRing.
 inline constexpr std::uint32_t kLargestRing = std::uint32_t{1} << 26;
 /// Bytes for what is packed before it leaves, on devices that take the rest from the user's memory.
-inline constexpr std::uint32_t kStaging = 4096;
+inline constexpr std::uint32_t kStaging = 2048;
 /// Packed bytes leave at the latest when they are so many.
 inline constexpr std::uint32_t kPacked = 1024;
 /// Sends in one direction, with nothing received meanwhile, from which on small ones are packed.
 inline constexpr std::uint32_t kSendsBeforePacking = 4;
+/// How long a receiver that polls leaves the sender alone with what it packs.
+inline constexpr std::chrono::nanoseconds kPatienceWithPacking{500};
 /// The receiver gives space back, and the sender tells of what it wrote, once they are this part of
 /// the ring (services.md, 8: a quarter).
 inline constexpr std::uint32_t kPartsOfRing = 4;
 /// One request in so many is signaled, and each that ends a part of the ring.
-inline constexpr std::uint32_t kSignalInterval = 16;
+inline constexpr std::uint32_t kSignalInterval = 4;
 /// Requests of the send queue.
-inline constexpr std::uint32_t kRequests = 64;
+inline constexpr std::uint32_t kRequests = 16;
 /// Inline bytes that a device must grant: all words that the sides write for each other.
 inline constexpr std::uint32_t kInlineNeeded = 24;
 
