@@ -28,11 +28,6 @@ void check(const std::string& object, const StreamOptions& options) {
                        "take a power of two from kSmallestRing to kLargestRing");
 }
 
-/// The next accept may find something else: nobody waits any more, or a signal came.
-bool is_transient(int code) noexcept {
-  return code == EAGAIN || code == EWOULDBLOCK || code == EINTR || code == ECONNABORTED;
-}
-
 dtutils::Error not_connected(const std::string& object, int code) {
   if (code == ECONNREFUSED) {
     return {object, "nobody listens under this name",
@@ -75,7 +70,7 @@ std::unique_ptr<Stream> Listener::accept(milliseconds timeout) {
     } else if (errno == EMFILE || errno == ENFILE) {
       throw dtutils::Error("listener " + name_, "there is no descriptor for another stream",
                            "raise the limit of descriptors (ulimit -n)", errno);
-    } else if (!is_transient(errno)) {
+    } else if (!is_transient(errno) && errno != ECONNABORTED) {
       throw dtutils::Error("listener " + name_, "no connection can be accepted",
                            "see what the system says; was the descriptor closed?", errno);
     }

@@ -24,10 +24,6 @@ constexpr std::size_t kLongestName = 80;
 /// Between two tries to connect: nothing tells when a listener begins, or has room.
 constexpr milliseconds kRetry{1};
 
-bool is_transient(int code) noexcept {
-  return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
-}
-
 }  // namespace
 
 LocalAddress local_address(std::string_view name) {

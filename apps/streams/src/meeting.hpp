@@ -6,6 +6,7 @@
 #include <sys/types.h>
 #include <sys/un.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <string_view>
@@ -66,6 +67,10 @@ class Meeting {
   Clock::time_point end_;
 };
 
+/// A call on a socket that did not block may answer something else next time.
+constexpr bool is_transient(int code) noexcept {
+  return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
+}
 /// poll(2) of one descriptor until `end`, whatever signals come; what it answered last.
 int poll_until(int fd, short events, std::chrono::steady_clock::time_point end) noexcept;
 /// A Unix-domain socket that does not block. Throws Error.
