@@ -2,6 +2,7 @@
 // Steps that executing a one-sided request and executing a message have in common.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,6 +29,14 @@ inline bool within(std::uint64_t address, std::uint64_t length, std::uint64_t be
 constexpr bool brings_data(ibv_wr_opcode opcode) noexcept {
   return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
          opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/// Before a request that was not the first since the lock was taken. The InfiniBand Architecture
+/// (10.8.3.3) keeps a READ behind an earlier WRITE of its queue pair: who misses in the READ what
+/// the peer stored knows that the peer finds the WRITE, if it looks after its store. Here a load
+/// may pass an earlier store of the same processor, unless the lock was taken between the two.
+inline void keep_behind_writes(const ibv_send_wr& request) noexcept {
+  if (request.opcode == IBV_WR_RDMA_READ) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 /// Bytes of the request.

@@ -4,11 +4,14 @@
 #include <atomic>
 #include <span>
 #include <thread>
+#include <vector>
 
+#include "dtutils/detail/work_request.hpp"
 #include "dtutils/device_memory.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 #include "support/side.hpp"
+#include "support/threads.hpp"
 
 using namespace dtutils;
 using namespace support;
@@ -104,6 +107,44 @@ TEST_CASE("read_sees_an_earlier_write_of_its_queue_pair") {
     success(pair.a.sends, round);
     CHECK(pair.a.at<std::uint64_t>(8) == round);
   }
+}
+
+TEST_CASE("read_that_misses_a_store_comes_behind_a_write_that_a_later_load_finds") {
+  Pair pair;
+  auto& written = pair.b.at<std::uint64_t>(0);
+  auto& stored = pair.b.at<std::uint64_t>(64);
+  // What was written when the store of that number was there.
+  std::vector<std::uint64_t> found(4'000'000);
+  std::atomic<bool> done{false};
+  Threads threads;
+  threads.start([&] {
+    for (std::uint64_t number = 1; number < found.size(); ++number) {
+      // seq_cst, both: the load comes behind the store.
+      std::atomic_ref(stored).store(number, std::memory_order_seq_cst);
+      found[number] = std::atomic_ref(written).load(std::memory_order_seq_cst);
+    }
+    done = true;
+  });
+  // The last store that the READ behind that WRITE saw.
+  std::vector<std::uint64_t> seen;
+  while (!done) {
+    const std::uint64_t number = seen.size() + 1;
+    pair.a.at<std::uint64_t>(0) = number;
+    detail::WorkRequest write(IBV_WR_RDMA_WRITE, pair.a.local(0, 8), 0, kUnsignaled);
+    detail::WorkRequest read(IBV_WR_RDMA_READ, pair.a.local(64, 8), number, kSignaled);
+    write.at(pair.b.remote(0, 8)).raw().next = &read.at(pair.b.remote(64, 8)).raw();
+    ibv_send_wr* bad = nullptr;
+    must(pair.a.qp.post(write.raw(), &bad));
+    success(pair.a.sends, number);
+    seen.push_back(pair.a.at<std::uint64_t>(64));
+  }
+  threads.join();
+  int missed_by_both = 0;
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const std::uint64_t next = seen[i] + 1;
+    missed_by_both += next < found.size() && found[next] < i + 1 ? 1 : 0;
+  }
+  CHECK(missed_by_both == 0);
 }
 
 TEST_CASE("fenced_send_carries_what_an_earlier_read_brought") {
