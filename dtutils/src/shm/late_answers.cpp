@@ -53,7 +53,7 @@ void land_one(QueuePair& qp) noexcept {
   LateAnswer answer = std::move(chaos.late.front());
   chaos.late.pop_front();
   answer.request.sg_list = answer.elements.data();
-  keep_behind_writes(answer.request);
+  keep_behind_writes(qp, answer.request);
   const auto status =
       static_cast<ibv_wc_status>(finish_answer(qp, answer.request, answer.old_value));
   report(qp, answer, status);

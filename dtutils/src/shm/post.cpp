@@ -87,7 +87,7 @@ int post_one(QueuePair& qp, const ibv_send_wr& request) noexcept {
     }
     request = request->next;
     if (request == nullptr) return 0;
-    keep_behind_writes(*request);
+    keep_behind_writes(qp, *request);
     write = PlainWrite(*request);
   }
 }

@@ -203,7 +203,7 @@ void run_deferred(QueuePair& qp) noexcept {
         land_all(qp);
         continue;
       }
-      keep_behind_writes(request);
+      keep_behind_writes(qp, request);
       outcome = qp.chaos != nullptr ? execute_late(qp, request, position) : execute(qp, request);
       if (outcome == kAnswerIsLate) {
         qp.chaos->held.push_back({completion_of(qp, request, position, IBV_WC_SUCCESS),
