@@ -46,7 +46,9 @@ void Credits::poll() noexcept {
   if (link_.broken() || peer_closed_) return;
   if (owed_ >= kCreditMessages / 2 && post({}, Kind::kReturn << kKindShift | owed_, false))
     owed_ = 0;
-  if (end_wanted_ && !end_sent_) end_sent_ = post({}, Kind::kEnd << kKindShift, false);
+  if (end_wanted_ && !end_sent_) {
+    end_sent_ = post({}, Kind::kEnd << kKindShift, false, kRoomForEnd);
+  }
 }
 
 void Credits::on_message(const ibv_wc& completion) noexcept {
@@ -81,9 +83,10 @@ std::uint32_t Credits::usable() const noexcept {
   return kCreditMessages - static_cast<std::uint32_t>(under_way);
 }
 
-bool Credits::post(dtutils::LocalBuffer from, std::uint32_t immediate, bool must_signal) noexcept {
-  if (!link_.has_room(1)) poll_sends();
-  if (!link_.has_room(1)) return false;
+bool Credits::post(dtutils::LocalBuffer from, std::uint32_t immediate, bool must_signal,
+                   std::uint32_t room) noexcept {
+  if (!link_.has_room(room)) poll_sends();
+  if (!link_.has_room(room)) return false;
   const unsigned flags = link_.flags(must_signal);
   return link_.count(link_.pair().post_send_with_immediate(
                          from, immediate, sent_ + (from.length != 0 ? 1 : 0), flags),
@@ -91,14 +94,14 @@ bool Credits::post(dtutils::LocalBuffer from, std::uint32_t immediate, bool must
 }
 
 Result Credits::send(std::span<const iovec> buffers) noexcept {
-  if (usable() == 0 || sent_ % kSignalInterval == 0) poll();
+  if (!has_space() || sent_ % kSignalInterval == 0) poll();
   if (cannot_send()) return {0, Status::kBrokenPipe};
   const std::size_t wanted = total_of(buffers);
   Cursor cursor(buffers);
   std::size_t done = 0;
   while (done < wanted) {
-    if (usable() == 0) poll();
-    if (usable() == 0 || !link_.has_room(1)) break;
+    if (!has_space()) poll();
+    if (!has_space()) break;
     const std::size_t at = (kBuffers + sent_ % kCreditMessages) * kCreditBuffer;
     const std::size_t length = std::min<std::size_t>(wanted - done, kCreditBuffer);
     cursor.advance(length, [&](const std::byte* from, std::size_t offset, std::size_t piece) {
@@ -164,7 +167,7 @@ std::size_t Credits::readable() noexcept {
 
 std::size_t Credits::writable() noexcept {
   poll();
-  return cannot_send() || !link_.has_room(1) ? 0 : std::size_t{usable()} * kCreditBuffer;
+  return cannot_send() || !has_space() ? 0 : std::size_t{usable()} * kCreditBuffer;
 }
 
 bool Credits::receive_ready() noexcept { return readable() != 0 || peer_ended_ || link_.flushed(); }
@@ -183,7 +186,7 @@ void Credits::arm() noexcept {
 }
 
 bool Credits::say_closed() noexcept {
-  return post({}, Kind::kClosed << kKindShift | (readable_ != 0 ? 1 : 0), true);
+  return post({}, Kind::kClosed << kKindShift | (readable_ != 0 ? 1 : 0), true, kRoomForEnd);
 }
 
 bool Credits::delivered() noexcept {

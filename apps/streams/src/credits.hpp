@@ -46,6 +46,10 @@ class Credits {
   /// Data, the returns of credits that it can cause, the end, and the close.
   static constexpr std::uint32_t kBuffers = 2 * kCreditMessages + 2;
 
+  /// Requests that everything but the end leaves room for, so that it leaves without another call
+  /// of the program.
+  static constexpr std::uint32_t kRoomForEnd = 1;
+
   struct Message {
     std::uint32_t buffer;
     std::uint32_t length;
@@ -57,7 +61,11 @@ class Credits {
   void post_buffer(std::uint64_t buffer) noexcept;
   bool cannot_send() const noexcept;
   std::uint32_t usable() const noexcept;
-  bool post(dtutils::LocalBuffer from, std::uint32_t immediate, bool must_signal) noexcept;
+  /// Credits, and room in the send queue, for a message of data.
+  bool has_space() const noexcept { return usable() != 0 && link_.has_room(1 + kRoomForEnd); }
+  /// `room`: requests of the send queue that must be free.
+  bool post(dtutils::LocalBuffer from, std::uint32_t immediate, bool must_signal,
+            std::uint32_t room = 1 + kRoomForEnd) noexcept;
   std::size_t copy_out(std::span<const iovec> buffers, bool take) noexcept;
   Result take(std::span<const iovec> buffers, bool keep) noexcept;
 

@@ -163,6 +163,27 @@ TEST_CASE("after_a_half_close_the_other_direction_goes_on") {
   CHECK(pair.here->receive(into, kPatience).bytes == 5);
 }
 
+TEST_CASE("the_end_leaves_without_another_call") {
+  Domain domain;
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  // A queue of the device is full, or all space is used.
+  const std::size_t piece = GENERATE(std::size_t{1}, std::size_t{1000});
+  std::size_t total = 0;
+  Result result{0, Status::kOk};
+  do {
+    result = pair.here->try_send(bytes_from(total, piece));
+    total += result.bytes;
+  } while (result.bytes == piece);
+  pair.here->finish_sending();
+  std::vector<std::byte> into(total);
+  for (std::size_t received = 0; received < total; received += result.bytes) {
+    result = pair.there->receive(std::span(into).subspan(received), kPatience);
+    REQUIRE(result.status == Status::kOk);
+  }
+  CHECK(are_from(0, into));
+  CHECK(pair.there->receive(into, kPatience).status == Status::kEnd);
+}
+
 TEST_CASE("bytes_sent_before_a_close_are_delivered_before_the_end") {
   Domain domain;
   StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
