@@ -25,7 +25,7 @@ void Packetized::read_feedback() noexcept {
     taken_there_ += static_cast<std::uint64_t>(more);
     taken_word_ = taken;
   }
-  // seq_cst: pairs with the fence in ask(); see the head of packetized.hpp.
+  // seq_cst: pairs with the write and the read of ask(); see the head of packetized.hpp.
   const std::uint64_t seen = std::atomic_ref(feedback.seen).load(std::memory_order_seq_cst);
   if (seen != seen_word_ && dtutils::is_hashed_word(seen, kSeenWord)) {
     const std::int64_t more = ahead_of(seen, seen_there_, kCountBits);
@@ -60,6 +60,7 @@ bool Packetized::may_pack(std::size_t bytes) const noexcept {
 bool Packetized::pack_at_once(std::span<const iovec> buffers) noexcept {
   if (!packing_ || buffers.size() != 1 || link_.broken()) return false;
   const iovec& buffer = buffers.front();
+  if (buffer.iov_len == 0) return false;
   const std::size_t offset = accepted_ & (staging_ - 1);
   // Nothing came from the peer since the last look, and there is no end on the way.
   if (accepted_ + buffer.iov_len > pack_until_ || offset + buffer.iov_len > staging_ ||
@@ -69,7 +70,7 @@ bool Packetized::pack_at_once(std::span<const iovec> buffers) noexcept {
   std::memcpy(staging() + offset, buffer.iov_base, buffer.iov_len);
   accepted_ += buffer.iov_len;
   publish_packed();
-  // seq_cst: pairs with the fence in ask(); see the head of packetized.hpp.
+  // seq_cst: pairs with the write and the read of ask(); see the head of packetized.hpp.
   if (std::atomic_ref(board().feedback.seen).load(std::memory_order_seq_cst) != seen_word_) {
     read_feedback();
     if (!may_pack(0)) send_packed();
@@ -202,7 +203,7 @@ bool Packetized::tell_sent() noexcept {
   if (!link_.has_room(1)) poll_sends();
   if (!link_.has_room(1)) return false;
   // Who answers each message has no use for packing: the peer waits for what it gets.
-  const bool packing = sends_ >= kSendsBeforePacking && written_ - told_ <= kPacked;
+  const bool packing = sends_ >= kSendsBeforePacking && written_ - told_ <= kPacked && !end_wanted_;
   std::uint64_t word = count_word(kSentWord, written_, own_flags() | (packing ? kPacking : 0));
   const unsigned flags = link_.flags(closed_);
   if (!link_.count(link_.pair().post_write({&word, sizeof word, 0},
@@ -264,6 +265,7 @@ void Packetized::ring_bell(bool space_only) noexcept {
 
 void Packetized::finish_sending() noexcept {
   end_wanted_ = true;
+  pack_until_ = 0;
   poll();
 }
 

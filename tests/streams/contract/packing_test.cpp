@@ -79,6 +79,24 @@ TEST_CASE("packed_bytes_leave_before_the_end") {
   CHECK(pair.there->receive(into, kPatience).status == Status::kEnd);
 }
 
+TEST_CASE("nothing_is_packed_behind_the_end") {
+  Domain domain;
+  StreamPair pair(domain.pd);
+  send_small(*pair.here);
+  CHECK(pair.here->try_send(std::span<const std::byte>()).status == Status::kOk);
+  pair.here->finish_sending();
+  CHECK(pair.here->try_send(bytes_from(0, 1)).status == Status::kBrokenPipe);
+  std::vector<std::byte> into(2 * kSmall);
+  std::size_t received = 0;
+  for (;;) {
+    const Result result = pair.there->receive(std::span(into).subspan(received), kPatience);
+    if (result.status == Status::kEnd) break;
+    REQUIRE(result.status == Status::kOk);
+    received += result.bytes;
+  }
+  CHECK(received == kSmall);
+}
+
 TEST_CASE("a_sleeper_is_woken_by_each_of_many_small_sends") {
   constexpr int kRounds = 200;
   const std::string name = fresh_name();
