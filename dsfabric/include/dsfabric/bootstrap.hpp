@@ -49,11 +49,32 @@ class Bootstrap {
   /// Returns when everybody has called it. Throws as all_gather.
   void barrier(std::chrono::milliseconds limit) { all_gather({}, limit); }
 
-  /// Readable when `next_failed` may have news; -1: this bootstrap brings none.
+  /// Readable when `next_failed` or `next_letter` may have news; -1: this
+  /// bootstrap brings none.
   virtual int failure_fd() const noexcept { return -1; }
   /// A process that ended without goodbye, each once, `size()` for the launcher
   /// itself; never waits.
   virtual std::optional<std::uint32_t> next_failed() noexcept { return std::nullopt; }
+
+  /// Whether it carries letters between two processes. Then `send`,
+  /// `next_letter`, `next_failed` and `goodbye` may be called while another
+  /// thread is in a collective, and the letters of a process come before the
+  /// news of its end.
+  virtual bool relays() const noexcept { return false; }
+  /// Sends bytes to process `to`, or to all others when it is `size()`. What
+  /// one process sends to another arrives once, in order, unless one of them
+  /// ends. Never waits. Throws std::bad_alloc. Any thread.
+  virtual void send(std::uint32_t /*to*/, std::span<const std::byte> /*bytes*/) {}
+  /// What another process has sent.
+  struct Letter {
+    /// Its rank.
+    std::uint32_t from;
+    /// What it gave to `send`.
+    Bytes bytes;
+  };
+  /// The next one that has come; none while the end of a process is to be told
+  /// before. Never waits.
+  virtual std::optional<Letter> next_letter() noexcept { return std::nullopt; }
 
   /// This process leaves in order: its end is not a failure.
   virtual void goodbye() noexcept {}

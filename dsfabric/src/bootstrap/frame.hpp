@@ -19,7 +19,7 @@
 namespace dsfabric::rendezvous {
 
 /// Raise it with every change below.
-inline constexpr std::uint32_t kProtocol = 2;
+inline constexpr std::uint32_t kProtocol = 3;
 /// Larger frames are refused before anything is allocated for them. What a
 /// process gives to all others fits into one; what it gets from them comes in
 /// as many as it takes.
@@ -79,6 +79,10 @@ enum class Type : std::uint8_t {
   /// Answered by kGathered, with
   /// what each rank has for this one.
   kScatter = 11,
+  /// process -> launcher: the rank that the letter goes to, or the number of processes for all
+  /// others; bytes. launcher -> process: the rank that it comes from; bytes. It follows all
+  /// letters of that rank to the same one that were sent before, and stands before its obituary.
+  kLetter = 12,
 };
 
 struct Frame {

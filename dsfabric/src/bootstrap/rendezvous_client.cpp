@@ -4,7 +4,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +20,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/frame.hpp"
+#include "bootstrap/mailbox.hpp"
 #include "bootstrap/proof.hpp"
 #include "dtutils/error.hpp"
 
@@ -64,7 +63,7 @@ std::pair<std::string, std::string> split(const std::string& address) {
 }
 
 /// Tries until `by`: the launcher's machine may still be busy accepting others.
-std::unique_ptr<Connection> connect_to(const std::string& address, Clock::time_point by) {
+std::unique_ptr<Mailbox> connect_to(const std::string& address, Clock::time_point by) {
   const auto [host, port] = split(address);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -93,7 +92,7 @@ std::unique_ptr<Connection> connect_to(const std::string& address, Clock::time_p
   }
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  return std::make_unique<Connection>(fd);
+  return std::make_unique<Mailbox>(std::make_unique<Connection>(fd));
 }
 
 class Client final : public Bootstrap {
@@ -108,7 +107,7 @@ class Client final : public Bootstrap {
     // Again, where the launcher has no room for one more, or drops the oldest
     // of too many.
     for (;;) {
-      connection_ = connect_to(address_, connect_by);
+      mailbox_ = connect_to(address_, connect_by);
       const std::string reason = greet(by, options.build);
       if (reason.empty()) return;
       if (Clock::now() >= by) {
@@ -137,25 +136,37 @@ class Client final : public Bootstrap {
     return exchange(Type::kScatter, body.take(), limit);
   }
 
-  int failure_fd() const noexcept override { return connection_->fd(); }
+  int failure_fd() const noexcept override { return mailbox_->news_fd(); }
 
   std::optional<std::uint32_t> next_failed() noexcept override try {
-    if (!lost_ && !connection_->receive(kMaxFrame)) {
-      lost_ = true;
-      failed_.push_back(size_);
+    const auto obituary = mailbox_->next_news(Type::kFailed);
+    if (!obituary) return std::nullopt;
+    return Reader(obituary->body).u32().value_or(size_);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+
+  bool relays() const noexcept override { return true; }
+
+  void send(std::uint32_t to, std::span<const std::byte> bytes) override {
+    mailbox_->send(Type::kLetter, Writer().u32(to).bytes(bytes).take());
+  }
+
+  std::optional<Letter> next_letter() noexcept override try {
+    while (const auto frame = mailbox_->next_news(Type::kLetter)) {
+      Reader reader(frame->body);
+      const auto from = reader.u32();
+      const auto bytes = reader.bytes();
+      if (bytes) return Letter{*from, {bytes->begin(), bytes->end()}};
     }
-    while (auto frame = connection_->next()) note(*frame);
-    if (failed_.empty()) return std::nullopt;
-    const std::uint32_t rank = failed_.front();
-    failed_.pop_front();
-    return rank;
+    return std::nullopt;
   } catch (const std::bad_alloc&) {
     return std::nullopt;
   }
 
   void goodbye() noexcept override {
     try {
-      connection_->send(Type::kGoodbye, {});
+      mailbox_->send(Type::kGoodbye, {});
     } catch (const std::bad_alloc&) {
       // The launcher then counts this process as failed, which is all that is
       // left to say.
@@ -184,14 +195,14 @@ class Client final : public Bootstrap {
     greeting.rank = rank_;
     greeting.size = size_;
     greeting.build = build;
-    connection_->send(Type::kHello, Writer()
-                                        .u32(kProtocol)
-                                        .bytes(greeting.process)
-                                        .u32(rank_)
-                                        .u32(size_)
-                                        .text(build)
-                                        .bytes(secret_.prove(Side::kProcess, greeting))
-                                        .take());
+    mailbox_->send(Type::kHello, Writer()
+                                     .u32(kProtocol)
+                                     .bytes(greeting.process)
+                                     .u32(rank_)
+                                     .u32(size_)
+                                     .text(build)
+                                     .bytes(secret_.prove(Side::kProcess, greeting))
+                                     .take());
     const auto answer = wait_open(by, "the launcher's welcome");
     if (!answer) return kDropped;
     if (answer->type == Type::kRefused) {
@@ -215,7 +226,7 @@ class Client final : public Bootstrap {
                               body.size(), kMaxFrame),
                   "give less, or in several exchanges");
     }
-    connection_->send(type, body);
+    mailbox_->send(type, body);
     // The launcher keeps the time, since it knows who is missing; the extra
     // covers its silence.
     const auto by = Clock::now() + limit + std::chrono::seconds(5);
@@ -240,12 +251,7 @@ class Client final : public Bootstrap {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(limit.count(), 1, 1'000'000'000));
   }
 
-  void note(const Frame& frame) {
-    if (frame.type != Type::kFailed) return;
-    if (const auto rank = Reader(frame.body).u32()) failed_.push_back(*rank);
-  }
-
-  /// The next frame that is no obituary.
+  /// The next frame that is no news.
   Frame wait(Clock::time_point by, const char* what) {
     if (auto frame = wait_open(by, what)) return std::move(*frame);
     throw Error(name(),
@@ -257,24 +263,12 @@ class Client final : public Bootstrap {
 
   /// The same; empty when the launcher closes the connection.
   std::optional<Frame> wait_open(Clock::time_point by, const char* what) {
-    for (bool open = true;;) {
-      while (auto frame = connection_->next()) {
-        if (frame->type != Type::kFailed) return frame;
-        note(*frame);
-      }
-      // What arrived before the end, a refusal perhaps, still counted.
-      if (!open) return std::nullopt;
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(by - Clock::now());
-      if (left.count() <= 0) {
-        throw Error(name(), fmt::format("no answer while waiting for {}", what),
-                    "check that the launcher still runs");
-      }
-      pollfd waiting{connection_->fd(), POLLIN, 0};
-      if (connection_->has_queued()) waiting.events |= POLLOUT;
-      poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1'000'000)));
-      open = connection_->flush();
-      open = connection_->receive(kMaxFrame) && open;
-    }
+    Frame frame;
+    const Mailbox::Outcome outcome = mailbox_->wait_for_answer(frame, by);
+    if (outcome == Mailbox::Outcome::kFrame) return frame;
+    if (outcome == Mailbox::Outcome::kClosed) return std::nullopt;
+    throw Error(name(), fmt::format("no answer while waiting for {}", what),
+                "check that the launcher still runs");
   }
 
   [[noreturn]] void refuse_answer() {
@@ -286,9 +280,7 @@ class Client final : public Bootstrap {
   Secret secret_;
   std::uint32_t rank_;
   std::uint32_t size_;
-  std::unique_ptr<Connection> connection_;
-  std::deque<std::uint32_t> failed_;
-  bool lost_ = false;
+  std::unique_ptr<Mailbox> mailbox_;
 };
 
 }  // namespace

@@ -212,11 +212,25 @@ void Server::serve_member(Guest& guest, const Frame& frame) {
   Member& member = members_[*guest.rank];
   if (frame.type == Type::kGather || frame.type == Type::kScatter) {
     contribute(member, frame);
+  } else if (frame.type == Type::kLetter) {
+    relay(*guest.rank, frame);
   } else if (frame.type == Type::kGoodbye) {
     gone_ += !member.gone();
     member.left = true;
   } else {
     lose(guest);
+  }
+}
+
+void Server::relay(std::uint32_t from, const Frame& frame) {
+  Reader reader(frame.body);
+  const auto to = reader.u32();
+  const auto bytes = reader.bytes();
+  if (!bytes || *to > members_.size()) return lose(*members_[from].guest);
+  const auto letter = make_frame(Type::kLetter, Writer().u32(from).bytes(*bytes).take());
+  if (*to < members_.size()) return send(members_[*to], letter);
+  for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {
+    if (rank != from) send(members_[rank], letter);
   }
 }
 

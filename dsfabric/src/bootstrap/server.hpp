@@ -88,6 +88,8 @@ class Server {
   void refuse(Guest& guest, const std::string& sentence);
   void serve_member(Guest& guest, const Frame& frame);
   void contribute(Member& member, const Frame& frame);
+  /// Hands a letter on. Those to members that have not come, or are gone, are lost.
+  void relay(std::uint32_t from, const Frame& frame);
   void finish_exchange();
   void send_gathered();
   void send_scattered();

@@ -44,13 +44,27 @@ class SharedBootstrap {
     const std::scoped_lock lock(mutex_);
     bootstrap_->goodbye();
   }
-  /// `each` gets the processes that ended without goodbye. None while a
-  /// collective runs, which its own limit guards. Never waits.
-  template <class Each>
-  void hear_failed(Each each) noexcept {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return;
-    while (const auto failed = bootstrap_->next_failed()) each(*failed);
+  bool relays() const noexcept { return bootstrap_->relays(); }
+  /// To all others where `to` is size(). Never waits. Throws std::bad_alloc.
+  void send(std::uint32_t to, std::span<const std::byte> bytes) { bootstrap_->send(to, bytes); }
+  /// `letter` gets what others have sent, and `failed` the processes that ended without goodbye,
+  /// in their order. Without letters, there is no news while a collective runs, which its own
+  /// limit guards. One thread at a time. Never waits.
+  template <class OnLetter, class OnFailed>
+  void hear(OnLetter letter, OnFailed failed) noexcept {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (!relays() && !lock.try_lock()) return;
+    for (bool news = true; news;) {
+      news = false;
+      while (const auto came = bootstrap_->next_letter()) {
+        letter(came->from, came->bytes);
+        news = true;
+      }
+      while (const auto ended = bootstrap_->next_failed()) {
+        failed(*ended);
+        news = true;
+      }
+    }
   }
 
  private:

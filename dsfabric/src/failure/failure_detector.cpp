@@ -58,7 +58,8 @@ void FailureDetector::run() {
 }
 
 void FailureDetector::hear_launcher() noexcept {
-  bootstrap_.hear_failed([this](std::uint32_t failed) {
+  const auto no_letter = [](std::uint32_t, const Bytes&) {};
+  bootstrap_.hear(no_letter, [this](std::uint32_t failed) {
     if (failed >= members_.count()) return;
     const ProcessId process{static_cast<std::uint16_t>(failed)};
     notices_.check(process);

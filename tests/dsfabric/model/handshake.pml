@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Model of two processes that connect on first use (Handshakes). Either may begin, or both at once;
 // either may die at any step, or be given up by the other while it lives. Nobody posts before the
-// peer's queue pairs are connected, whoever waits comes to an end, and nothing connects to a process
-// after it was given up.
+// peer's queue pairs are connected, whoever waits comes to an end, and nothing connects to a
+// process after it was given up.
 
 /* spin-check: cc="-DSAFETY" expect=pass */
 /* spin-check: spin="-DPOST_ON_OFFER" cc="-DSAFETY" expect=fail error="assertion violated" */

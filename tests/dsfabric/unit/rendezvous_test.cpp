@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The rendezvous: who gets in, who is kept out, who is missed, and who has
 // died.
+#include "dsfabric/support/rendezvous.hpp"
+
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -26,87 +28,11 @@
 using namespace dsfabric;
 using namespace dsfabric::rendezvous;
 using namespace std::chrono_literals;
-using support::contains;
-using support::error_text;
+using namespace support;
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-int stranger_at(std::uint16_t port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  REQUIRE(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-  return fd;
-}
-
-/// A process that joins, of a job of `size`.
-std::unique_ptr<Bootstrap> client_at(std::uint16_t port, std::uint32_t rank, std::uint32_t size,
-                                     const std::string& secret = "secret",
-                                     const std::string& build = "build") {
-  setenv(kAddressVariable, fmt::format("127.0.0.1:{}", port).c_str(), 1);
-  setenv(kSecretVariable, secret.c_str(), 1);
-  setenv(kRankVariable, std::to_string(rank).c_str(), 1);
-  setenv(kSizeVariable, std::to_string(size).c_str(), 1);
-  const struct Unset {
-    ~Unset() { unsetenv(kAddressVariable); }
-  } unset;
-  BootstrapOptions options;
-  options.start_timeout = 10s;
-  options.build = build;
-  return make_rendezvous_client(options);
-}
-
-/// A server with the poll loop that the launcher has.
-class Rendezvous {
- public:
-  explicit Rendezvous(std::uint32_t processes)
-      : processes_(processes), server_(processes, "secret", "127.0.0.1", 0), loop_([this] {
-          while (!stop_) turn();
-        }) {}
-  ~Rendezvous() {
-    stop_ = true;
-    loop_.join();
-  }
-  std::uint16_t port() const { return server_.port(); }
-  /// The most strangers that there were at once.
-  std::size_t most_strangers() const { return most_strangers_; }
-  /// The launcher saw this process end.
-  void end(std::uint32_t rank, bool in_order) { ended_ = static_cast<int>(rank * 2 + in_order); }
-
-  std::unique_ptr<Bootstrap> join(std::uint32_t rank, const std::string& secret = "secret",
-                                  const std::string& build = "build", std::uint32_t size = 0) {
-    return client_at(port(), rank, size != 0 ? size : processes_, secret, build);
-  }
-  int stranger() const { return stranger_at(port()); }
-
- private:
-  void turn() {
-    std::vector<pollfd> watched;
-    server_.watch(watched);
-    poll(watched.data(), watched.size(), 5);
-    server_.handle(watched);
-    most_strangers_ = std::max<std::size_t>(most_strangers_, server_.strangers());
-    if (const int ended = ended_.exchange(-1); ended >= 0) {
-      server_.process_ended(static_cast<std::uint32_t>(ended / 2), ended % 2 != 0);
-    }
-  }
-
-  std::uint32_t processes_;
-  Server server_;
-  std::atomic<bool> stop_{false};
-  std::atomic<int> ended_{-1};
-  std::atomic<std::size_t> most_strangers_{0};
-  std::thread loop_;
-};
-
-Bytes bytes_of(std::string_view text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
 
 /// Long on a machine that has other work, and shorter than what a stranger is
 /// given for its hello.
@@ -123,39 +49,6 @@ bool closed_within(int fd, std::chrono::milliseconds limit) {
     if (recv(fd, part, sizeof part, MSG_DONTWAIT) <= 0) return true;
   }
   return false;
-}
-
-/// The next frame; empty when the other side closes the connection, or sends
-/// nothing.
-std::optional<Frame> next_of(Connection& connection) {
-  const auto end = Clock::now() + 10s;
-  for (bool open = true; open && Clock::now() < end;) {
-    if (auto frame = connection.next()) return frame;
-    pollfd waiting{connection.fd(), POLLIN, 0};
-    poll(&waiting, 1, 20);
-    open = connection.receive(kMaxFrame);
-  }
-  return connection.next();
-}
-
-/// The body of the next frame, which must be of that type.
-Bytes next_frame(Connection& connection, Type type) {
-  const auto frame = next_of(connection);
-  REQUIRE(frame);
-  REQUIRE(frame->type == type);
-  return frame->body;
-}
-
-std::optional<std::uint32_t> next_failed_within(Bootstrap& client,
-                                                std::chrono::milliseconds limit) {
-  const auto end = Clock::now() + limit;
-  for (bool over = false; !over;) {
-    over = Clock::now() >= end;  // and one more look
-    if (const auto rank = client.next_failed()) return rank;
-    pollfd waiting{client.failure_fd(), POLLIN, 0};
-    poll(&waiting, 1, 20);
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -339,25 +232,7 @@ TEST_CASE("replayed_greeting_is_refused") {
   Rendezvous rendezvous(2);
   const Secret secret("secret");
   Connection first(rendezvous.stranger());
-  Greeting greeting;
-  const Bytes challenge = next_frame(first, Type::kChallenge);
-  Reader reader(challenge);
-  (void)reader.u32();
-  const auto nonce = reader.bytes();
-  REQUIRE((nonce && nonce->size() == sizeof(Nonce)));
-  std::ranges::copy(*nonce, greeting.launcher.begin());
-  greeting.process = make_nonce();
-  greeting.rank = 1;
-  greeting.size = 2;
-  greeting.build = "build";
-  const Bytes hello = Writer()
-                          .u32(kProtocol)
-                          .bytes(greeting.process)
-                          .u32(1)
-                          .u32(2)
-                          .text("build")
-                          .bytes(secret.prove(Side::kProcess, greeting))
-                          .take();
+  const auto [greeting, hello] = greeting_of(first, 1, 2);
   REQUIRE(first.send(Type::kHello, hello));
   const Bytes welcome = next_frame(first, Type::kWelcome);
   const auto proof = Reader(welcome).bytes();
