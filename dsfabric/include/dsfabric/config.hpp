@@ -55,7 +55,8 @@ struct Config {
   /// Bytes of registered memory in each zone at most.
   std::size_t memory_limit = std::size_t{4} << 30;
 
-  /// join() throws an Error that names the processes which have not come by then.
+  /// join() throws an Error that names the processes which have not come by then. A process that
+  /// does not answer for so long when another one first talks to it has failed for that one.
   std::chrono::milliseconds start_timeout{30'000};
   /// How long an orderly end waits for processes that still run, and the end of run() for calls
   /// that have not been executed.

@@ -112,13 +112,20 @@ class Fabric {
   bool progress();
 
   // --- one-sided operations -----------------------------------------------------------------
-  /// The calling thread's Transmitter to a process; its own process included. Valid, though broken,
-  /// also after a failure. Any thread; the first call of a thread unknown to the fabric allocates,
-  /// and may throw as SendSpace.
+  /// The calling thread's Transmitter to a process; its own process included. The first use of a
+  /// process connects with it, which allocates, and waits until that process has answered (its
+  /// workers need not), has failed or has left; so does the first message or call to it. Valid,
+  /// though broken, also after a failure, and for a process that failed or left before it was
+  /// connected. Any thread; wait-free once the process is connected; the first call of a thread
+  /// unknown to the fabric allocates, and may throw as SendSpace.
   dtutils::Transmitter& transmitter(ProcessId to);
   /// The Transmitter of worker number `worker` of this process. Several threads that write to one
-  /// place in turn use the same one, so that their writes arrive in order. Any thread, wait-free.
+  /// place in turn use the same one, so that their writes arrive in order. Any thread, otherwise as
+  /// transmitter().
   dtutils::Transmitter& transmitter_of(std::uint32_t worker, ProcessId to) noexcept;
+  /// Whether this process is connected with another one, so that its use waits for nobody. Any
+  /// thread, wait-free.
+  bool connected(ProcessId with) const noexcept;
   /// Makes progress until a post on `transmitter` would not wait. Call it before posts that could
   /// follow many sends, so that two processes that flood each other keep receiving messages. Any
   /// thread.
@@ -231,8 +238,10 @@ inline const detail::Inside& detail::Inside::of(const Fabric& fabric) noexcept {
 
 /// Joins the job that this process was started in: by PMIx (mpirun, prun, srun), by scripts/run, or
 /// alone when neither started it. Takes the settings from the arguments, which it removes, and the
-/// environment. Returns when all processes are connected. Throws Error that names the processes
-/// that did not come, what differs between the processes, or what the machine lacks. Setup only.
+/// environment. Returns when all processes have come; they connect when they first talk, or here
+/// where the bootstrap carries no letters (Bootstrap::relays). Throws Error that names the
+/// processes that did not come, what differs between the processes, or what the machine lacks.
+/// Setup only.
 Fabric join(int& argc, char** argv, Config config = {});
 /// The same without a command line.
 Fabric join(Config config = {});

@@ -49,7 +49,7 @@ class Thread : public CollectiveCalls<Thread> {
   dtutils::NumaZone zone() const noexcept { return fabric_.zone_of(id_); }
   /// The allocator of that zone. Any thread, wait-free.
   dtutils::RDMAAllocator& allocator() const noexcept { return fabric_.allocator(zone()); }
-  /// This worker's Transmitter to a process.
+  /// This worker's Transmitter to a process, as Fabric::transmitter.
   dtutils::Transmitter& transmitter(ProcessId to) noexcept;
 
   /// Takes in what arrived, runs the messages for this worker, then the hooks. True when there was

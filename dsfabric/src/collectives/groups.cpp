@@ -127,6 +127,7 @@ std::shared_ptr<GroupCore> Groups::make(ThreadContext& context, std::vector<Thre
 void Groups::meet(ThreadContext& context, GroupCore& core) {
   const Participants& all = core.participants;
   const std::vector<std::uint32_t> partners = Rounds::partners(all.self(), all.processes());
+  for (const std::uint32_t partner : partners) connections_.expect(all.process(partner));
   for (const std::uint32_t partner : partners) {
     tell(all.process(partner), core.key, core.collectives.block().remote());
   }

@@ -79,6 +79,10 @@ class RoundBlock {
   dtutils::RemoteMemoryLocator remote() const noexcept { return memory_.remote(); }
   /// By index of the process; those that are never written to may be missing. Setup only.
   void set_peers(std::vector<dtutils::RemoteMemoryLocator> peers) { peers_ = std::move(peers); }
+  /// Of one of them, before its Transmitters are handed out. Setup only.
+  void set_peer(std::uint32_t index, const dtutils::RemoteMemoryLocator& where) noexcept {
+    peers_[index] = where;
+  }
 
   /// Writes `length` bytes from `source` here to `offset` in the block of the peer with this index,
   /// process `to`. False: its connection is broken.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "dtutils/device_memory.hpp"
 #include "dtutils/wait.hpp"
@@ -46,7 +47,16 @@ std::vector<std::uint32_t> Rounds::partners(std::uint32_t self, std::uint32_t pr
   return all;
 }
 
+void Rounds::expect_partners() {
+  if (std::exchange(expected_, true)) return;
+  // All at once, and not one after the other.
+  for (const std::uint32_t partner : partners(participants_.self(), processes_)) {
+    connections_.expect(participants_.process(partner));
+  }
+}
+
 void Rounds::barrier(ThreadContext& context, const CollectiveCall& call) {
+  expect_partners();
   ++barriers_;
   block_.word(RoundLayout::source(Kind::kBarrier, barriers_ % 2)) =
       CollectiveWord(call, barriers_, gathers_).bits();
@@ -61,6 +71,7 @@ void Rounds::barrier(ThreadContext& context, const CollectiveCall& call) {
 }
 
 void Rounds::gathering(ThreadContext& context, const CollectiveCall& call) {
+  expect_partners();
   const RoundLayout& layout = block_.layout();
   const unsigned parity = gather_parity();
   ++gathers_;
@@ -104,14 +115,15 @@ void Rounds::await_words(ThreadContext& context, Kind kind, unsigned round, std:
 
 void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
   for (std::uint32_t i = 0; i < processes_; ++i) {
-    dtutils::Transmitter& out = connections_.of(context, participants_.process(i));
-    const dtutils::RetireTag tag = out.tag();
+    dtutils::Transmitter* const out = connections_.find(context, participants_.process(i));
+    if (out == nullptr) continue;
+    const dtutils::RetireTag tag = out->tag();
     Settled& settled = settled_[slot][i];
     if (settled.tag.ticket == tag.ticket) continue;
     settled = {tag, true};
     // What was posted without a signal is known to be done when something after it is.
-    messages_.make_room(context, out);
-    if (!tag.done()) (void)out.write(dtutils::LocalBuffer{}, {}, dtutils::kSignaled);
+    messages_.make_room(context, *out);
+    if (!tag.done()) (void)out->write(dtutils::LocalBuffer{}, {}, dtutils::kSignaled);
   }
   for (std::uint32_t i = 0; i < processes_; ++i) {
     Settled& settled = settled_[slot][i];

@@ -89,6 +89,8 @@ class Rounds {
   std::uint64_t count_of(Kind kind) const noexcept {
     return kind == Kind::kBarrier ? barriers_ : gathers_;
   }
+  /// Begins to connect with all partners, before the first collective.
+  void expect_partners();
   /// The word that process `peer` raised at `flag` must be of the same collective.
   void require_same(std::uint32_t peer, std::size_t flag, const CollectiveCall& mine) const;
   /// Whether the neighbour is in a barrier (gathering) that comes before the gathering (barrier) in
@@ -117,6 +119,7 @@ class Rounds {
   const std::uint32_t processes_;
   /// By slot of the worker, which alone touches its own, and by index of the process.
   std::vector<std::vector<Settled>> settled_;
+  bool expected_ = false;
   std::uint64_t barriers_ = 0;
   std::uint64_t gathers_ = 0;
 };

@@ -163,6 +163,8 @@ dtutils::Transmitter& Fabric::transmitter_of(std::uint32_t worker, ProcessId to)
   return impl_->connections.of(impl_->threads.worker(worker), to);
 }
 
+bool Fabric::connected(ProcessId with) const noexcept { return impl_->connections.ready(with); }
+
 void Fabric::make_room(dtutils::Transmitter& transmitter) {
   impl_->messages.make_room(impl_->threads.mine(), transmitter);
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "dtutils/log.hpp"
 #include "dtutils/wait.hpp"
@@ -34,14 +35,17 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
       members(meeting.members),
       config(with_queue_pairs(settings, members)),
       receive_queue(pd, config, members.count() * config.queue_pairs),
-      connections(pd, receive_queue, config, members.count(), sharing_threads(members, config)),
+      connections(pd, receive_queue, config, members.self(), members.count(),
+                  sharing_threads(members, config)),
       zones(pd, meeting.placement.zones, config),
       receiver(receive_queue, zones.first().pages, config),
-      control(zones.first().pages, ControlLayout(members.count()), connections),
+      board(zones.first().pieces, connections, members.count()),
       threads(members.self(), members.count(), members.threads(), config.service_threads,
               config.outside_threads),
       failures(members.self(), members.count()),
-      end_notices(members, threads, connections, control, failures),
+      end_notices(bootstrap, members, threads, connections, board, failures),
+      handshakes(bootstrap, config.start_timeout, members, connections, board, failures,
+                 end_notices),
       own_failure(members.self(), failures, end_notices),
       messages(fabric, members, threads, connections, receiver, failures, arrivals, service_sleep,
                zones.first().pages, config.receive_limit),
@@ -56,7 +60,12 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
              arrivals, config.start_timeout),
       call_tables(agree_on_functions(bootstrap, config)) {
   RoundBlock& block = collectives.block();
-  block.set_peers(connect_all(bootstrap, config, connections, control, block.remote()));
+  block.set_peers(std::vector<dtutils::RemoteMemoryLocator>(members.count()));
+  handshakes.tell_block(block.remote(),
+                        [&block](ProcessId of, const dtutils::RemoteMemoryLocator& where) {
+                          block.set_peer(of.value, where);
+                        });
+  handshakes.connect_all();
   messages.set_handler(MessageKind::kCall, call_handler());
   log_membership();
 }
@@ -64,7 +73,7 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
 void Fabric::Impl::start() {
   threads.bind(&threads.home());
   failure_detector.emplace(config.watch_interval, device->info().kind, bootstrap, members, threads,
-                           connections, failures, end_notices, pending);
+                           connections, failures, end_notices, handshakes, pending);
   service_threads.emplace(config.service_threads, threads, receive_queue, service_sleep, messages,
                           own_failure);
 }
@@ -73,9 +82,9 @@ void Fabric::Impl::leave() noexcept {
   if (own_failure.declared() || !failure_detector) return;
   // What any thread has sent comes before the news that this process has left.
   const dtutils::Deadline drained(kDrainTimeout);
-  for (const Member& member : members.all()) {
-    if (!failures.active(member.info.id)) continue;
-    for (const auto& each : connections.to(member.info.id)) {
+  for (const ProcessId peer : connections.touched()) {
+    if (!failures.active(peer)) continue;
+    for (auto& each : connections.to(peer)) {
       const auto left = drained.end() - dtutils::Clock::now();
       (void)each->flush(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0)));
     }
@@ -108,6 +117,7 @@ void Fabric::Impl::leave() noexcept {
 
 Fabric::Impl::~Impl() {
   service_threads.reset();
+  handshakes.close();
   failure_detector.reset();
   connections.finish(kDrainTimeout);
 }
@@ -126,8 +136,8 @@ void Fabric::Impl::log_membership() const {
   for (const Member& member : members.all()) {
     const ProcessInfo& info = member.info;
     log(LogLevel::kDebug, who,
-        fmt::format("connected to process {}, pid {} at {}, machine {}, {} workers", info.id.value,
-                    info.pid, info.host, info.machine.value, info.threads));
+        fmt::format("process {} is pid {} at {}, machine {}, {} workers", info.id.value, info.pid,
+                    info.host, info.machine.value, info.threads));
   }
 }
 

@@ -21,11 +21,12 @@
 #include "failure/end_notices.hpp"
 #include "failure/failure_detector.hpp"
 #include "failure/failures.hpp"
+#include "failure/handshakes.hpp"
 #include "failure/own_failure.hpp"
 #include "failure/pending_table.hpp"
 #include "mesh/connections.hpp"
-#include "mesh/control_blocks.hpp"
 #include "mesh/meeting.hpp"
+#include "mesh/notice_board.hpp"
 #include "mesh/receive_queue.hpp"
 #include "mesh/zones.hpp"
 #include "messages/control_service.hpp"
@@ -65,7 +66,7 @@ class Fabric::Impl {
   Connections connections;
   Zones zones;
   Receiver receiver;
-  ControlBlocks control;
+  NoticeBoard board;
 
   // Threads, and who of the peers lives.
   std::atomic<bool> running{false};  // a run() has not returned yet
@@ -75,6 +76,7 @@ class Fabric::Impl {
   ServiceSleep service_sleep;
   Failures failures;
   EndNotices end_notices;
+  Handshakes handshakes;
   OwnFailure own_failure;
 
   // What threads do with each other.

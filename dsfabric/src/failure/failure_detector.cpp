@@ -13,7 +13,8 @@ namespace dsfabric {
 FailureDetector::FailureDetector(std::chrono::milliseconds interval, dtutils::DeviceKind device,
                                  SharedBootstrap& bootstrap, const Members& members,
                                  ThreadRegistry& threads, Connections& connections,
-                                 Failures& failures, EndNotices& notices, PendingTable& pending)
+                                 Failures& failures, EndNotices& notices, Handshakes& handshakes,
+                                 PendingTable& pending)
     : interval_(interval),
       device_notices_(device == dtutils::DeviceKind::kShm),
       bootstrap_(bootstrap),
@@ -22,6 +23,7 @@ FailureDetector::FailureDetector(std::chrono::milliseconds interval, dtutils::De
       connections_(connections),
       failures_(failures),
       notices_(notices),
+      handshakes_(handshakes),
       pending_(pending),
       touched_(members.count()),
       thread_([this] { run(); }) {}
@@ -43,35 +45,23 @@ void FailureDetector::run() {
       wake.clear();
     }
     if (fds[1].revents != 0) {
-      hear_launcher();
+      handshakes_.hear();
     }
-    for (const Member& member : members_.all()) {
-      notices_.check(member.info.id);
-    }
+    notices_.check_all();
     if (ready == 0) {
       touch_peers();
     }
     failures_.handle(pending_, [this](ProcessId process, const std::string& reason) {
+      handshakes_.end(process);
       notices_.part_from(process, reason);
     });
   }
 }
 
-void FailureDetector::hear_launcher() noexcept {
-  const auto no_letter = [](std::uint32_t, const Bytes&) {};
-  bootstrap_.hear(no_letter, [this](std::uint32_t failed) {
-    if (failed >= members_.count()) return;
-    const ProcessId process{static_cast<std::uint16_t>(failed)};
-    notices_.check(process);
-    failures_.declare(process, "the launcher says that it ended");
-  });
-}
-
 void FailureDetector::touch_peers() noexcept {
   ThreadContext& context = threads_.failure_detector();
-  for (const Member& member : members_.all()) {
-    const ProcessId peer = member.info.id;
-    if (peer == members_.self() || !failures_.active(peer)) {
+  for (const ProcessId peer : connections_.touched()) {
+    if (peer == members_.self() || !failures_.active(peer) || !connections_.ready(peer)) {
       continue;
     }
     dtutils::Transmitter& transmitter = connections_.of(context, peer);

@@ -12,6 +12,7 @@
 #include "dtutils/joinable_thread.hpp"
 #include "failure/end_notices.hpp"
 #include "failure/failures.hpp"
+#include "failure/handshakes.hpp"
 #include "failure/pending_table.hpp"
 #include "job/members.hpp"
 #include "mesh/connections.hpp"
@@ -19,24 +20,23 @@
 
 namespace dsfabric {
 
-/// It sleeps until the launcher has news, somebody suspects a peer, or Config::watch_interval is
-/// over. Then it looks at what each peer has told about its end and at its connections, and handles
-/// what was declared failed. On devices that notice a dead peer only when they talk to it, it also
-/// writes nothing to each peer, so that the device has to.
+/// It sleeps until the bootstrap has news, somebody suspects a peer, or Config::watch_interval is
+/// over. Then it answers those who want to connect, looks at what each peer has told about its end
+/// and at its connections, and handles what was declared failed. On devices that notice a dead peer
+/// only when they talk to it, it also writes nothing to each peer, so that the device has to.
 class FailureDetector {
  public:
   /// It runs from here on, and looks every `interval`.
   FailureDetector(std::chrono::milliseconds interval, dtutils::DeviceKind device,
                   SharedBootstrap& bootstrap, const Members& members, ThreadRegistry& threads,
                   Connections& connections, Failures& failures, EndNotices& notices,
-                  PendingTable& pending);
+                  Handshakes& handshakes, PendingTable& pending);
   FailureDetector(const FailureDetector&) = delete;
   FailureDetector& operator=(const FailureDetector&) = delete;
   ~FailureDetector();
 
  private:
   void run();
-  void hear_launcher() noexcept;
   void touch_peers() noexcept;
 
   const std::chrono::milliseconds interval_;
@@ -47,6 +47,7 @@ class FailureDetector {
   Connections& connections_;
   Failures& failures_;
   EndNotices& notices_;
+  Handshakes& handshakes_;
   PendingTable& pending_;
   /// For each peer, what retired() must reach before the last empty write has been completed.
   std::vector<std::uint64_t> touched_;

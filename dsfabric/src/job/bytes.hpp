@@ -21,13 +21,11 @@ class ByteWriter {
   template <class T>
   requires std::is_trivially_copyable_v<T>
   void value(const T& value) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(T));
+    append(&value, sizeof value);
   }
   void text(std::string_view text) {
     value(static_cast<std::uint32_t>(text.size()));
-    const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
-    bytes_.insert(bytes_.end(), bytes, bytes + text.size());
+    append(text.data(), text.size());
   }
   template <class T>
   void list(const std::vector<T>& values) {
@@ -39,6 +37,12 @@ class ByteWriter {
   std::span<const std::byte> bytes() const noexcept { return bytes_; }
 
  private:
+  void append(const void* from, std::size_t size) {
+    const std::size_t before = bytes_.size();
+    bytes_.resize(before + size);
+    if (size != 0) std::memcpy(bytes_.data() + before, from, size);
+  }
+
   std::vector<std::byte> bytes_;
 };
 

@@ -2,11 +2,36 @@
 // Connections: making, finding and breaking queue pairs.
 #include "mesh/connections.hpp"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "job/job_limits.hpp"
 
 namespace dsfabric {
+namespace {
+
+dtutils::TransmitterOptions options_for(ReceiveQueue& receive_queue, const Config& config,
+                                        std::uint32_t sharing_threads) {
+  dtutils::TransmitterOptions options = dtutils::TransmitterOptions::for_threads(sharing_threads);
+  if (config.send_depth != 0) options.queue_pair.send_depth = config.send_depth;
+  options.queue_pair.shared_receive_queue = &receive_queue.queue;
+  options.queue_pair.max_inline = kInlineWrite;
+  return options;
+}
+
+/// Connected with itself and then broken, it lets go of what is posted, as one does whose peer has
+/// died.
+void make_broken(dtutils::Transmitter& transmitter) {
+  transmitter.connect(transmitter.endpoint());
+  transmitter.queue_pair().disconnect();
+  (void)transmitter.write(dtutils::LocalBuffer{}, {}, dtutils::kSignaled);
+  break_connection(transmitter);
+}
+
+}  // namespace
 
 void break_connection(dtutils::Transmitter& transmitter) noexcept {
   try {
@@ -24,18 +49,34 @@ void break_connection(dtutils::Transmitter& transmitter) noexcept {
 }
 
 Connections::Connections(dtutils::ProtectionDomain& pd, ReceiveQueue& receive_queue,
-                         const Config& config, std::uint32_t processes,
+                         const Config& config, ProcessId self, std::uint32_t processes,
                          std::uint32_t sharing_threads)
-    : queue_pairs_(config.queue_pairs), sharing_threads_(sharing_threads) {
-  dtutils::TransmitterOptions options = dtutils::TransmitterOptions::for_threads(sharing_threads);
-  if (config.send_depth != 0) options.queue_pair.send_depth = config.send_depth;
-  options.queue_pair.shared_receive_queue = &receive_queue.queue;
-  options.queue_pair.max_inline = kInlineWrite;
-  const std::size_t count = std::size_t{processes} * queue_pairs_;
-  all_.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    all_.push_back(std::make_unique<dtutils::Transmitter>(pd, receive_queue.completions, options));
+    : pd_(pd),
+      receive_queue_(receive_queue),
+      options_(options_for(receive_queue, config, sharing_threads)),
+      queue_pairs_(config.queue_pairs),
+      sharing_threads_(sharing_threads),
+      broken_(pd, receive_queue.completions, options_),
+      made_(processes),
+      ready_(processes),
+      touched_(std::make_unique<ProcessId[]>(processes)) {
+  make_broken(broken_);
+  make(self);
+  connect(self, endpoints(self));
+  hand_out(self);
+}
+
+void Connections::make(ProcessId to) {
+  auto row = std::make_unique<Slot[]>(queue_pairs_);
+  for (std::uint32_t i = 0; i < queue_pairs_; ++i) {
+    row[i].emplace(pd_, receive_queue_.completions, options_);
   }
+  all_.push_back(std::move(row));
+  // Release: pairs with to() and touched().
+  made_[to.value].store(all_.back().get(), std::memory_order_release);
+  const std::uint32_t count = count_.load(std::memory_order_relaxed);
+  touched_[count] = to;
+  count_.store(count + 1, std::memory_order_release);
 }
 
 std::vector<dtutils::Endpoint> Connections::endpoints(ProcessId from) const {
@@ -46,27 +87,50 @@ std::vector<dtutils::Endpoint> Connections::endpoints(ProcessId from) const {
 
 void Connections::connect(ProcessId process, std::span<const dtutils::Endpoint> endpoints) {
   const Transmitters transmitters = to(process);
+  if (endpoints.size() != transmitters.size()) {
+    throw dtutils::Error(
+        fmt::format("process {}", process.value),
+        fmt::format("it gives {} endpoints instead of {}", endpoints.size(), transmitters.size()),
+        "start all processes from programs of the same build");
+  }
   for (std::size_t i = 0; i < transmitters.size(); ++i) transmitters[i]->connect(endpoints[i]);
 }
 
+void Connections::hand_out(ProcessId to) noexcept {
+  // Release: pairs with find().
+  ready_[to.value].store(made_[to.value].load(std::memory_order_relaxed),
+                         std::memory_order_release);
+}
+
+dtutils::Transmitter& Connections::connect_now(const ThreadContext& context,
+                                               ProcessId to) noexcept {
+  first_use_->finish(to);
+  dtutils::Transmitter* const out = find(context, to);
+  return out != nullptr ? *out : broken_;
+}
+
+dtutils::Transmitter& Connections::next(ThreadContext& context) noexcept {
+  const std::span<const ProcessId> all = touched();
+  context.poll_next = context.poll_next + 1 < all.size() ? context.poll_next + 1 : 0;
+  return *to(all[context.poll_next])[context.number % queue_pairs_];
+}
+
 bool Connections::leads_to(ProcessId process, std::uint32_t queue_pair) const noexcept {
-  for (const auto& transmitter : to(process)) {
+  for (auto& transmitter : to(process)) {
     if (transmitter->queue_pair().raw()->qp_num == queue_pair) return true;
   }
   return false;
 }
 
 std::optional<ProcessId> Connections::find(std::uint32_t queue_pair) const noexcept {
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    if (all_[i]->queue_pair().raw()->qp_num == queue_pair) {
-      return ProcessId{static_cast<std::uint16_t>(i / queue_pairs_)};
-    }
+  for (const ProcessId process : touched()) {
+    if (leads_to(process, queue_pair)) return process;
   }
   return std::nullopt;
 }
 
 bool Connections::broken(ProcessId process) const noexcept {
-  for (const auto& transmitter : to(process)) {
+  for (auto& transmitter : to(process)) {
     if (transmitter->broken() || transmitter->queue_pair().state() == IBV_QPS_ERR) return true;
   }
   return false;
@@ -74,19 +138,21 @@ bool Connections::broken(ProcessId process) const noexcept {
 
 std::string Connections::why_broken(ProcessId process) const {
   std::string why = "its connection broke";
-  for (const auto& transmitter : to(process)) {
+  for (auto& transmitter : to(process)) {
     if (const auto error = transmitter->error()) return why + ": " + dtutils::describe(*error);
   }
   return why;
 }
 
 void Connections::break_off(ProcessId process) noexcept {
-  for (const auto& transmitter : to(process)) break_connection(*transmitter);
+  for (auto& transmitter : to(process)) break_connection(*transmitter);
 }
 
 void Connections::finish(std::chrono::milliseconds limit) noexcept {
-  for (const auto& transmitter : all_) {
-    if (!transmitter->flush(limit)) break_connection(*transmitter);
+  for (const ProcessId process : touched()) {
+    for (auto& transmitter : to(process)) {
+      if (!transmitter->flush(limit)) break_connection(*transmitter);
+    }
   }
 }
 

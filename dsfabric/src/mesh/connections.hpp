@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The queue pairs of this process to each process of the job, itself included.
+// The queue pairs of this process to those processes of the job that it talks to, and to itself.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -23,34 +24,81 @@ namespace dsfabric {
 /// use the Transmitter.
 void break_connection(dtutils::Transmitter& transmitter) noexcept;
 
-/// Config::queue_pairs Transmitters to each process: thread context i uses
-/// number i modulo their count. Any thread, wait-free, where nothing else is
-/// said.
+/// Who connects this process with another one when it first has to do with it.
+class FirstUse {
+ public:
+  /// Begins, and does not wait. Any thread (takes a lock; setup only).
+  virtual void begin(ProcessId with) noexcept = 0;
+  /// Returns when the process is connected, or never will be. Any thread (takes a lock; setup
+  /// only).
+  virtual void finish(ProcessId with) noexcept = 0;
+
+ protected:
+  ~FirstUse() = default;
+};
+
+/// Config::queue_pairs Transmitters to each process that was used: thread context i uses number i
+/// modulo their count. A process goes three steps here: its Transmitters are made, connected with
+/// those of the peer, and then, when the peer has connected its own, handed out. Any thread,
+/// wait-free, where nothing else is said; those who make, connect and hand out do so one at a time.
 class Connections {
  public:
-  using Transmitters = std::span<const std::unique_ptr<dtutils::Transmitter>>;
+  /// One after the other in memory, so that the first one leads to all.
+  using Transmitters = std::span<std::optional<dtutils::Transmitter>>;
 
-  /// To `processes` processes; at most `sharing_threads` threads use one
-  /// Transmitter at once. Setup only.
+  /// Process `self` of `processes` processes, connected with itself only; at most `sharing_threads`
+  /// threads use one Transmitter at once. Setup only.
   Connections(dtutils::ProtectionDomain& pd, ReceiveQueue& receive_queue, const Config& config,
-              std::uint32_t processes, std::uint32_t sharing_threads);
+              ProcessId self, std::uint32_t processes, std::uint32_t sharing_threads);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  /// What a process needs to connect to this one. Setup only.
-  std::vector<dtutils::Endpoint> endpoints(ProcessId from) const;
-  /// Connects to a process that has given these. Setup only.
-  void connect(ProcessId to, std::span<const dtutils::Endpoint> endpoints);
+  /// It is asked from here on. Setup only.
+  void on_first_use(FirstUse& first_use) noexcept { first_use_ = &first_use; }
 
+  /// Connects first, where that has not been done. A broken one for a process that cannot be
+  /// reached, which failures or the end of that process explain.
   dtutils::Transmitter& of(const ThreadContext& context, ProcessId to) noexcept {
-    const std::size_t first = std::size_t{to.value} * queue_pairs_;
-    return *all_[queue_pairs_ == 1 ? first : first + context.number % queue_pairs_];
+    dtutils::Transmitter* const out = find(context, to);
+    return out != nullptr ? *out : connect_now(context, to);
   }
-  Transmitters to(ProcessId to) const noexcept {
-    return Transmitters(all_).subspan(std::size_t{to.value} * queue_pairs_, queue_pairs_);
+  /// nullptr where of() would have to connect: nothing was ever posted.
+  dtutils::Transmitter* find(const ThreadContext& context, ProcessId to) const noexcept {
+    // Acquire: pairs with hand_out, so that what the peer told of itself is seen.
+    Slot* const first = ready_[to.value].load(std::memory_order_acquire);
+    if (first == nullptr) [[unlikely]]
+      return nullptr;
+    return &*first[queue_pairs_ == 1 ? 0 : context.number % queue_pairs_];
+  }
+  /// Begins to connect with a process that will be used, and does not wait.
+  void expect(ProcessId process) noexcept {
+    if (!ready(process)) first_use_->begin(process);
+  }
+  bool ready(ProcessId process) const noexcept {
+    return ready_[process.value].load(std::memory_order_acquire) != nullptr;
+  }
+  /// The next Transmitter of the thread context, in turn, that may have something to poll.
+  dtutils::Transmitter& next(ThreadContext& context) noexcept;
+  /// Of a process: none where it has none.
+  Transmitters to(ProcessId process) const noexcept {
+    Slot* const first = made_[process.value].load(std::memory_order_acquire);
+    return {first, first != nullptr ? queue_pairs_ : 0};
+  }
+  /// The processes that it has Transmitters to, connected or not; itself first.
+  std::span<const ProcessId> touched() const noexcept {
+    return {touched_.get(), count_.load(std::memory_order_acquire)};
   }
   std::uint32_t queue_pairs() const noexcept { return queue_pairs_; }
   std::uint32_t sharing_threads() const noexcept { return sharing_threads_; }
+
+  /// Makes the Transmitters to a process that has none. Throws Error. Setup only.
+  void make(ProcessId to);
+  /// What a process needs to connect to this one. Setup only.
+  std::vector<dtutils::Endpoint> endpoints(ProcessId from) const;
+  /// Connects to a process that has given these. Throws Error. Setup only.
+  void connect(ProcessId to, std::span<const dtutils::Endpoint> endpoints);
+  /// The peer has connected, too. Setup only.
+  void hand_out(ProcessId to) noexcept;
 
   /// Whether the queue pair of that number is one to `process`.
   bool leads_to(ProcessId process, std::uint32_t queue_pair) const noexcept;
@@ -68,9 +116,25 @@ class Connections {
   void finish(std::chrono::milliseconds limit) noexcept;
 
  private:
-  std::uint32_t queue_pairs_;
-  std::uint32_t sharing_threads_;
-  std::vector<std::unique_ptr<dtutils::Transmitter>> all_;
+  using Slot = std::optional<dtutils::Transmitter>;
+
+  dtutils::Transmitter& connect_now(const ThreadContext& context, ProcessId to) noexcept;
+
+  dtutils::ProtectionDomain& pd_;
+  ReceiveQueue& receive_queue_;
+  const dtutils::TransmitterOptions options_;
+  const std::uint32_t queue_pairs_;
+  const std::uint32_t sharing_threads_;
+  FirstUse* first_use_ = nullptr;
+  /// Given out for processes that cannot be reached.
+  dtutils::Transmitter broken_;
+  std::vector<std::unique_ptr<Slot[]>> all_;
+  /// By process: the first of those that are made, and of those that are handed out.
+  std::vector<std::atomic<Slot*>> made_;
+  std::vector<std::atomic<Slot*>> ready_;
+  /// Room for all; the first `count_` are there.
+  std::unique_ptr<ProcessId[]> touched_;
+  std::atomic<std::uint32_t> count_{0};
 };
 
 }  // namespace dsfabric

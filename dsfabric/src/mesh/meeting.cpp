@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What processes exchange while they join: who they are, what each has, and
-// endpoints.
+// What processes exchange while they join: who they are, and what each has.
 #include "mesh/meeting.hpp"
 
 #include <fmt/format.h>
@@ -136,40 +135,6 @@ Config with_queue_pairs(Config config, const Members& members) noexcept {
     config.queue_pairs = std::min(members.max_threads(), kMaxQueuePairs);
   }
   return config;
-}
-
-std::vector<dtutils::RemoteMemoryLocator> connect_all(SharedBootstrap& bootstrap,
-                                                      const Config& config,
-                                                      Connections& connections,
-                                                      ControlBlocks& control,
-                                                      const dtutils::RemoteMemoryLocator& block) {
-  std::vector<Bytes> mine;
-  for (std::uint32_t rank = 0; rank < bootstrap.size(); ++rank) {
-    ByteWriter writer;
-    writer.value(control.own().remote());
-    writer.value(block);
-    writer.list(connections.endpoints({static_cast<std::uint16_t>(rank)}));
-    mine.emplace_back(writer.bytes().begin(), writer.bytes().end());
-  }
-  const auto theirs = bootstrap.all_to_all(mine, config.start_timeout);
-  std::vector<dtutils::RemoteMemoryLocator> controls;
-  std::vector<dtutils::RemoteMemoryLocator> blocks;
-  for (std::size_t rank = 0; rank < theirs.size(); ++rank) {
-    ByteReader reader(theirs[rank]);
-    controls.push_back(reader.value<dtutils::RemoteMemoryLocator>());
-    blocks.push_back(reader.value<dtutils::RemoteMemoryLocator>());
-    const auto endpoints = reader.list<dtutils::Endpoint>();
-    if (endpoints.size() != connections.queue_pairs()) {
-      throw dtutils::Error(fmt::format("process {}", rank),
-                           fmt::format("it gives {} endpoints instead of {}", endpoints.size(),
-                                       connections.queue_pairs()),
-                           "start all processes from programs of the same build");
-    }
-    connections.connect({static_cast<std::uint16_t>(rank)}, endpoints);
-  }
-  control.set_peers(std::move(controls));
-  bootstrap.barrier(config.start_timeout);
-  return blocks;
 }
 
 }  // namespace dsfabric

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the processes of a job tell each other who they are, and connect.
+// How the processes of a job tell each other who they are.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,6 @@
 #include "dtutils/device.hpp"
 #include "job/members.hpp"
 #include "job/placement.hpp"
-#include "mesh/connections.hpp"
-#include "mesh/control_blocks.hpp"
 
 namespace dsfabric {
 
@@ -30,13 +28,5 @@ Meeting meet(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& device, cons
 
 /// The settings, with queue_pairs filled in.
 Config with_queue_pairs(Config config, const Members& members) noexcept;
-
-/// Connects this process with each process. Tells them where `block` is, and returns what they
-/// tell. A collective of all processes; setup only.
-std::vector<dtutils::RemoteMemoryLocator> connect_all(SharedBootstrap& bootstrap,
-                                                      const Config& config,
-                                                      Connections& connections,
-                                                      ControlBlocks& control,
-                                                      const dtutils::RemoteMemoryLocator& block);
 
 }  // namespace dsfabric

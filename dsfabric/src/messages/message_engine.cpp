@@ -40,9 +40,7 @@ bool MessageEngine::progress(ThreadContext& context) {
   }
   if (!busy) {
     // Nothing came, so there is time for what was sent: one peer each time.
-    context.poll_next = context.poll_next + 1 < members_.count() ? context.poll_next + 1 : 0;
-    const ProcessId next{static_cast<std::uint16_t>(context.poll_next)};
-    busy = connections_.of(context, next).progress();
+    busy = connections_.next(context).progress();
   }
   if (!context.in_handler && context.working) {
     // By number: a step may add and remove hooks.

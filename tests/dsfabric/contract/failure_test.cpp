@@ -52,44 +52,52 @@ ProcessId failed_in(Call&& call) {
 }  // namespace
 
 TEST_CASE("barriers_fail_soon_after_a_death") {
-  ForkJob job(3, [](Member& member) {
-    Fabric fabric = member.join(config_of(2));
-    std::atomic<int> upcalls{0};
-    fabric.on_failure([&](ProcessId process, const std::string& reason) {
-      require(process == ProcessId{2} && !reason.empty(), "the upcall names it");
-      ++upcalls;
-    });
-    fabric.run([&](Thread& self) {
-      const ProcessId failed = failed_in([&] {
-        for (;;) {
-          // Also the first one may end for the dead only.
-          self.barrier();
-          if (member.rank == 2) die(member);
-        }
-      });
-      require(failed == ProcessId{2}, "it is named");
-      require(seconds_since_death(member) < limit_seconds(), "in time");
-      require(failed_in([&] { self.all_gather(1); }) == failed, "also in later collectives");
-    });
-    require(fabric.failed({2}) && !fabric.failed({0}) && !fabric.failed({1}), "only it failed");
-    require(fabric.failure_reason({2}) != "", "there is a reason");
-    require(support::eventually([&] { return upcalls == 1; }), "one upcall");
-  });
+  const auto letters = GENERATE(ForkJob::Letters::kYes, ForkJob::Letters::kNo);
+  ForkJob job(
+      3,
+      [](Member& member) {
+        Fabric fabric = member.join(config_of(2));
+        std::atomic<int> upcalls{0};
+        fabric.on_failure([&](ProcessId process, const std::string& reason) {
+          require(process == ProcessId{2} && !reason.empty(), "the upcall names it");
+          ++upcalls;
+        });
+        fabric.run([&](Thread& self) {
+          const ProcessId failed = failed_in([&] {
+            for (;;) {
+              // Also the first one may end for the dead only.
+              self.barrier();
+              if (member.rank == 2) die(member);
+            }
+          });
+          require(failed == ProcessId{2}, "it is named");
+          require(seconds_since_death(member) < limit_seconds(), "in time");
+          require(failed_in([&] { self.all_gather(1); }) == failed, "also in later collectives");
+        });
+        require(fabric.failed({2}) && !fabric.failed({0}) && !fabric.failed({1}), "only it failed");
+        require(fabric.failure_reason({2}) != "", "there is a reason");
+        require(support::eventually([&] { return upcalls == 1; }), "one upcall");
+      },
+      letters);
   CHECK(job.wait() == "2: signal 9\n");
 }
 
 TEST_CASE("an_idle_survivor_learns_of_a_death") {
-  ForkJob job(2, [](Member& member) {
-    Fabric fabric = member.join(config_of(1));
-    std::atomic<bool> told{false};
-    fabric.on_failure([&](ProcessId, const std::string&) { told = true; });
-    if (member.rank == 1) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      die(member);
-    }
-    require(support::eventually([&] { return told.load(); }), "told");
-    require(seconds_since_death(member) < limit_seconds(), "in time");
-  });
+  const auto letters = GENERATE(ForkJob::Letters::kYes, ForkJob::Letters::kNo);
+  ForkJob job(
+      2,
+      [](Member& member) {
+        Fabric fabric = member.join(config_of(1));
+        std::atomic<bool> told{false};
+        fabric.on_failure([&](ProcessId, const std::string&) { told = true; });
+        if (member.rank == 1) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          die(member);
+        }
+        require(support::eventually([&] { return told.load(); }), "told");
+        require(seconds_since_death(member) < limit_seconds(), "in time");
+      },
+      letters);
   CHECK(job.wait() == "1: signal 9\n");
 }
 
@@ -198,26 +206,30 @@ TEST_CASE("pending_transfers_to_the_dead_fail") {
 }
 
 TEST_CASE("a_worker_that_throws_ends_the_run_with_its_words_everywhere") {
+  const auto letters = GENERATE(ForkJob::Letters::kYes, ForkJob::Letters::kNo);
   // As long as what describes the failure of yet another process.
   const std::string words = "out of cheese, " + std::string(200, 'e') + ", said the mouse";
-  ForkJob job(2, [&](Member& member) {
-    Fabric fabric = member.join(config_of(2));
-    std::string text;
-    try {
-      fabric.run([&](Thread& self) {
-        if (self.id() == ThreadId{{1}, 1}) throw std::runtime_error(words);
-        for (;;) self.barrier();
-      });
-    } catch (const std::runtime_error& error) {
-      text = error.what();
-    }
-    require(text.find(words) != std::string::npos, "run() threw: " + text);
-    if (member.rank == 1) {
-      require(text == words, "its own exception");
-    } else {
-      require(fabric.failed({1}), "the other one has failed");
-    }
-  });
+  ForkJob job(
+      2,
+      [&](Member& member) {
+        Fabric fabric = member.join(config_of(2));
+        std::string text;
+        try {
+          fabric.run([&](Thread& self) {
+            if (self.id() == ThreadId{{1}, 1}) throw std::runtime_error(words);
+            for (;;) self.barrier();
+          });
+        } catch (const std::runtime_error& error) {
+          text = error.what();
+        }
+        require(text.find(words) != std::string::npos, "run() threw: " + text);
+        if (member.rank == 1) {
+          require(text == words, "its own exception");
+        } else {
+          require(fabric.failed({1}), "the other one has failed");
+        }
+      },
+      letters);
   CHECK(job.wait() == "");
 }
 
@@ -234,18 +246,22 @@ TEST_CASE("run_returns_when_workers_handle_the_failure_themselves") {
 }
 
 TEST_CASE("a_peer_that_left_ends_a_barrier_it_does_not_take_part_in") {
-  ForkJob job(2, [](Member& member) {
-    Fabric fabric = member.join(config_of(1));
-    if (member.rank == 1) return;
-    bool failed = false;
-    try {
-      fabric.run([](Thread& self) { self.barrier(); });
-    } catch (const PeerFailed& failure) {
-      failed = failure.process() == ProcessId{1};
-    }
-    require(failed, "the barrier failed");
-    require(fabric.state({1}) == PeerState::kLeft, "though it only left");
-  });
+  const auto letters = GENERATE(ForkJob::Letters::kYes, ForkJob::Letters::kNo);
+  ForkJob job(
+      2,
+      [](Member& member) {
+        Fabric fabric = member.join(config_of(1));
+        if (member.rank == 1) return;
+        bool failed = false;
+        try {
+          fabric.run([](Thread& self) { self.barrier(); });
+        } catch (const PeerFailed& failure) {
+          failed = failure.process() == ProcessId{1};
+        }
+        require(failed, "the barrier failed");
+        require(fabric.state({1}) == PeerState::kLeft, "though it only left");
+      },
+      letters);
   CHECK(job.wait() == "");
 }
 

@@ -18,16 +18,17 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "dsfabric/dsfabric.hpp"
+#include "dsfabric/support/fork_letters.hpp"
 #include "dtutils/error.hpp"
 #include "support/device_under_test.hpp"
 #include "support/require.hpp"
 
 namespace support {
 
-inline constexpr std::uint32_t kMaxProcesses = 32;
 inline constexpr std::size_t kMaxBytes = 64 << 10;
 
 /// What the processes of a job share; made before fork(2).
@@ -42,10 +43,12 @@ struct JobMemory {
   };
   Process processes[kMaxProcesses];
   std::atomic<std::uint64_t> words[16];
+  LetterMemory letters;
 };
 
-/// Brings no news of failures: the fabric has to find them by itself.
-class SharedBootstrap final : public dsfabric::Bootstrap {
+/// Brings no letters and no news of failures: all processes connect when they join, and the fabric
+/// has to find failures by itself.
+class SharedBootstrap : public dsfabric::Bootstrap {
  public:
   SharedBootstrap(JobMemory& memory, std::uint32_t rank, std::uint32_t size)
       : memory_(memory), rank_(rank), size_(size) {}
@@ -84,17 +87,51 @@ class SharedBootstrap final : public dsfabric::Bootstrap {
   std::uint32_t gathers_ = 0;
 };
 
+/// Brings both.
+class LetterBootstrap : public SharedBootstrap {
+ public:
+  LetterBootstrap(JobMemory& memory, std::vector<int> wakes, std::uint32_t rank, std::uint32_t size)
+      : SharedBootstrap(memory, rank, size), letters_(memory.letters, std::move(wakes), rank) {}
+
+  std::vector<dsfabric::Bytes> all_gather(std::span<const std::byte> mine,
+                                          std::chrono::milliseconds limit) override {
+    auto all = SharedBootstrap::all_gather(mine, limit);
+    letters_.watch_lives();
+    return all;
+  }
+  bool relays() const noexcept override { return true; }
+  int failure_fd() const noexcept override { return letters_.fd(); }
+  void send(std::uint32_t to, std::span<const std::byte> bytes) override {
+    for (std::uint32_t each = 0; each < size(); ++each) {
+      if (each == to || (to == size() && each != rank())) letters_.send(each, bytes);
+    }
+  }
+  std::optional<Letter> next_letter() noexcept override { return letters_.next(); }
+  std::optional<std::uint32_t> next_failed() noexcept override { return letters_.next_dead(); }
+  void goodbye() noexcept override { letters_.leave(); }
+
+ private:
+  ForkLetters letters_;
+};
+
 /// What a body is handed.
 struct Member {
   std::uint32_t rank;
   std::uint32_t size;
   JobMemory& memory;
+  /// Of all members, for their letters; none where there are no letters.
+  std::vector<int> wakes;
 
   dsfabric::Fabric join(dsfabric::Config config = {}) const {
+    if (wakes.empty()) return join(std::make_unique<SharedBootstrap>(memory, rank, size), config);
+    return join(std::make_unique<LetterBootstrap>(memory, wakes, rank, size), config);
+  }
+  static dsfabric::Fabric join(std::unique_ptr<dsfabric::Bootstrap> bootstrap,
+                               dsfabric::Config config) {
     config.device = device_name();
     config.pin = false;
     config.leave_timeout = std::min(config.leave_timeout, std::chrono::milliseconds(10'000));
-    return dsfabric::join(std::make_unique<SharedBootstrap>(memory, rank, size), config);
+    return dsfabric::join(std::move(bootstrap), config);
   }
 };
 
@@ -114,10 +151,14 @@ inline void meet(Member& member, dsfabric::Fabric& fabric, std::size_t word) {
 class ForkJob {
  public:
   using Body = std::function<void(Member&)>;
-  ForkJob(std::uint32_t size, const Body& body)
+  enum class Letters { kYes, kNo };
+  ForkJob(std::uint32_t size, const Body& body, Letters letters = Letters::kYes)
       : memory_(new(mmap(nullptr, sizeof(JobMemory), PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0)) JobMemory) {
     if (size > kMaxProcesses) throw std::length_error("too many processes for a test's job");
+    while (letters == Letters::kYes && wakes_.size() < size) {
+      wakes_.push_back(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    }
     for (std::uint32_t rank = 0; rank < size; ++rank) {
       const pid_t pid = fork();
       if (pid == 0) _exit(live(rank, size, body));
@@ -134,6 +175,7 @@ class ForkJob {
         waitpid(pids_[rank], nullptr, 0);
       }
     }
+    for (const int wake : wakes_) close(wake);
     munmap(memory_, sizeof(JobMemory));
   }
 
@@ -173,12 +215,13 @@ class ForkJob {
  private:
   int live(std::uint32_t rank, std::uint32_t size, const Body& body) noexcept {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    memory_->letters.pids[rank] = getpid();
     const auto tell = [&](const char* what) {
       std::strncpy(memory_->processes[rank].error, what, sizeof(JobMemory::Process::error) - 1);
       return 1;
     };
     try {
-      Member member{rank, size, *memory_};
+      Member member{rank, size, *memory_, wakes_};
       body(member);
       std::fflush(stdout);
       return 0;
@@ -190,6 +233,7 @@ class ForkJob {
   }
 
   JobMemory* memory_;
+  std::vector<int> wakes_;
   std::vector<pid_t> pids_;
   std::vector<int> statuses_;
 };

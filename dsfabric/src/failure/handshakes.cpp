@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Handshakes: offers, answers, and those who wait.
+#include "failure/handshakes.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
+#include "failure/letter.hpp"
+
+namespace dsfabric {
+
+Handshakes::Handshakes(SharedBootstrap& bootstrap, std::chrono::milliseconds patience,
+                       const Members& members, Connections& connections, NoticeBoard& board,
+                       Failures& failures, EndNotices& notices) noexcept
+    : bootstrap_(bootstrap),
+      patience_(patience),
+      members_(members),
+      connections_(connections),
+      board_(board),
+      failures_(failures),
+      notices_(notices) {
+  connections_.on_first_use(*this);
+}
+
+void Handshakes::tell_block(const Locator& block,
+                            std::function<void(ProcessId, const Locator&)> theirs) {
+  block_ = block;
+  theirs_ = std::move(theirs);
+  theirs_(members_.self(), block);
+}
+
+ByteWriter Handshakes::prepare(ProcessId to) {
+  ByteWriter offer = letter_of(LetterKind::kOffer);
+  connections_.make(to);
+  offer.value(board_.make(to));
+  offer.value(block_);
+  offer.list(connections_.endpoints(to));
+  return offer;
+}
+
+void Handshakes::connect(ProcessId from, ByteReader& offer) {
+  board_.set_peer(from, offer.value<Locator>());
+  theirs_(from, offer.value<Locator>());
+  connections_.connect(from, offer.list<dtutils::Endpoint>());
+}
+
+void Handshakes::connect_all() {
+  if (bootstrap_.relays()) return;
+  std::vector<Bytes> mine(members_.count());
+  const auto for_each_peer = [&](auto visit) {
+    for (const Member& member : members_.all()) {
+      if (member.info.id != members_.self()) visit(member.info.id);
+    }
+  };
+  for_each_peer([&](ProcessId peer) {
+    const ByteWriter offer = prepare(peer);
+    mine[peer.value].assign(offer.bytes().begin(), offer.bytes().end());
+  });
+  const std::vector<Bytes> theirs = bootstrap_.all_to_all(mine, patience_);
+  for_each_peer([&](ProcessId peer) {
+    ByteReader offer(theirs[peer.value]);
+    (void)offer.value<LetterKind>();
+    connect(peer, offer);
+  });
+  bootstrap_.barrier(patience_);
+  for_each_peer([&](ProcessId peer) { connections_.hand_out(peer); });
+}
+
+void Handshakes::offer(ProcessId to) {
+  Progress& progress = progress_[to];
+  if (std::exchange(progress.offered, true)) return;
+  send(to, prepare(to));
+}
+
+void Handshakes::begin_locked(ProcessId with) noexcept try {
+  if (closed_ || !failures_.active(with)) return;
+  offer(with);
+} catch (const std::exception& error) {
+  failures_.declare(with, fmt::format("no connection to it can be made: {}", error.what()));
+}
+
+void Handshakes::begin(ProcessId with) noexcept {
+  const std::scoped_lock lock(mutex_);
+  begin_locked(with);
+}
+
+void Handshakes::finish(ProcessId with) noexcept try {
+  dtutils::Deadline deadline(patience_);
+  dtutils::Backoff backoff;
+  begin(with);
+  for (;;) {
+    {
+      const std::scoped_lock lock(mutex_);
+      hear_locked();
+      if (connections_.ready(with) || !failures_.active(with) || closed_) return;
+    }
+    if (deadline.passed()) {
+      failures_.declare(with, fmt::format("it did not answer within {} ms when this process "
+                                          "wanted to connect with it",
+                                          patience_.count()));
+      return;
+    }
+    backoff.pause();
+  }
+} catch (const std::exception& error) {
+  failures_.declare(with, error.what());
+}
+
+void Handshakes::handle(ProcessId from, std::span<const std::byte> bytes) noexcept try {
+  // Who was given up has been told so, and is not connected with any more.
+  if (failures_.state(from) == PeerState::kFailed) return;
+  ByteReader letter(bytes);
+  switch (letter.value<LetterKind>()) {
+    case LetterKind::kOffer: {
+      offer(from);
+      if (std::exchange(progress_[from].connected, true)) break;
+      connect(from, letter);
+      send(from, letter_of(LetterKind::kReady));
+      return;
+    }
+    case LetterKind::kReady:
+      if (!progress_[from].connected) break;
+      connections_.hand_out(from);
+      return;
+    case LetterKind::kEnd: {
+      const auto state = letter.value<std::uint64_t>();
+      notices_.hear(from, state, letter.text());
+      return;
+    }
+  }
+  failures_.declare(from, "it sent a letter that makes no sense");
+} catch (const std::exception& error) {
+  failures_.declare(from, fmt::format("no connection with it can be made: {}", error.what()));
+}
+
+void Handshakes::hear_locked() noexcept {
+  bootstrap_.hear(
+      [this](std::uint32_t from, const Bytes& letter) {
+        if (from >= members_.count() || from == members_.self().value || closed_) return;
+        handle({static_cast<std::uint16_t>(from)}, letter);
+      },
+      [this](std::uint32_t failed) {
+        if (failed >= members_.count()) return;
+        const ProcessId process{static_cast<std::uint16_t>(failed)};
+        notices_.check(process);
+        failures_.declare(process, "the launcher says that it ended");
+      });
+}
+
+void Handshakes::hear() noexcept {
+  const std::scoped_lock lock(mutex_);
+  hear_locked();
+}
+
+void Handshakes::end(ProcessId) noexcept {
+  // Whoever was connecting with it is through; all others see that it has failed.
+  const std::scoped_lock lock(mutex_);
+}
+
+void Handshakes::close() noexcept {
+  const std::scoped_lock lock(mutex_);
+  closed_ = true;
+}
+
+}  // namespace dsfabric

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Connecting with a process on first use.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+
+#include "bootstrap/shared_bootstrap.hpp"
+#include "dsfabric/config.hpp"
+#include "dsfabric/ids.hpp"
+#include "dtutils/memory_region.hpp"
+#include "dtutils/mutex.hpp"
+#include "failure/end_notices.hpp"
+#include "failure/failures.hpp"
+#include "job/bytes.hpp"
+#include "job/members.hpp"
+#include "mesh/connections.hpp"
+#include "mesh/notice_board.hpp"
+
+namespace dsfabric {
+
+/// Two processes connect by letters:
+///
+///     process that begins                    peer
+///       |  ------------- kOffer ------------>  |    makes its queue pairs, connects them
+///       |  <------- kOffer, kReady ----------  |
+///       |  ------------- kReady ------------>  |    hands its Transmitters out
+///       hands its Transmitters out
+///
+/// Each sends its offer once, unasked or on that of the other; connects when the other's offer has
+/// come; says so; and hands its Transmitters out when the other has said so. So nothing is posted
+/// to queue pairs that are not connected, and it does not matter who begins, or whether both do at
+/// once (tests/dsfabric/model/handshake.pml).
+///
+/// A handshake ends with the peer: by its death, by its end in good order, or because it has not
+/// answered within Config::start_timeout and is then declared failed. That is a belief of this
+/// process, which rests on failed() alone. A peer that was only stopped hears of it when it wakes
+/// up, and believes the same of this process; until then nothing of it arrives here, for no queue
+/// pair is connected with it after it was given up.
+///
+/// Letters are read by the failure detector's thread, so that a process answers while its workers
+/// compute, and by whoever waits here, so that an upcall may be the first one to use a process.
+/// Where the bootstrap carries no letters, all processes connect when they join. Any thread (takes
+/// a lock), where nothing else is said.
+class Handshakes final : public FirstUse {
+ public:
+  using Locator = dtutils::RemoteMemoryLocator;
+
+  /// Setup only.
+  Handshakes(SharedBootstrap& bootstrap, std::chrono::milliseconds patience, const Members& members,
+             Connections& connections, NoticeBoard& board, Failures& failures,
+             EndNotices& notices) noexcept;
+  Handshakes(const Handshakes&) = delete;
+  Handshakes& operator=(const Handshakes&) = delete;
+
+  /// Every peer is told where `block` is, and `theirs` gets what it tells, before its Transmitters
+  /// are handed out. Before the first handshake; setup only.
+  void tell_block(const Locator& block, std::function<void(ProcessId, const Locator&)> theirs);
+  /// Connects with all processes, where the bootstrap carries no letters. A collective of all
+  /// processes; throws Error; setup only.
+  void connect_all();
+
+  void begin(ProcessId with) noexcept override;
+  void finish(ProcessId with) noexcept override;
+  /// Reads letters and obituaries.
+  void hear() noexcept;
+  /// From here on nothing connects with a process that was declared failed.
+  void end(ProcessId failed) noexcept;
+  /// From here on nothing connects, since nobody would answer.
+  void close() noexcept;
+
+ private:
+  /// How far the handshake with a peer has come.
+  struct Progress {
+    bool offered = false;
+    bool connected = false;
+  };
+
+  // All under the lock.
+  void hear_locked() noexcept;
+  void handle(ProcessId from, std::span<const std::byte> letter) noexcept;
+  void begin_locked(ProcessId with) noexcept;
+  void offer(ProcessId to);
+  /// Makes the Transmitters, and says what the peer needs to know.
+  ByteWriter prepare(ProcessId to);
+  /// Connects with what the peer needs this process to know.
+  void connect(ProcessId from, ByteReader& offer);
+  void send(ProcessId to, const ByteWriter& letter) { bootstrap_.send(to.value, letter.bytes()); }
+
+  SharedBootstrap& bootstrap_;
+  const std::chrono::milliseconds patience_;
+  const Members& members_;
+  Connections& connections_;
+  NoticeBoard& board_;
+  Failures& failures_;
+  EndNotices& notices_;
+  Locator block_;
+  std::function<void(ProcessId, const Locator&)> theirs_;
+
+  dtutils::Mutex mutex_;
+  std::map<ProcessId, Progress> progress_;
+  bool closed_ = false;
+};
+
+}  // namespace dsfabric

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Wire format: the registered places where a process and its peers write that they end.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "dsfabric/ids.hpp"
+#include "dtutils/device_memory.hpp"
+#include "dtutils/general_allocator.hpp"
+#include "dtutils/limits.hpp"
+#include "mesh/connections.hpp"
+
+namespace dsfabric {
+
+/// What a process tells a peer about its own end. It writes `reason` first, then `state`.
+struct alignas(dtutils::kCacheLine) EndNotice {
+  static constexpr std::uint64_t kLeft = 1;
+  static constexpr std::uint64_t kFailed = 2;
+
+  std::uint64_t state;
+  /// Cut off where it is too long; ends with a zero, or with the field.
+  char reason[248];
+
+  void set(std::uint64_t its_state, std::string_view why) noexcept {
+    why.copy(reason, sizeof reason);
+    state = its_state;
+  }
+  std::string_view why() const noexcept { return {reason, strnlen(reason, sizeof reason)}; }
+};
+static_assert(sizeof(EndNotice) == 256 && offsetof(EndNotice, reason) == 8);
+
+/// A place for each peer that this process has connected with. Any thread, wait-free, where nothing
+/// else is said.
+class NoticeBoard {
+ public:
+  /// What a place holds: a notice that the peer writes, and those that are written to the peer, of
+  /// the end of this process and of the peer's, for this process.
+  enum Notice : std::size_t { kHeard, kOwnEnd, kParting, kNotices };
+
+  /// The places are from `memory`. Setup only.
+  NoticeBoard(dtutils::GeneralAllocator& memory, Connections& connections, std::uint32_t processes)
+      : memory_(memory), connections_(connections), places_(processes) {}
+  NoticeBoard(const NoticeBoard&) = delete;
+  NoticeBoard& operator=(const NoticeBoard&) = delete;
+
+  /// Makes the place of a peer that has none, and says where it is. Throws Error. One at a time;
+  /// setup only.
+  dtutils::RemoteMemoryLocator make(ProcessId peer) {
+    auto place = std::make_unique<Place>();
+    place->memory = memory_.allocate(kNotices * sizeof(EndNotice));
+    std::memset(place->memory.data(), 0, kNotices * sizeof(EndNotice));
+    all_.push_back(std::move(place));
+    // Release: pairs with find().
+    places_[peer.value].store(all_.back().get(), std::memory_order_release);
+    return all_.back()->memory.remote();
+  }
+  /// Where the peer looks: known before its Transmitters are handed out. Setup only.
+  void set_peer(ProcessId peer, const dtutils::RemoteMemoryLocator& where) noexcept {
+    find(peer)->theirs = where;
+  }
+
+  /// What the peer has told; nullptr: nothing.
+  const EndNotice* heard(ProcessId of) const noexcept {
+    const Place* const place = find(of);
+    if (place == nullptr) return nullptr;
+    const EndNotice* const notice = place->at(kHeard);
+    return dtutils::load_device_word(&notice->state) != 0 ? notice : nullptr;
+  }
+  /// Tells a peer whose Transmitters are handed out. False: its connection is broken. Each kind of
+  /// notice by one thread at a time.
+  bool tell(ThreadContext& context, ProcessId to, Notice kind, std::uint64_t state,
+            std::string_view reason) noexcept {
+    constexpr std::size_t kReason = offsetof(EndNotice, reason);
+    dtutils::Transmitter& out = connections_.of(context, to);
+    const Place& place = *find(to);
+    place.at(kind)->set(state, reason);
+    const auto write = [&](std::size_t offset, std::uint32_t length) {
+      const unsigned flags =
+          length <= out.queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
+      return out.write(place.memory.local(kind * sizeof(EndNotice) + offset, length),
+                       place.theirs.part(offset, length), flags);
+    };
+    // Two writes, because the bytes of one may arrive in any order.
+    return write(kReason, sizeof(EndNotice::reason)) && write(0, sizeof(EndNotice::state));
+  }
+
+ private:
+  struct Place {
+    dtutils::RDMAMemory memory;
+    dtutils::RemoteMemoryLocator theirs;
+
+    EndNotice* at(Notice kind) const noexcept {
+      return reinterpret_cast<EndNotice*>(memory.data()) + kind;
+    }
+  };
+  Place* find(ProcessId peer) const noexcept {
+    return places_[peer.value].load(std::memory_order_acquire);
+  }
+
+  dtutils::GeneralAllocator& memory_;
+  Connections& connections_;
+  std::vector<std::unique_ptr<Place>> all_;
+  std::vector<std::atomic<Place*>> places_;
+};
+
+}  // namespace dsfabric
