@@ -19,6 +19,8 @@ const char* to_string(Unit unit) noexcept {
       return "1/s";
     case Unit::kBytesPerSecond:
       return "B/s";
+    case Unit::kBytes:
+      return "B";
     case Unit::kRatio:
       break;
   }

@@ -12,9 +12,9 @@
 
 namespace bench {
 
-enum class Unit { kNanoseconds, kPerSecond, kBytesPerSecond, kRatio };
+enum class Unit { kNanoseconds, kPerSecond, kBytesPerSecond, kBytes, kRatio };
 
-/// As it stands in the JSON report: "ns", "1/s", "B/s", "ratio".
+/// As it stands in the JSON report: "ns", "1/s", "B/s", "B", "ratio".
 const char* to_string(Unit unit) noexcept;
 
 /// One way to do the job of a case. `measure` runs in process 0 and returns a figure in the case's

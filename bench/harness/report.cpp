@@ -91,6 +91,8 @@ std::string format_figure(double figure, Unit unit) {
       return with_prefix(figure, "/s");
     case Unit::kBytesPerSecond:
       return with_prefix(figure, "B/s");
+    case Unit::kBytes:
+      return with_prefix(figure, "B");
     case Unit::kRatio:
       break;
   }
