@@ -59,7 +59,7 @@ class Fabric {
   /// Number of machines of the job. Any thread, wait-free.
   std::uint32_t machines() const noexcept;
   /// What is known of a process of the job. Any thread, wait-free.
-  const ProcessInfo& info(ProcessId process) const noexcept;
+  ProcessInfo info(ProcessId process) const noexcept;
   /// Number of workers of the job. Their order is that of ThreadId.
   std::uint32_t total_threads() const noexcept;
   /// The number of workers of the process that has most. Any thread, wait-free.

@@ -3,15 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
+#include <span>
+#include <string_view>
 
 #include "dsfabric/ids.hpp"
 #include "dtutils/numa.hpp"
 
 namespace dsfabric {
 
-/// What is known of a process of the job; the same at every process.
+/// What is known of a process of the job; the same at every process. Zones and host are of the
+/// Fabric, which processes that are alike share there.
 struct ProcessInfo {
   /// Its rank.
   ProcessId id;
@@ -22,11 +23,11 @@ struct ProcessInfo {
   /// Number of its service threads.
   std::uint32_t service_threads;
   /// The NUMA zones it takes memory from, first the default one.
-  std::vector<dtutils::NumaZone> zones;
+  std::span<const dtutils::NumaZone> zones;
   /// Its number in its operating system.
   std::uint32_t pid;
   /// The name of its host.
-  std::string host;
+  std::string_view host;
 };
 
 /// Whether a process takes part. It never changes back.

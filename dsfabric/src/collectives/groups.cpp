@@ -131,19 +131,17 @@ void Groups::meet(ThreadContext& context, GroupCore& core) {
   for (const std::uint32_t partner : partners) {
     tell(all.process(partner), core.key, core.collectives.block().remote());
   }
-  std::vector<Locator> blocks(all.processes());
   for (const std::uint32_t partner : partners) {
     const ProcessId process = all.process(partner);
     const auto has_come = [&] {
       const std::scoped_lock lock(mutex_);
       const std::map<ProcessId, Locator>& come = making_[core.key].blocks;
       const auto found = come.find(process);
-      if (found != come.end()) blocks[partner] = found->second;
+      if (found != come.end()) core.collectives.block().set_peer(partner, found->second);
       return found != come.end();
     };
     core.collectives.wait().until(context, process, has_come);
   }
-  core.collectives.block().set_peers(std::move(blocks));
   core.met.store(true, std::memory_order_release);
 }
 

@@ -35,8 +35,9 @@ Participants::Participants(const Members& members)
       self_(members.self().value),
       total_(members.total_threads()),
       max_workers_(members.max_threads()) {
-  for (const Member& member : members.all()) {
-    processes_.push_back({member.info.id, member.info.threads, member.first_rank});
+  processes_.reserve(members.count());
+  for (std::uint16_t i = 0; i < members.count(); ++i) {
+    processes_.push_back({{i}, members.threads({i}), members.rank_of({{i}, 0})});
   }
 }
 
@@ -79,7 +80,7 @@ bool Participants::has(ProcessId process) const noexcept {
 
 bool Participants::has_whole_processes() const noexcept {
   return std::ranges::all_of(processes_, [&](const Process& process) {
-    return process.workers == members_[process.id].info.threads;
+    return process.workers == members_.threads(process.id);
   });
 }
 

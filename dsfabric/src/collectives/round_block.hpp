@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 #include <utility>
-#include <vector>
 
+#include "dsfabric/detail/sparse_array.hpp"
 #include "dtutils/limits.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "job/job_limits.hpp"
@@ -49,6 +49,7 @@ class RoundLayout {
   std::size_t slot(unsigned parity, std::uint32_t i) const noexcept {
     return (4 * kFlags + 4) * sizeof(Flag) + (std::size_t{parity} * processes_ + i) * slot_bytes_;
   }
+  std::size_t processes() const noexcept { return processes_; }
   std::size_t slot_bytes() const noexcept { return slot_bytes_; }
   std::size_t size() const noexcept { return slot(2, 0); }
 
@@ -67,7 +68,10 @@ class RoundBlock {
  public:
   /// `memory` has the size of the layout. Setup only.
   RoundBlock(dtutils::RDMAMemory memory, const RoundLayout& layout, Connections& connections)
-      : layout_(layout), memory_(std::move(memory)), connections_(connections) {
+      : layout_(layout),
+        memory_(std::move(memory)),
+        connections_(connections),
+        peers_(layout.processes()) {
     std::memset(memory_.data(), 0, memory_.size());
   }
 
@@ -77,29 +81,30 @@ class RoundBlock {
     return reinterpret_cast<Flag*>(at(flag))->count;
   }
   dtutils::RemoteMemoryLocator remote() const noexcept { return memory_.remote(); }
-  /// By index of the process; those that are never written to may be missing. Setup only.
-  void set_peers(std::vector<dtutils::RemoteMemoryLocator> peers) { peers_ = std::move(peers); }
-  /// Of one of them, before its Transmitters are handed out. Setup only.
-  void set_peer(std::uint32_t index, const dtutils::RemoteMemoryLocator& where) noexcept {
-    peers_[index] = where;
+  /// By index of the process, before anything is written to it. One at a time; setup only.
+  void set_peer(std::uint32_t index, const dtutils::RemoteMemoryLocator& where) {
+    peers_.at(index) = where;
   }
 
   /// Writes `length` bytes from `source` here to `offset` in the block of the peer with this index,
-  /// process `to`. False: its connection is broken.
+  /// process `to`. False: its connection is broken, or it was never reached.
   bool write(ThreadContext& context, ProcessId to, std::uint32_t index, std::size_t offset,
              std::size_t source, std::size_t length) noexcept {
     dtutils::Transmitter& out = connections_.of(context, to);
+    const dtutils::RemoteMemoryLocator* const there = peers_.find(index);
+    if (there == nullptr) [[unlikely]]
+      return false;
     const unsigned flags =
         length <= out.queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
     return out.write(memory_.local(source, static_cast<std::uint32_t>(length)),
-                     peers_[index].part(offset, length), flags);
+                     there->part(offset, length), flags);
   }
 
  private:
   RoundLayout layout_;
   dtutils::RDMAMemory memory_;
   Connections& connections_;
-  std::vector<dtutils::RemoteMemoryLocator> peers_;
+  detail::SparseArray<dtutils::RemoteMemoryLocator> peers_;
 };
 
 }  // namespace dsfabric

@@ -118,7 +118,7 @@ void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
     dtutils::Transmitter* const out = connections_.find(context, participants_.process(i));
     if (out == nullptr) continue;
     const dtutils::RetireTag tag = out->tag();
-    Settled& settled = settled_[slot][i];
+    Settled& settled = settled_[slot]->at(i);
     if (settled.tag.ticket == tag.ticket) continue;
     settled = {tag, true};
     // What was posted without a signal is known to be done when something after it is.
@@ -126,17 +126,17 @@ void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
     if (!tag.done()) (void)out->write(dtutils::LocalBuffer{}, {}, dtutils::kSignaled);
   }
   for (std::uint32_t i = 0; i < processes_; ++i) {
-    Settled& settled = settled_[slot][i];
-    if (!settled.awaited) continue;
+    Settled* const settled = settled_[slot]->find(i);
+    if (settled == nullptr || !settled->awaited) continue;
     const ProcessId to = participants_.process(i);
     dtutils::Transmitter& out = connections_.of(context, to);
     wait_.until(context, to, [&] {
       (void)out.progress();
       // A broken one ends the collective that follows.
-      return settled.tag.done() || out.broken();
+      return settled->tag.done() || out.broken();
     });
-    settled.awaited = false;
-    pass_over(context, i, settled.tag.ticket);
+    settled->awaited = false;
+    pass_over(context, i, settled->tag.ticket);
   }
 }
 
@@ -154,7 +154,7 @@ void Rounds::write(ThreadContext& context, std::uint32_t to, std::size_t offset,
 
 void Rounds::pass_over(ThreadContext& context, std::uint32_t to, std::uint64_t before) noexcept {
   const dtutils::RetireTag now = connections_.of(context, participants_.process(to)).tag();
-  dtutils::RetireTag& settled = settled_[participants_.slot_of(context.number)][to].tag;
+  dtutils::RetireTag& settled = settled_[participants_.slot_of(context.number)]->at(to).tag;
   // Else others share the Transmitter, and have posted too.
   if (settled.ticket == before && now.ticket == before + 1) settled = now;
 }

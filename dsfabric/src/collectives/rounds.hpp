@@ -4,12 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "collectives/collective_wait.hpp"
 #include "collectives/collective_word.hpp"
 #include "collectives/participants.hpp"
 #include "collectives/round_block.hpp"
+#include "dsfabric/detail/sparse_array.hpp"
 #include "dtutils/retire_tags.hpp"
 #include "failure/failures.hpp"
 #include "mesh/connections.hpp"
@@ -48,7 +51,9 @@ class Rounds {
         messages_(messages),
         wait_(wait),
         processes_(participants.processes()),
-        settled_(participants.here(), std::vector<Settled>(processes_)) {}
+        settled_(std::make_unique<std::optional<SettledPeers>[]>(participants.here())) {
+    for (std::uint32_t i = 0; i < participants.here(); ++i) settled_[i].emplace(processes_);
+  }
   Rounds(const Rounds&) = delete;
   Rounds& operator=(const Rounds&) = delete;
 
@@ -109,6 +114,7 @@ class Rounds {
     dtutils::RetireTag tag;
     bool awaited = false;
   };
+  using SettledPeers = detail::SparseArray<Settled>;
 
   const Participants& participants_;
   Connections& connections_;
@@ -118,7 +124,7 @@ class Rounds {
   CollectiveWait& wait_;
   const std::uint32_t processes_;
   /// By slot of the worker, which alone touches its own, and by index of the process.
-  std::vector<std::vector<Settled>> settled_;
+  std::unique_ptr<std::optional<SettledPeers>[]> settled_;
   bool expected_ = false;
   std::uint64_t barriers_ = 0;
   std::uint64_t gathers_ = 0;

@@ -38,8 +38,8 @@ Fabric::~Fabric() { impl_->leave(); }
 ProcessId Fabric::process() const noexcept { return impl_->members.self(); }
 std::uint32_t Fabric::processes() const noexcept { return impl_->members.count(); }
 std::uint32_t Fabric::machines() const noexcept { return impl_->members.machines(); }
-const ProcessInfo& Fabric::info(ProcessId process) const noexcept {
-  return impl_->members[process].info;
+ProcessInfo Fabric::info(ProcessId process) const noexcept {
+  return impl_->members.info(process);
 }
 std::uint32_t Fabric::total_threads() const noexcept { return impl_->members.total_threads(); }
 std::uint32_t Fabric::max_threads() const noexcept { return impl_->members.max_threads(); }
@@ -53,14 +53,15 @@ ThreadId Fabric::thread_of_rank(std::uint32_t rank) const noexcept {
 bool Fabric::exists(ThreadId thread) const noexcept { return impl_->members.exists(thread); }
 
 dtutils::NumaZone Fabric::zone_of(ThreadId thread) const noexcept {
-  return impl_->members[thread.process].worker_zones[thread.index];
+  return impl_->members.zone_of(thread);
 }
 
 std::vector<ThreadId> Fabric::threads_on(MachineId machine) const {
   std::vector<ThreadId> threads;
-  for (const Member& member : impl_->members.all()) {
-    for (std::uint16_t i = 0; member.info.machine == machine && i < member.info.threads; ++i) {
-      threads.push_back({member.info.id, i});
+  for (std::uint16_t process = 0; process < processes(); ++process) {
+    const ProcessInfo there = info({process});
+    for (std::uint16_t i = 0; there.machine == machine && i < there.threads; ++i) {
+      threads.push_back({{process}, i});
     }
   }
   return threads;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
-#include <vector>
 
 #include "dtutils/log.hpp"
 #include "dtutils/wait.hpp"
@@ -60,7 +59,6 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
              arrivals, config.start_timeout),
       call_tables(agree_on_functions(bootstrap, config)) {
   RoundBlock& block = collectives.block();
-  block.set_peers(std::vector<dtutils::RemoteMemoryLocator>(members.count()));
   handshakes.tell_block(block.remote(),
                         [&block](ProcessId of, const dtutils::RemoteMemoryLocator& where) {
                           block.set_peer(of.value, where);
@@ -95,8 +93,8 @@ void Fabric::Impl::leave() noexcept {
   threads.bind(&threads.home());
   const auto all_gone = [&] {
     bool gone = true;
-    for (const Member& member : members.all()) {
-      const ProcessId peer = member.info.id;
+    for (std::uint16_t i = 0; i < members.count(); ++i) {
+      const ProcessId peer{i};
       if (peer == members.self() || !failures.active(peer)) continue;
       end_notices.check(peer);
       gone = gone && !failures.active(peer);
@@ -133,8 +131,8 @@ void Fabric::Impl::log_membership() const {
                   members.count(), members.machines(), bootstrap.name(), members.threads(),
                   cores.empty() ? "not pinned" : fmt::format("on cores {}", fmt::join(cores, ",")),
                   config.service_threads, config.queue_pairs));
-  for (const Member& member : members.all()) {
-    const ProcessInfo& info = member.info;
+  for (std::uint16_t i = 0; i < members.count(); ++i) {
+    const ProcessInfo info = members.info({i});
     log(LogLevel::kDebug, who,
         fmt::format("process {} is pid {} at {}, machine {}, {} workers", info.id.value, info.pid,
                     info.host, info.machine.value, info.threads));

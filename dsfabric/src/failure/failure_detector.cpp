@@ -67,7 +67,7 @@ void FailureDetector::touch_peers() noexcept {
     dtutils::Transmitter& transmitter = connections_.of(context, peer);
     const dtutils::SelectiveSignaling& signaling = transmitter.signaling();
     // Not "everything is retired": what others sent without asking for a completion may stay so.
-    std::uint64_t& touched = touched_[peer.value];
+    std::uint64_t& touched = touched_.at(peer.value);
     if (!device_notices_ && signaling.retired() >= touched) {
       touched = signaling.issued() + 1;
       (void)transmitter.write({}, {}, dtutils::kSignaled);

@@ -5,9 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <vector>
 
 #include "bootstrap/shared_bootstrap.hpp"
+#include "dsfabric/detail/sparse_array.hpp"
 #include "dtutils/device.hpp"
 #include "dtutils/joinable_thread.hpp"
 #include "failure/end_notices.hpp"
@@ -50,7 +50,7 @@ class FailureDetector {
   Handshakes& handshakes_;
   PendingTable& pending_;
   /// For each peer, what retired() must reach before the last empty write has been completed.
-  std::vector<std::uint64_t> touched_;
+  detail::SparseArray<std::uint64_t> touched_;
   std::atomic<bool> stop_{false};
   dtutils::JoinableThread thread_;
 };

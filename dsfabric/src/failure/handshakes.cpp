@@ -55,8 +55,8 @@ void Handshakes::connect_all() {
   if (bootstrap_.relays()) return;
   std::vector<Bytes> mine(members_.count());
   const auto for_each_peer = [&](auto visit) {
-    for (const Member& member : members_.all()) {
-      if (member.info.id != members_.self()) visit(member.info.id);
+    for (std::uint16_t i = 0; i < members_.count(); ++i) {
+      if (i != members_.self().value) visit(ProcessId{i});
     }
   };
   for_each_peer([&](ProcessId peer) {

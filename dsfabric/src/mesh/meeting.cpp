@@ -74,13 +74,12 @@ Share exchange_hellos(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& dev
                   "kind of device (1: verbs, 2: shm)");
     require_equal(config.receive_size, reader.value<std::uint64_t>(), rank, "setting receive_size");
     require_equal(config.queue_pairs, reader.value<std::uint32_t>(), rank, "setting queue_pairs");
-    ProcessInfo& info = all[rank].info;
-    info.id = {static_cast<std::uint16_t>(rank)};
-    info.machine =
+    Member& member = all[rank];
+    member.site.machine =
         machines.try_emplace(host, MachineId{static_cast<std::uint16_t>(machines.size())})
             .first->second;
-    info.pid = reader.value<std::uint32_t>();
-    info.host = reader.text();
+    member.pid = reader.value<std::uint32_t>();
+    member.site.host = reader.text();
     if (host == device.host && their_cores == cores_hash) {
       ++share.of;
       share.number += rank < bootstrap.rank();
@@ -99,11 +98,10 @@ void exchange_placements(SharedBootstrap& bootstrap, const Config& config,
   const auto placements = bootstrap.all_gather(mine.bytes(), config.start_timeout);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     ByteReader reader(placements[rank]);
-    Member& member = all[rank];
-    member.info.service_threads = reader.value<std::uint32_t>();
-    member.worker_zones = reader.list<dtutils::NumaZone>();
-    member.info.zones = reader.list<dtutils::NumaZone>();
-    member.info.threads = static_cast<std::uint32_t>(member.worker_zones.size());
+    Site& site = all[rank].site;
+    site.service_threads = reader.value<std::uint32_t>();
+    site.worker_zones = reader.list<dtutils::NumaZone>();
+    site.zones = reader.list<dtutils::NumaZone>();
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dsfabric/detail/sparse_array.hpp"
 #include "dsfabric/ids.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/general_allocator.hpp"
@@ -57,7 +58,7 @@ class NoticeBoard {
     std::memset(place->memory.data(), 0, kNotices * sizeof(EndNotice));
     all_.push_back(std::move(place));
     // Release: pairs with find().
-    places_[peer.value].store(all_.back().get(), std::memory_order_release);
+    places_.at(peer.value).store(all_.back().get(), std::memory_order_release);
     return all_.back()->memory.remote();
   }
   /// Where the peer looks: known before its Transmitters are handed out. Setup only.
@@ -100,13 +101,14 @@ class NoticeBoard {
     }
   };
   Place* find(ProcessId peer) const noexcept {
-    return places_[peer.value].load(std::memory_order_acquire);
+    const std::atomic<Place*>* const place = places_.find(peer.value);
+    return place != nullptr ? place->load(std::memory_order_acquire) : nullptr;
   }
 
   dtutils::GeneralAllocator& memory_;
   Connections& connections_;
   std::vector<std::unique_ptr<Place>> all_;
-  std::vector<std::atomic<Place*>> places_;
+  detail::SparseArray<std::atomic<Place*>> places_;
 };
 
 }  // namespace dsfabric
