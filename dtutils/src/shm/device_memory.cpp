@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The shm device's memory registration.
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <cerrno>
 #include <optional>
@@ -9,16 +8,10 @@
 #include "dtutils/error.hpp"
 #include "dtutils/shared_segment.hpp"
 #include "shm/device.hpp"
-#include "shm/protection.hpp"
 #include "shm/send_lock.hpp"
 
 namespace dtutils::shm {
 namespace {
-
-[[noreturn]] void refuse(void* address, std::size_t length, const char* happened,
-                         const char* remedy, int code) {
-  throw Error(fmt::format("shm memory region [{}, +{})", address, length), happened, remedy, code);
-}
 
 /// A memory registration of this process.
 struct Region {
@@ -27,50 +20,19 @@ struct Region {
   const IndexLease index;
 };
 
-/// Refuses memory that a request of this process, or of a peer, could not access.
-void check_protection(void* address, std::size_t length, int access) {
-  const std::optional<int> granted = protection_of(address, length);
-  if (!granted) {
-    refuse(address, length, "a part of the range is not mapped in this process",
-           "check the length; register memory that has been allocated", EFAULT);
-  }
-  if ((*granted & PROT_READ) == 0) {
-    refuse(address, length, "a part of the range may not be read (mprotect, PROT_NONE)",
-           "register memory that this process can read", EFAULT);
-  }
-  if ((access & IBV_ACCESS_LOCAL_WRITE) != 0 && (*granted & PROT_WRITE) == 0) {
-    refuse(address, length, "a part of the range is mapped read-only",
-           "leave out IBV_ACCESS_LOCAL_WRITE and the rights that need it, or map it writable",
-           EFAULT);
-  }
-}
-
 }  // namespace
 
 ibv_mr* ShmDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int access) {
   const auto begin = reinterpret_cast<std::uint64_t>(address);
-  constexpr int kOffered = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-                           IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-  if ((access & ~kOffered) != 0) {
-    refuse(address, length, "an access flag was given that is not offered",
-           "use IBV_ACCESS_LOCAL_WRITE, _REMOTE_WRITE, _REMOTE_READ and _REMOTE_ATOMIC", EINVAL);
-  }
-  if (length == 0 || begin + length < begin) {
-    refuse(address, length, "the range is empty or wraps around", "register at least one byte",
-           EINVAL);
-  }
-  if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0 &&
-      (access & IBV_ACCESS_LOCAL_WRITE) == 0) {
-    refuse(address, length, "remote write or atomic access was requested without local write",
-           "add IBV_ACCESS_LOCAL_WRITE, as ibv_reg_mr(3) demands", EINVAL);
-  }
   const auto location = SharedSegment::find(address, length);
+  check_registration("shm", address, length, access, !location);
   if (!location && (access & IBV_ACCESS_REMOTE_ATOMIC) != 0) {
-    refuse(address, length, "remote atomics need memory that peers can map",
-           "allocate it with RDMAAllocator or SharedSegment, or leave out IBV_ACCESS_REMOTE_ATOMIC",
-           EOPNOTSUPP);
+    throw Error(fmt::format("shm memory region [{}, +{})", address, length),
+                "remote atomics need memory that peers can map",
+                "allocate it with RDMAAllocator or SharedSegment, or leave out "
+                "IBV_ACCESS_REMOTE_ATOMIC",
+                EOPNOTSUPP);
   }
-  if (!location) check_protection(address, length, access);
   auto region = std::make_unique<Region>(own_);
   const std::uint32_t index = region->index.get();
   RegionEntry& entry = own_.shared().regions[index];
@@ -85,9 +47,8 @@ ibv_mr* ShmDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int acc
     entry.segment_offset = location->offset;
   }
   const std::scoped_lock lock(mutex_);
-  // 15 bits, never 0, so that a key is never 0 and its top bit is free for the lkey.
   std::uint32_t& generation = region_generations_[index];
-  generation = generation % 0x7fff + 1;
+  generation = next_generation(generation);
   const std::uint32_t key = (generation << 16) | index;
   region->verbs = {.context = &context_,
                    .pd = pd,

@@ -1,38 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The shm device's queue pairs: creation, destruction, and what they can be asked.
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cerrno>
 
-#include "dtutils/error.hpp"
 #include "shm/device.hpp"
 
 namespace dtutils::shm {
-namespace {
-
-void check_limits(const ibv_qp_init_attr& attributes) {
-  const ibv_qp_cap& cap = attributes.cap;
-  const bool receives = attributes.srq == nullptr;
-  if (attributes.qp_type != IBV_QPT_RC) {
-    throw Error("shm queue pair", "a type other than IBV_QPT_RC was requested",
-                "use a reliable connection", EOPNOTSUPP);
-  }
-  if (cap.max_send_wr < 1 || cap.max_send_wr > kMaxDepth ||
-      (receives && cap.max_recv_wr > kMaxDepth) || cap.max_send_sge > kMaxScatterGather ||
-      cap.max_recv_sge > kMaxScatterGather || cap.max_inline_data > kMaxInline) {
-    throw Error(
-        "shm queue pair", "more was requested than the device has",
-        fmt::format("ask for 1 to {} work requests, at most {} elements and {} inline bytes",
-                    kMaxDepth, kMaxScatterGather, kMaxInline),
-        EINVAL);
-  }
-}
-
-}  // namespace
-
 ibv_qp* ShmDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
-  check_limits(attributes);
+  check_queue_pair("shm", attributes);
   auto qp = std::make_unique<QueuePair>(own_, agent_, attributes);
   const std::uint32_t index = qp->index.get();
   {

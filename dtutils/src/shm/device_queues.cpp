@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The shm device's completion channels, completion queues and shared receive queues.
-#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -139,10 +138,7 @@ CompletionQueue::CompletionQueue(OwnSegment& own, std::uint32_t depth, ibv_comp_
 }
 
 ibv_cq* ShmDevice::create_cq(int depth, ibv_comp_channel* channel) {
-  if (depth < 1 || static_cast<std::uint32_t>(depth) > info_.max_completions) {
-    throw Error("shm completion queue", fmt::format("a depth of {} was requested", depth),
-                fmt::format("ask for 1 to {}", info_.max_completions), EINVAL);
-  }
+  check_completion_queue("shm", depth);
   auto queue = std::make_unique<CompletionQueue>(own_, static_cast<std::uint32_t>(depth), channel);
   queue->verbs.context = &context_;
   if (agent_.adversary()) queue->claim_patience = {};
@@ -181,14 +177,7 @@ SharedReceiveQueue::SharedReceiveQueue(OwnSegment& own, std::uint32_t pd, std::u
 
 ibv_srq* ShmDevice::create_srq(ibv_pd* pd, ibv_srq_init_attr& attributes) {
   const auto& asked = attributes.attr;
-  if (asked.max_wr < 1 || asked.max_wr > kMaxDepth || asked.max_sge > kMaxScatterGather) {
-    throw Error(
-        "shm shared receive queue",
-        fmt::format("{} receives of {} elements were requested", asked.max_wr, asked.max_sge),
-        fmt::format("ask for 1 to {} receives of at most {} elements", kMaxDepth,
-                    kMaxScatterGather),
-        EINVAL);
-  }
+  check_shared_receive_queue("shm", asked);
   auto queue = std::make_unique<SharedReceiveQueue>(own_, pd->handle, asked.max_wr,
                                                     std::max(asked.max_sge, 1u));
   queue->verbs.context = &context_;

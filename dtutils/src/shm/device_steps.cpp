@@ -8,42 +8,15 @@
 #include "dtutils/error.hpp"
 #include "shm/chaos.hpp"
 #include "shm/device.hpp"
-#include "shm/rnr_timer.hpp"
 #include "shm/send_lock.hpp"
-#include "shm/steps.hpp"
+#include "software/rnr_timer.hpp"
+#include "software/steps.hpp"
 
 namespace dtutils::shm {
 namespace {
 
 std::string name_of(const QueuePair& qp) {
   return fmt::format("shm queue pair {:#x}", qp.verbs.qp_num);
-}
-
-/// Refuses what ibv_modify_qp(3) does not offer.
-void check_step(const QueuePair& qp, ibv_qp_state from, ibv_qp_state to,
-                const ibv_qp_attr& attributes, int mask) {
-  const Step* step = find_step(from, to);
-  if (step == nullptr) {
-    throw Error(name_of(qp),
-                fmt::format("no step leads from {} to {}", state_name(from), state_name(to)),
-                "go RESET, INIT, RTR, RTS; from ERR only to RESET", EINVAL);
-  }
-  const auto refuse = [&](const char* what, int attributes_in_question) {
-    throw Error(name_of(qp),
-                fmt::format("the step from {} to {} {} {}", state_name(from), state_name(to), what,
-                            names_of(attributes_in_question)),
-                "give it what the table in ibv_modify_qp(3) lists", EINVAL);
-  };
-  if (const int missing = step->required & ~mask; missing != 0) refuse("lacks", missing);
-  if (const int more = mask & ~step->required & ~step->optional; more != 0) {
-    refuse("does not take", more);
-  }
-  if ((mask & IBV_QP_CUR_STATE) != 0 && attributes.cur_qp_state != from) {
-    throw Error(name_of(qp),
-                fmt::format("it is in {}, not in {}", state_name(from),
-                            state_name(attributes.cur_qp_state)),
-                "leave IBV_QP_CUR_STATE out", EINVAL);
-  }
 }
 
 }  // namespace
@@ -168,7 +141,7 @@ void ShmDevice::modify_qp(ibv_qp* raw, ibv_qp_attr& attributes, int mask) {
   QueuePair& qp = from_verbs(raw);
   const ibv_qp_state from = qp_state(raw);
   const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attributes.qp_state : from;
-  check_step(qp, from, to, attributes, mask);
+  check_step(name_of(qp), from, to, attributes, mask);
   if (to == IBV_QPS_RESET) {
     reset(qp);
   } else if (to == IBV_QPS_ERR) {

@@ -8,8 +8,8 @@
 
 #include "dtutils/limits.hpp"
 #include "shm/chaos.hpp"
-#include "shm/copy.hpp"
-#include "shm/shuffle.hpp"
+#include "software/copy.hpp"
+#include "software/shuffle.hpp"
 
 namespace dtutils::shm {
 namespace {
@@ -177,12 +177,6 @@ int atomic_operation(QueuePair& qp, const ibv_send_wr& request) noexcept {
 }
 
 }  // namespace
-
-std::uint64_t total_length(const ibv_send_wr& request) noexcept {
-  std::uint64_t total = 0;
-  for (int i = 0; i < request.num_sge; ++i) total += request.sg_list[i].length;
-  return total;
-}
 
 const Translation* find_region(QueuePair& qp, std::uint32_t key, std::uint32_t pd) noexcept {
   const Translation* region = qp.region;

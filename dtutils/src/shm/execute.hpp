@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "shm/queue_pair.hpp"
+#include "software/requests.hpp"
 
 namespace dtutils::shm {
 
@@ -19,17 +20,6 @@ Field read_alone(const Field& field) noexcept {
 
 // All under the send lock of `qp`. Those that return int give an ibv_wc_status.
 
-inline bool within(std::uint64_t address, std::uint64_t length, std::uint64_t begin,
-                   std::uint64_t size) noexcept {
-  return address >= begin && length <= size && address - begin <= size - length;
-}
-
-/// READs and atomics: the answer of the peer goes into the elements of the request.
-constexpr bool brings_data(ibv_wr_opcode opcode) noexcept {
-  return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
-         opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 /// Before a request that is not the first since the lock was taken. The InfiniBand Architecture
 /// (10.8.3.3) keeps a READ behind an earlier WRITE of its queue pair: who misses in the READ what
 /// the peer stored knows that the peer finds the WRITE if it looks after its store. But here the
@@ -39,9 +29,6 @@ inline void keep_behind_writes(const QueuePair& qp, const ibv_send_wr& request) 
   if (request.opcode != IBV_WR_RDMA_READ) return;
   qp.entry->send_lock.fetch_add(0, std::memory_order_seq_cst);
 }
-
-/// Bytes of the request.
-std::uint64_t total_length(const ibv_send_wr& request) noexcept;
 
 /// The region of `key` in the peer if it is alive and of protection domain `pd` there.
 const Translation* find_region(QueuePair& qp, std::uint32_t key, std::uint32_t pd) noexcept;

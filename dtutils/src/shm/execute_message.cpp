@@ -44,10 +44,6 @@ bool scatter(QueuePair& qp, const ibv_send_wr& request, const Receive& receive, 
   return true;
 }
 
-bool has_immediate(ibv_wr_opcode opcode) noexcept {
-  return opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-}
-
 }  // namespace
 
 int send_message(QueuePair& qp, const ibv_send_wr& request) noexcept {

@@ -9,8 +9,12 @@
 
 #include "dtutils/limits.hpp"
 #include "shm/slot_word.hpp"
+#include "software/limits.hpp"
 
 namespace dtutils::shm {
+
+// What it has in common with the simulated device.
+using namespace software;  // NOLINT: a private header
 
 // One segment per opened device, in a memory file that peers map as far as they use it, see
 // segment_map.hpp. "Owner" is the process that created the segment; "peer" is a process with a
@@ -29,18 +33,10 @@ inline constexpr std::uint32_t kMaxCompletionQueues = 1u << 14;
 inline constexpr std::uint32_t kMaxSharedReceiveQueues = 1u << 12;
 /// The receive queue of queue pair i is entry i; shared ones follow.
 inline constexpr std::uint32_t kMaxReceiveQueues = kMaxQueuePairs + kMaxSharedReceiveQueues;
-inline constexpr std::uint32_t kMaxRegions = 1u << 16;
 inline constexpr std::size_t kArenaSize = std::size_t{1} << 30;
 
-inline constexpr std::uint32_t kMaxDepth = 1u << 15;
-/// A completion queue holds the completions of two full queues.
-inline constexpr std::uint32_t kMaxCompletions = 2 * kMaxDepth;
 inline constexpr std::uint32_t kMaxRingShift = 17;
 static_assert(kSlotsPerEntry * kMaxCompletions == 1u << kMaxRingShift);
-inline constexpr std::uint32_t kMaxScatterGather = 16;
-inline constexpr std::uint32_t kMaxInline = 1024;
-/// Bytes of one request (InfiniBand Architecture 9.3.3).
-inline constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 31;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -233,9 +229,5 @@ static_assert(sizeof(RegionEntry) == kCacheLine && sizeof(QueuePairEntry) == 3 *
 constexpr std::uint32_t queue_pair_index(std::uint32_t qp_num) noexcept {
   return qp_num & (kMaxQueuePairs - 1);
 }
-/// Keys: generation << 16 | index. The lkey of a region has the top bit set, the rkey has not, so
-/// that one is never taken for the other.
-inline constexpr std::uint32_t kLocalKeyBit = 1u << 31;
-constexpr std::uint32_t region_index(std::uint32_t key) noexcept { return key & (kMaxRegions - 1); }
 
 }  // namespace dtutils::shm

@@ -2,9 +2,9 @@
 // The fast path: a write of one element between regions that the last one has used.
 #pragma once
 
-#include "shm/copy.hpp"
 #include "shm/execute.hpp"
 #include "shm/queue_pair.hpp"
+#include "software/copy.hpp"
 
 namespace dtutils::shm {
 

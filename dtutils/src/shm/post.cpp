@@ -15,20 +15,6 @@
 namespace dtutils::shm {
 namespace {
 
-bool is_valid(const QueuePair& qp, const ibv_send_wr& request) noexcept {
-  if (request.num_sge < 0 || static_cast<std::uint32_t>(request.num_sge) > qp.max_sge ||
-      request.opcode > IBV_WR_ATOMIC_FETCH_AND_ADD) {
-    return false;
-  }
-  const std::uint64_t length = total_length(request);
-  if (length > kMaxMessage) return false;
-  if (!brings_data(request.opcode)) {
-    return (request.send_flags & IBV_SEND_INLINE) == 0 || length <= qp.max_inline;
-  }
-  // Inline is for bytes that leave, and the buffer of the answer has to be looked at.
-  return (request.send_flags & IBV_SEND_INLINE) == 0 && qp.reads_allowed;
-}
-
 void defer(QueuePair& qp, const ibv_send_wr& request) noexcept {
   qp.window = {};
   qp.deferred.push(request, qp.posted++);
@@ -49,7 +35,7 @@ int post_one(QueuePair& qp, const ibv_send_wr& request) noexcept {
   const SendState state = qp.send_state.load(std::memory_order_relaxed);
   if (state == SendState::kNotReady) return EINVAL;
   if (!qp.has_room()) return ENOMEM;
-  if (!is_valid(qp, request)) return EINVAL;
+  if (!is_valid(request, {qp.max_sge, qp.max_inline, qp.reads_allowed})) return EINVAL;
   if (qp.chaos != nullptr || !qp.deferred.empty()) {
     defer(qp, request);
     if (qp.chaos == nullptr) run_deferred(qp);

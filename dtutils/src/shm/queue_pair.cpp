@@ -19,28 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-ibv_wc_opcode completion_opcode(ibv_wr_opcode opcode) noexcept {
-  switch (opcode) {
-    case IBV_WR_RDMA_WRITE:
-    case IBV_WR_RDMA_WRITE_WITH_IMM:
-      return IBV_WC_RDMA_WRITE;
-    case IBV_WR_RDMA_READ:
-      return IBV_WC_RDMA_READ;
-    case IBV_WR_ATOMIC_CMP_AND_SWP:
-      return IBV_WC_COMP_SWAP;
-    case IBV_WR_ATOMIC_FETCH_AND_ADD:
-      return IBV_WC_FETCH_ADD;
-    default:
-      return IBV_WC_SEND;
-  }
-}
-
-/// Errors that the responder found: it breaks its side as well.
-bool breaks_responder(ibv_wc_status status) noexcept {
-  return status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_REM_INV_REQ_ERR ||
-         status == IBV_WC_REM_OP_ERR;
-}
-
 Clock::time_point end_of_patience(const QueuePair& qp, int outcome) noexcept {
   const auto now = Clock::now();
   if (outcome == kNotConnected) return now + qp.connect_timeout;

@@ -2,9 +2,9 @@
 // The fastest path: an unsignaled write of a few inline words, between regions the last one used.
 #pragma once
 
-#include "shm/copy.hpp"
 #include "shm/execute.hpp"
 #include "shm/queue_pair.hpp"
+#include "software/copy.hpp"
 
 namespace dtutils::shm {
 

@@ -4,10 +4,11 @@
 
 #include "shm/address.hpp"
 #include "shm/layout.hpp"
-#include "shm/rnr_timer.hpp"
+#include "software/rnr_timer.hpp"
 #include "support/catch.hpp"
 
 using namespace dtutils::shm;
+using namespace dtutils::software;
 
 TEST_CASE("shm_address_survives_the_way_through_a_gid") {
   const Address address{4'000'000, 17, 0x0123456789abcdef};

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "dtutils/device_memory.hpp"
-#include "shm/copy.hpp"
+#include "software/copy.hpp"
 #include "support/catch.hpp"
 #include "support/random.hpp"
 
 using namespace dtutils;
-using namespace dtutils::shm;
+using namespace dtutils::software;
 
 namespace {
 

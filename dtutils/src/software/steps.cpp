@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The states and attributes of a reliable connection as tables.
-#include "shm/steps.hpp"
+#include "software/steps.hpp"
+
+#include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 
-namespace dtutils::shm {
+#include "dtutils/error.hpp"
+
+namespace dtutils::software {
 namespace {
 
 constexpr std::array kSteps{
@@ -87,6 +92,32 @@ void merge(ibv_qp_attr& known, const ibv_qp_attr& changed, int mask) noexcept {
   take(IBV_QP_DEST_QPN, &ibv_qp_attr::dest_qp_num);
 }
 
+void check_step(std::string_view object, ibv_qp_state from, ibv_qp_state to,
+                const ibv_qp_attr& attributes, int mask) {
+  const std::string name(object);
+  const Step* step = find_step(from, to);
+  if (step == nullptr) {
+    throw Error(name, fmt::format("no step leads from {} to {}", state_name(from), state_name(to)),
+                "go RESET, INIT, RTR, RTS; from ERR only to RESET", EINVAL);
+  }
+  const auto refuse = [&](const char* what, int attributes_in_question) {
+    throw Error(name,
+                fmt::format("the step from {} to {} {} {}", state_name(from), state_name(to), what,
+                            names_of(attributes_in_question)),
+                "give it what the table in ibv_modify_qp(3) lists", EINVAL);
+  };
+  if (const int missing = step->required & ~mask; missing != 0) refuse("lacks", missing);
+  if (const int more = mask & ~step->required & ~step->optional; more != 0) {
+    refuse("does not take", more);
+  }
+  if ((mask & IBV_QP_CUR_STATE) != 0 && attributes.cur_qp_state != from) {
+    throw Error(name,
+                fmt::format("it is in {}, not in {}", state_name(from),
+                            state_name(attributes.cur_qp_state)),
+                "leave IBV_QP_CUR_STATE out", EINVAL);
+  }
+}
+
 std::string names_of(int mask) {
   std::string text;
   for (const Name& name : kNames) {
@@ -102,4 +133,4 @@ const char* state_name(ibv_qp_state state) noexcept {
   return state < kStates.size() ? kStates[state] : "UNKNOWN";
 }
 
-}  // namespace dtutils::shm
+}  // namespace dtutils::software

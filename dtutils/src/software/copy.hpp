@@ -9,7 +9,7 @@
 #include <emmintrin.h>
 #endif
 
-namespace dtutils::shm {
+namespace dtutils::software {
 
 inline constexpr std::size_t kWord = sizeof(std::uint64_t);
 
@@ -82,4 +82,4 @@ inline std::byte* place_words(std::byte* to, const std::byte* from, std::size_t 
 #endif
 }
 
-}  // namespace dtutils::shm
+}  // namespace dtutils::software

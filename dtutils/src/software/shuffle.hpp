@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace dtutils::shm {
+namespace dtutils::software {
 
 /// Calls `visit(begin, length)` for the pieces of a range of `length` bytes at `address`, once each
 /// and in an order drawn from `random`, 64 at a time. They are cut where the address is a multiple
@@ -38,4 +38,4 @@ void for_each_piece_shuffled(std::uintptr_t address, std::size_t length, std::si
   }
 }
 
-}  // namespace dtutils::shm
+}  // namespace dtutils::software

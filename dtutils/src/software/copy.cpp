@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The device's copy engine: ascending stores, the widest that this CPU has.
-#include "shm/copy.hpp"
+#include "software/copy.hpp"
 
 #include <thread>
 
 #include "dtutils/device_memory.hpp"
 #include "dtutils/limits.hpp"
-#include "shm/shuffle.hpp"
+#include "software/shuffle.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,7 +16,7 @@
 extern "C" void __tsan_release(void* address);
 #endif
 
-namespace dtutils::shm {
+namespace dtutils::software {
 namespace {
 
 // A compiler barrier after each store keeps the stores ascending; the hardware (x86: total store
@@ -145,4 +145,4 @@ void place_bytes_shuffled(void* target, const void* source, std::size_t length,
                           });
 }
 
-}  // namespace dtutils::shm
+}  // namespace dtutils::software

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads the kernel's list of mappings.
-#include "shm/protection.hpp"
+#include "software/protection.hpp"
 
 #include <sys/mman.h>
 
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-namespace dtutils::shm {
+namespace dtutils::software {
 
 std::optional<int> protection_of(const void* address, std::size_t length) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
@@ -35,4 +35,4 @@ std::optional<int> protection_of(const void* address, std::size_t length) {
   return seen < end ? std::nullopt : std::optional(granted);
 }
 
-}  // namespace dtutils::shm
+}  // namespace dtutils::software

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <optional>
 
-namespace dtutils::shm {
+namespace dtutils::software {
 
 /// PROT_READ and PROT_WRITE, as far as mmap(2) and mprotect(2) grant them on every page of the
 /// range; empty when a part of it is not mapped, or the kernel does not tell. Setup only.
 std::optional<int> protection_of(const void* address, std::size_t length);
 
-}  // namespace dtutils::shm
+}  // namespace dtutils::software

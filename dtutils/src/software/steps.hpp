@@ -5,8 +5,9 @@
 #include <infiniband/verbs.h>
 
 #include <string>
+#include <string_view>
 
-namespace dtutils::shm {
+namespace dtutils::software {
 
 /// One step from state to state (or a change within a state), with masks of IBV_QP_*.
 struct Step {
@@ -19,6 +20,10 @@ struct Step {
 /// The step, or nullptr when none leads there. SQD and SQE are not offered.
 const Step* find_step(ibv_qp_state from, ibv_qp_state to) noexcept;
 
+/// Refuses what ibv_modify_qp(3) does not offer: throws Error about `object`. Setup only.
+void check_step(std::string_view object, ibv_qp_state from, ibv_qp_state to,
+                const ibv_qp_attr& attributes, int mask);
+
 /// Takes over what `mask` names.
 void merge(ibv_qp_attr& known, const ibv_qp_attr& changed, int mask) noexcept;
 
@@ -28,4 +33,4 @@ std::string names_of(int mask);
 /// "RTS" and so on.
 const char* state_name(ibv_qp_state state) noexcept;
 
-}  // namespace dtutils::shm
+}  // namespace dtutils::software

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace dtutils::shm {
+namespace dtutils::software {
 
 /// ibv_qp_attr::min_rnr_timer in microseconds.
 constexpr std::uint32_t rnr_timer_microseconds(std::uint8_t code) noexcept {
@@ -24,4 +24,4 @@ constexpr std::chrono::microseconds retry_time(std::uint8_t timeout,
   return std::chrono::microseconds(once * (std::uint64_t{retries} + 1));
 }
 
-}  // namespace dtutils::shm
+}  // namespace dtutils::software
