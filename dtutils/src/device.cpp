@@ -11,12 +11,14 @@
 
 #include "dtutils/error.hpp"
 #include "dtutils/log.hpp"
+#include "dtutils/scheduler.hpp"
 #include "verbs/explanations.hpp"
 
 namespace dtutils {
 namespace {
 
 constexpr std::string_view kShmName = "shm";
+constexpr std::string_view kSimName = "sim";
 
 /// "rxe0 (port 1 active, RoCE v2), shm (always works ...)".
 std::string in_words(std::span<const DeviceEntry> devices) {
@@ -37,6 +39,7 @@ std::string in_words(std::span<const DeviceEntry> devices) {
 
 std::unique_ptr<Device> find_and_open(std::string_view name, const DeviceOptions& options) {
   if (name == kShmName) return open_shm_device(options);
+  if (name == kSimName) return open_sim_device(options);
   const std::vector<DeviceEntry> devices = list_devices();
   if (std::ranges::find(devices, name, &DeviceEntry::name) == devices.end()) {
     refuse_unknown(name, devices);
@@ -55,7 +58,7 @@ std::unique_ptr<Device> open_named(std::string_view name, const DeviceOptions& o
 }  // namespace
 
 const char* to_string(DeviceKind kind) noexcept {
-  return kind == DeviceKind::kVerbs ? "verbs" : "shm";
+  return kind == DeviceKind::kVerbs ? "verbs" : kind == DeviceKind::kShm ? "shm" : "sim";
 }
 
 std::vector<DeviceEntry> list_devices() {
@@ -67,6 +70,7 @@ std::vector<DeviceEntry> list_devices() {
 
 std::unique_ptr<Device> open_device(std::string_view name, const DeviceOptions& options) {
   if (name != "auto") return open_named(name, options);
+  if (simulated_by() != nullptr) return open_named(kSimName, options);
 
   std::string why;
   const char* fixed = std::getenv("CARIAMA_DEVICE");

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <string>
 
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
@@ -19,8 +20,8 @@ namespace {
 /// Packets cross at most this many routers (RoCE v2).
 constexpr std::uint8_t kHopLimit = 64;
 
-const char* name(DeviceKind kind) noexcept {
-  return kind == DeviceKind::kShm ? "a shm device" : "a verbs device";
+std::string name(std::uint8_t kind) {
+  return fmt::format("a {} device", to_string(static_cast<DeviceKind>(kind)));
 }
 
 ibv_qp* create(Device& device, ibv_pd* pd, ibv_qp_init_attr& wanted) {
@@ -104,8 +105,8 @@ void QueuePair::connect(const Endpoint& peer) {
   const std::string object = fmt::format("queue pair {:#x} on '{}'", qp_->qp_num, own.name);
   if (peer.kind != static_cast<std::uint8_t>(own.kind)) {
     throw Error(object,
-                fmt::format("the peer is on {}, this side on {}",
-                            name(static_cast<DeviceKind>(peer.kind)), name(own.kind)),
+                fmt::format("the peer is on {}, this side on {}", name(peer.kind),
+                            name(static_cast<std::uint8_t>(own.kind))),
                 "open the same kind of device on both sides (see CARIAMA_DEVICE)");
   }
   if (own.kind == DeviceKind::kShm && peer.host != own.host) {

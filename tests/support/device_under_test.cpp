@@ -13,7 +13,24 @@ std::string device_name() {
   return name != nullptr && *name != '\0' ? name : "shm";
 }
 
+bool on_simulated_device() { return device_name() == "sim"; }
+
+dtutils::Simulation& simulation_under_test() {
+  // As long as the process, since the thread that has entered it never leaves it.
+  static dtutils::Simulation& simulation =
+      *new dtutils::Simulation({.seed = 1,
+                                .disorder = {.jitter = std::chrono::microseconds(5),
+                                             .torn_writes = 4,
+                                             .not_ready = 16,
+                                             .lost = 200,
+                                             .any_order = true},
+                                .time_limit = std::chrono::hours(1000)});
+  if (dtutils::Simulation::current() == nullptr) simulation.enter(0);
+  return simulation;
+}
+
 std::unique_ptr<dtutils::Device> open_device_under_test() {
+  if (on_simulated_device()) simulation_under_test();
   return dtutils::open_device(device_name());
 }
 
@@ -31,7 +48,7 @@ bool notices_idle_death(const dtutils::Device& device) {
 }
 
 bool checks_requests(const dtutils::Device& device) {
-  return device.info().kind == dtutils::DeviceKind::kShm;
+  return device.info().kind != dtutils::DeviceKind::kVerbs;
 }
 
 }  // namespace support

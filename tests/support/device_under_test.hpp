@@ -7,6 +7,7 @@
 #include <string>
 
 #include "dtutils/device.hpp"
+#include "dtutils/simulation.hpp"
 
 namespace support {
 
@@ -25,6 +26,11 @@ inline constexpr std::chrono::milliseconds kPatience{20'000};
 /// CARIAMA_TEST_DEVICE, or "shm".
 std::string device_name();
 
+/// Whether that is "sim".
+bool on_simulated_device();
+/// The simulation of such a test, whose threads are those of node 0. Whatever its network may do
+/// wrong, it does now and then. The first call makes the calling thread one of it.
+dtutils::Simulation& simulation_under_test();
 /// Opens that device.
 std::unique_ptr<dtutils::Device> open_device_under_test();
 

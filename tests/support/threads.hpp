@@ -4,8 +4,9 @@
 
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <vector>
+
+#include "dtutils/joinable_thread.hpp"
 
 namespace support {
 
@@ -36,13 +37,13 @@ class Threads {
 
  private:
   void wait() {
-    for (std::thread& thread : threads_) thread.join();
+    for (dtutils::JoinableThread& thread : threads_) thread.join();
     threads_.clear();
   }
 
   std::mutex mutex_;
   std::exception_ptr failed_;
-  std::vector<std::thread> threads_;
+  std::vector<dtutils::JoinableThread> threads_;
 };
 
 }  // namespace support

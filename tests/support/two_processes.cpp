@@ -22,7 +22,9 @@ namespace {
 
 bool readable(int fd, std::chrono::milliseconds limit) {
   pollfd event{fd, POLLIN, 0};
-  return ::poll(&event, 1, static_cast<int>(limit.count())) > 0;
+  if (!on_simulated_device()) return ::poll(&event, 1, static_cast<int>(limit.count())) > 0;
+  // Nodes hear nothing of what others do to the descriptors of the process.
+  return eventually([&] { return ::poll(&event, 1, 0) > 0; }, limit);
 }
 
 struct Introduction {
@@ -64,6 +66,11 @@ RemotePeer::RemotePeer(const Body& body) {
   report_ = static_cast<Report*>(page);
   int ends[2];
   require(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0, "no wire");
+  if (on_simulated_device()) {
+    wire_ = std::make_unique<Wire>(ends[0], [this] { return epitaph(); });
+    start_node(ends[1], body);
+    return;
+  }
 
   const pid_t parent = ::getpid();
   pid_ = ::fork();
@@ -91,13 +98,31 @@ RemotePeer::RemotePeer(const Body& body) {
   ::_exit(status);
 }
 
+void RemotePeer::start_node(int fd, const Body& body) {
+  static dtutils::Simulation::Node nodes = 0;
+  node_ = ++nodes;
+  node_ended_ = std::make_shared<bool>(false);
+  // The report is kept for a node that crashes, which goes on at the end of the process.
+  simulation_under_test().start(node_, [fd, body, report = report_, ended = node_ended_] {
+    try {
+      Wire wire(fd, [] { return std::string("the test's first process hung up"); });
+      body(wire);
+    } catch (const std::exception& error) {
+      std::strncpy(report->words, error.what(), sizeof report->words - 1);
+    }
+    *ended = true;
+  });
+}
+
 RemotePeer::~RemotePeer() {
   kill();
+  if (node_ != 0) return;
   ::close(pidfd_);
   ::munmap(report_, sizeof(Report));
 }
 
 void RemotePeer::stop() {
+  if (node_ != 0) return simulation_under_test().stop(node_, std::chrono::hours(1));
   require(::kill(pid_, SIGSTOP) == 0, "the second process cannot be stopped");
   int status = 0;
   require(::waitpid(pid_, &status, WUNTRACED) == pid_ && WIFSTOPPED(status),
@@ -105,6 +130,7 @@ void RemotePeer::stop() {
 }
 
 void RemotePeer::kill() {
+  if (node_ != 0 && !*node_ended_) simulation_under_test().crash(node_);
   if (pid_ < 0) return;
   ::kill(pid_, SIGKILL);
   ::waitpid(pid_, &status_, 0);
@@ -112,6 +138,7 @@ void RemotePeer::kill() {
 }
 
 bool RemotePeer::reap(std::chrono::milliseconds limit) {
+  if (node_ != 0) return eventually([&] { return *node_ended_; }, limit);
   if (pid_ < 0) return true;
   if (!readable(pidfd_, limit)) return false;
   ::waitpid(pid_, &status_, 0);
@@ -123,6 +150,10 @@ void RemotePeer::join() {
   if (!reap(kPatience)) {
     kill();
     fail("the second process did not end in time");
+  }
+  if (node_ != 0) {
+    if (report_->words[0] != '\0') fail(epitaph());
+    return;
   }
   if (!WIFEXITED(status_) || WEXITSTATUS(status_) != 0) fail(epitaph());
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -48,10 +49,10 @@ class Wire {
   std::function<std::string()> epitaph_;
 };
 
-/// A forked process that runs one function. Make it before this process opens a device: what is
-/// inherited across fork(2) may not be used. In the function, report failures by exceptions
-/// (support/require.hpp), not by Catch2 assertions. The process dies with its parent, and by itself
-/// after three times kPatience.
+/// A forked process that runs one function; on the simulated device, a node that does. Make it
+/// before this process opens a device: what is inherited across fork(2) may not be used. In the
+/// function, report failures by exceptions (support/require.hpp), not by Catch2 assertions. The
+/// process dies with its parent, and by itself after three times kPatience.
 class RemotePeer {
  public:
   using Body = std::function<void(Wire&)>;
@@ -73,10 +74,15 @@ class RemotePeer {
 
  private:
   struct Report;
+  /// As the constructor, in the simulation under test.
+  void start_node(int fd, const Body& body);
   bool reap(std::chrono::milliseconds limit);
   std::string epitaph();
 
   Report* report_;
+  /// Of a node.
+  dtutils::Simulation::Node node_ = 0;
+  std::shared_ptr<bool> node_ended_;
   pid_t pid_ = -1;
   int pidfd_ = -1;
   int status_ = 0;

@@ -18,9 +18,9 @@
 namespace dtutils {
 
 /// Which implementation of Device it is.
-enum class DeviceKind : std::uint8_t { kVerbs = 1, kShm = 2 };
+enum class DeviceKind : std::uint8_t { kVerbs = 1, kShm = 2, kSim = 3 };
 
-/// "verbs" or "shm".
+/// "verbs", "shm" or "sim".
 const char* to_string(DeviceKind kind) noexcept;
 
 /// What the user may fix; everything left empty is chosen, and `DeviceInfo::reason` says why.
@@ -178,7 +178,8 @@ class Device {
 std::vector<DeviceEntry> list_devices();
 
 /// Opens a device by name (`shm`, `mlx5_0`, `rxe0`, ...) or `auto`: the device that the environment
-/// variable CARIAMA_DEVICE names, else the first usable verbs device, else shm. Throws Error: no
+/// variable CARIAMA_DEVICE names, else the first usable verbs device, else shm. A simulated thread
+/// (simulation.hpp) gets the adapter of its node, `sim`, for `auto`. Throws Error: no
 /// such device (the message lists those that exist), no permission, no active port, no usable GID,
 /// an option that the device cannot satisfy. Setup only.
 std::unique_ptr<Device> open_device(std::string_view name = "auto",
@@ -186,6 +187,8 @@ std::unique_ptr<Device> open_device(std::string_view name = "auto",
 
 /// Opens the shm device (shm/) or a libibverbs device (verbs/); used by open_device.
 std::unique_ptr<Device> open_shm_device(const DeviceOptions& options);
+/// Opens the adapter of the calling thread's simulated node (sim/); used by open_device.
+std::unique_ptr<Device> open_sim_device(const DeviceOptions& options);
 /// Opens a libibverbs device; used by open_device.
 std::unique_ptr<Device> open_verbs_device(std::string_view name, const DeviceOptions& options);
 /// The libibverbs devices; used by list_devices.

@@ -29,6 +29,7 @@
 #include "dtutils/selective_signaling.hpp"
 #include "dtutils/shared_receive_queue.hpp"
 #include "dtutils/shared_segment.hpp"
+#include "dtutils/simulation.hpp"
 #include "dtutils/synchronizer.hpp"
 #include "dtutils/transmitter.hpp"
 #include "dtutils/wait.hpp"

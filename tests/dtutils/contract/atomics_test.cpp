@@ -2,7 +2,6 @@
 // Compare-and-swap and fetch-and-add: right results, old values back, nothing lost among many.
 #include <algorithm>
 #include <atomic>
-#include <thread>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -157,7 +156,7 @@ TEST_CASE("remote_atomics_are_atomic_against_the_cpu_where_the_device_says_so") 
   }
   constexpr std::uint64_t kRounds = 2000;
   std::atomic_ref<std::uint64_t> word(pair.b.at<std::uint64_t>(kWord));
-  std::thread cpu([&] {
+  dtutils::JoinableThread cpu([&] {
     for (std::uint64_t i = 0; i < kRounds; ++i) word.fetch_add(1'000'000);
   });
   for (std::uint64_t i = 0; i < kRounds; ++i) {

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 #include "support/side.hpp"
@@ -128,7 +129,7 @@ TEST_CASE("completion_queue_overrun_is_contained") {
       break;
     }
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  dtutils::sleep_for(std::chrono::milliseconds(200));
 
   // What fitted may still be taken; then the queue reports the overrun, or (Soft-RoCE, which only
   // raises an asynchronous event) has silently lost the rest.

@@ -3,11 +3,11 @@
 #include <array>
 #include <atomic>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "dtutils/detail/work_request.hpp"
 #include "dtutils/device_memory.hpp"
+#include "dtutils/joinable_thread.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 #include "support/side.hpp"
@@ -186,7 +186,7 @@ TEST_CASE("bytes_of_one_read_are_fetched_ascending_where_the_device_promises_it"
   constexpr std::size_t kWords = 64;
   std::atomic<bool> done{false};
   // Writes the last word first, so who reads upwards never finds an older word behind a newer one.
-  std::thread writer([&] {
+  dtutils::JoinableThread writer([&] {
     for (std::uint64_t round = 1; !done; ++round) {
       for (std::size_t i = kWords; i-- > 0;) {
         dtutils::store_device_word(&pair.b.at<std::uint64_t>(i * 8), round);

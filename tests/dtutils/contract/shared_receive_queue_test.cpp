@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "dtutils/clock.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 #include "support/side.hpp"
@@ -169,10 +170,10 @@ TEST_CASE("shared_receive_queue_takes_each_receive_that_completed_back_while_man
       }
     });
   }
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  const auto end = dtutils::Clock::now() + std::chrono::milliseconds(300);
   std::uint64_t received = 0;
   std::uint64_t refused = 0;
-  while (std::chrono::steady_clock::now() < end) {
+  while (dtutils::Clock::now() < end) {
     ibv_wc completions[4];
     const int count = star.receiver.receives.poll(completions);
     for (int i = 0; i < count; ++i) {

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+// A simulated queue pair: posts, the way to the peer and back, and completions.
+#include "sim/queue_pair.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "dtutils/limits.hpp"
+#include "sim/device.hpp"
+#include "software/copy.hpp"
+#include "software/requests.hpp"
+#include "software/rnr_timer.hpp"
+#include "software/steps.hpp"
+
+namespace dtutils::sim {
+
+using namespace software;
+
+namespace {
+
+/// Between the two parts of a torn write.
+constexpr std::uint64_t kLongestTear = 3'000;
+
+/// Bytes on the wire take so long.
+Time wire_time(const NetworkModel& model, std::uint64_t bytes) noexcept {
+  const std::uint64_t packets = bytes == 0 ? 1 : (bytes + model.mtu - 1) / model.mtu;
+  return static_cast<Time>((bytes + packets * model.header) * 1000 /
+                           std::max(model.bytes_per_us, 1u));
+}
+
+/// What leaves with a request.
+std::uint64_t sent_bytes(const Request& request) noexcept {
+  return brings_data(request.work.opcode) ? 0 : request.length;
+}
+
+ReceiveQueue* receives_of(const ibv_qp_init_attr& attributes, ReceiveQueue& own) noexcept {
+  return attributes.srq == nullptr ? &own
+                                   : &reinterpret_cast<SharedReceiveQueue*>(attributes.srq)->queue;
+}
+
+}  // namespace
+
+QueuePair::QueuePair(SimDevice& device, const ibv_qp_init_attr& attributes, std::uint32_t pd)
+    : device_(device),
+      world_(device.world()),
+      serial_(world_.add(*this)),
+      pd_(pd),
+      send_depth_(attributes.cap.max_send_wr),
+      max_sge_(std::max(attributes.cap.max_send_sge, 1u)),
+      max_inline_(attributes.cap.max_inline_data),
+      signal_all_(attributes.sq_sig_all != 0),
+      send_completions_(*reinterpret_cast<CompletionQueue*>(attributes.send_cq)),
+      receive_completions_(*reinterpret_cast<CompletionQueue*>(attributes.recv_cq)),
+      own_receives_{std::max(attributes.cap.max_recv_wr, 1u),
+                    std::max(attributes.cap.max_recv_sge, 1u),
+                    pd,
+                    {}},
+      receives_(receives_of(attributes, own_receives_)) {}
+
+QueuePair::~QueuePair() {
+  reset();
+  world_.remove(serial_);
+}
+
+void QueuePair::schedule(Time at, Happening what) noexcept {
+  world_.push(at, what, serial_, epoch_);
+}
+
+int QueuePair::post_send(ibv_send_wr* request, ibv_send_wr** bad) noexcept {
+  for (; request != nullptr; request = request->next) {
+    *bad = request;
+    if (const int code = post_one(*request); code != 0) return code;
+  }
+  return 0;
+}
+
+int QueuePair::post_one(const ibv_send_wr& request) noexcept {
+  if (World::current() != &world_) return EPERM;
+  if (state_ != IBV_QPS_RTS && state_ != IBV_QPS_ERR) return EINVAL;
+  if (posted_ - retired_ >= send_depth_) return ENOMEM;
+  if (!is_valid(request, {max_sge_, max_inline_, given_.max_rd_atomic != 0})) return EINVAL;
+  world_.charge(world_.options.model.post);
+  world_.got_on();
+  Request& mine = requests_.push();
+  mine.work = request;
+  mine.work.next = nullptr;
+  mine.elements.assign(request.sg_list, request.sg_list + request.num_sge);
+  mine.length = total_length(request);
+  mine.position = posted_++;
+  mine.status = IBV_WC_SUCCESS;
+  mine.vendor_error = kNoVendorError;
+  mine.done = mine.was_lost = mine.was_refused = mine.torn = false;
+  mine.unanswered = mine.not_ready = 0;
+  mine.bytes.clear();
+  if ((request.send_flags & IBV_SEND_INLINE) != 0) {
+    for (const ibv_sge& element : mine.elements) {
+      const auto* from = reinterpret_cast<const std::byte*>(element.addr);
+      mine.bytes.insert(mine.bytes.end(), from, from + element.length);
+    }
+  }
+  if (state_ == IBV_QPS_ERR) {
+    mine.done = true;
+    mine.status = std::exchange(next_failure_, IBV_WC_WR_FLUSH_ERR);
+    mine.vendor_error = vendor_error_;
+    complete(mine, mine.status);
+    requests_.clear();
+    issued_ = arrived_ = landed_ = executed_ = answered_ = completed_ = posted_;
+    return 0;
+  }
+  kick();
+  return 0;
+}
+
+int QueuePair::post_receive(ibv_recv_wr* request, ibv_recv_wr** bad) noexcept {
+  *bad = request;
+  if (World::current() != &world_) return EPERM;
+  if (verbs.srq != nullptr || state_ == IBV_QPS_RESET) return EINVAL;
+  const int code = own_receives_.post(request, bad);
+  if (state_ == IBV_QPS_ERR) flush_receives();
+  return code;
+}
+
+void QueuePair::kick() noexcept {
+  const NetworkModel& model = world_.options.model;
+  Node& node = device_.node();
+  Time at = std::max({world_.time() + model.doorbell.count(), last_issue_, node.issues}) +
+            model.issue.count();
+  if (node.connections.misses(serial_, model.cached_connections)) {
+    at += model.connection_miss.count();
+  }
+  node.issues = last_issue_ = at;
+  schedule(at, Happening::kIssue);
+}
+
+void QueuePair::happen(Happening what, std::uint64_t epoch) noexcept {
+  if (epoch != epoch_) return;
+  switch (what) {
+    case Happening::kIssue:
+      return issue();
+    case Happening::kArrive:
+      return arrive();
+    case Happening::kLand:
+      ++landed_;
+      return execute_landed();
+    case Happening::kRest:
+      return rest();
+    case Happening::kRetry:
+      blocked_ = false;
+      return execute_landed();
+    default:
+      return answer();
+  }
+}
+
+void QueuePair::issue() noexcept {
+  if (halted_ || issued_ == posted_) return;
+  Request& request = at(issued_);
+  const bool brings = brings_data(request.work.opcode);
+  const bool fenced = (request.work.send_flags & IBV_SEND_FENCE) != 0;
+  if (stalled_ != 0 || (fenced && answers_due_ != 0) ||
+      (brings && answers_due_ >= given_.max_rd_atomic)) {
+    ++stalled_;
+    return;
+  }
+  ++issued_;
+  const bool is_inline = (request.work.send_flags & IBV_SEND_INLINE) != 0;
+  if (!is_inline && !may_use(request, brings)) {
+    halted_ = true;
+    request.status = IBV_WC_LOC_PROT_ERR;
+    request.done = true;
+    return complete_done();
+  }
+  const NetworkModel& model = world_.options.model;
+  Node& node = device_.node();
+  Time ready = world_.time();
+  if (!is_inline && !brings && request.length != 0) {
+    for (const ibv_sge& element : request.elements) {
+      const auto* from = reinterpret_cast<const std::byte*>(element.addr);
+      request.bytes.insert(request.bytes.end(), from, from + element.length);
+    }
+    ready += model.fetch.count();
+  }
+  if (brings) ++answers_due_;
+  const Time begin = std::max(ready, node.sends);
+  node.sends = begin + wire_time(model, sent_bytes(request));
+  last_arrival_ = std::max(last_arrival_, begin + round_trip_part());
+  schedule(last_arrival_, Happening::kArrive);
+}
+
+/// From one adapter to the other one.
+Time QueuePair::round_trip_part() noexcept {
+  SimDevice* const other = world_.device(SimDevice::number_of(given_.ah_attr.grh.dgid));
+  return world_.options.model.adapter.count() +
+         world_.path(device_.node(), other != nullptr ? other->node() : device_.node());
+}
+
+void QueuePair::arrive() noexcept {
+  const NetworkModel& model = world_.options.model;
+  const Time takes = wire_time(model, sent_bytes(at(arrived_++)));
+  SimDevice* const other = world_.device(SimDevice::number_of(given_.ah_attr.grh.dgid));
+  Node& there = other != nullptr ? other->node() : device_.node();
+  there.receives = std::max(world_.time(), there.receives) + takes;
+  schedule(there.receives + model.adapter.count() + model.land.count(), Happening::kLand);
+}
+
+void QueuePair::execute_landed() noexcept {
+  while (state_ == IBV_QPS_RTS && !blocked_ && executed_ < landed_) {
+    Request& request = at(executed_);
+    settle(request, execute(request));
+  }
+}
+
+void QueuePair::rest() noexcept {
+  Request& request = at(executed_);
+  blocked_ = false;
+  settle(request, execute_rest(request));
+  execute_landed();
+}
+
+void QueuePair::settle(Request& request, Outcome outcome) noexcept {
+  const NetworkModel& model = world_.options.model;
+  const Time now = world_.time();
+  Time answered_at = now + round_trip_part() + model.adapter.count() + model.land.count();
+  switch (outcome) {
+    case Outcome::kTorn:
+      blocked_ = true;
+      return schedule(now + 1 + static_cast<Time>(world_.random.below(kLongestTear)),
+                      Happening::kRest);
+    case Outcome::kNotReady: {
+      blocked_ = true;
+      const bool for_ever = given_.rnr_retry == kRnrRetryForEver;
+      if (for_ever || request.not_ready++ < given_.rnr_retry) {
+        return schedule(answered_at + rnr_time_, Happening::kRetry);
+      }
+      request.status = IBV_WC_RNR_RETRY_EXC_ERR;
+      break;
+    }
+    case Outcome::kNoAnswer: {
+      blocked_ = true;
+      const Time time_out = std::chrono::nanoseconds(retry_time(given_.timeout, 0)).count();
+      if (request.unanswered++ < given_.retry_cnt) {
+        return schedule(now + time_out, Happening::kRetry);
+      }
+      request.status = IBV_WC_RETRY_EXC_ERR;
+      request.vendor_error = kNoAnswer;
+      answered_at = now + time_out;
+      break;
+    }
+    case Outcome::kFailed:
+      // Those behind it are dropped.
+      blocked_ = true;
+      break;
+    case Outcome::kDone:
+      if (brings_data(request.work.opcode)) answered_at += bring_back(request);
+      break;
+  }
+  ++executed_;
+  last_answer_ = std::max(last_answer_, answered_at);
+  schedule(last_answer_, Happening::kAnswer);
+}
+
+Time QueuePair::bring_back(const Request& request) noexcept {
+  SimDevice* const other = world_.device(SimDevice::number_of(given_.ah_attr.grh.dgid));
+  const NetworkModel& model = world_.options.model;
+  const Time takes = wire_time(model, request.length);
+  const Time fetched =
+      world_.time() +
+      (request.work.opcode == IBV_WR_RDMA_READ ? model.fetch : model.atomic).count();
+  Node& there = other->node();
+  there.sends = std::max(fetched, there.sends) + takes;
+  return there.sends - world_.time();
+}
+
+void QueuePair::answer() noexcept {
+  Request& request = at(answered_++);
+  if (brings_data(request.work.opcode)) {
+    --answers_due_;
+    // The program may have taken its memory back.
+    if (request.status == IBV_WC_SUCCESS && !may_use(request, true)) {
+      request.status = IBV_WC_LOC_PROT_ERR;
+    }
+    const std::byte* from = request.bytes.data();
+    for (const ibv_sge& element : request.elements) {
+      if (request.status != IBV_WC_SUCCESS) break;
+      place_bytes(reinterpret_cast<void*>(element.addr), from, element.length);
+      from += element.length;
+    }
+    for (unsigned waiting = std::exchange(stalled_, 0); waiting != 0; --waiting) {
+      schedule(world_.time(), Happening::kIssue);
+    }
+  }
+  request.done = true;
+  world_.stir(device_.node());
+  complete_done();
+}
+
+void QueuePair::complete_done() noexcept {
+  while (completed_ < posted_ && at(completed_).done) {
+    Request& request = at(completed_);
+    const ibv_wc_status status = request.status;
+    if (status != IBV_WC_SUCCESS) vendor_error_ = request.vendor_error;
+    requests_.pop();
+    ++completed_;
+    // Its place is not used again before the next post.
+    complete(request, status);
+    if (state_ != IBV_QPS_RTS) return;
+    if (status != IBV_WC_SUCCESS) return break_off(IBV_WC_WR_FLUSH_ERR);
+  }
+}
+
+void QueuePair::complete(const Request& request, ibv_wc_status status) noexcept {
+  const bool signaled = signal_all_ || (request.work.send_flags & IBV_SEND_SIGNALED) != 0;
+  if (!signaled && status == IBV_WC_SUCCESS) return;
+  ibv_wc work{};
+  work.wr_id = request.work.wr_id;
+  work.status = status;
+  work.opcode = completion_opcode(request.work.opcode);
+  if (brings_data(request.work.opcode)) work.byte_len = static_cast<std::uint32_t>(request.length);
+  work.qp_num = verbs.qp_num;
+  work.vendor_err = vendor_error_;
+  if (!send_completions_.push({work, serial_, request.position + 1}, false) &&
+      state_ == IBV_QPS_RTS) {
+    break_off(IBV_WC_WR_FLUSH_ERR);
+  }
+}
+
+void QueuePair::break_off(ibv_wc_status first) noexcept {
+  if (state_ == IBV_QPS_ERR || state_ == IBV_QPS_RESET) return;
+  next_failure_ = first;
+  state_ = IBV_QPS_ERR;
+  ++epoch_;
+  while (completed_ < posted_) {
+    const Request& request = at(completed_);
+    complete(request, std::exchange(next_failure_, IBV_WC_WR_FLUSH_ERR));
+    requests_.pop();
+    ++completed_;
+  }
+  issued_ = arrived_ = landed_ = executed_ = answered_ = posted_;
+  answers_due_ = stalled_ = 0;
+  blocked_ = halted_ = false;
+  flush_receives();
+  world_.stir(device_.node());
+}
+
+void QueuePair::flush_receives() noexcept {
+  while (!own_receives_.receives.empty()) {
+    ibv_wc work{};
+    work.wr_id = own_receives_.receives.front().id;
+    work.status = IBV_WC_WR_FLUSH_ERR;
+    work.opcode = IBV_WC_RECV;
+    work.qp_num = verbs.qp_num;
+    own_receives_.receives.pop();
+    receive_completions_.push({work, serial_, 0}, false);
+  }
+}
+
+void QueuePair::reset() noexcept {
+  state_ = IBV_QPS_RESET;
+  ++epoch_;
+  requests_.clear();
+  issued_ = arrived_ = landed_ = executed_ = answered_ = completed_ = retired_ = posted_;
+  answers_due_ = stalled_ = 0;
+  blocked_ = halted_ = false;
+  next_failure_ = IBV_WC_WR_FLUSH_ERR;
+  vendor_error_ = kNoVendorError;
+  given_ = {};
+  heard_ = connection_ = 0;
+  own_receives_.receives.clear();
+  send_completions_.forget(serial_);
+  receive_completions_.forget(serial_);
+}
+
+void QueuePair::modify(ibv_qp_attr& attributes, int mask) {
+  const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attributes.qp_state : state_;
+  check_step(fmt::format("sim queue pair {:#x}", verbs.qp_num), state_, to, attributes, mask);
+  verbs.state = to;
+  if (to == IBV_QPS_RESET) return reset();
+  if (to == IBV_QPS_ERR) return break_off(IBV_WC_WR_FLUSH_ERR);
+  merge(given_, attributes, mask);
+  if (state_ == IBV_QPS_RTR && to == IBV_QPS_RTS) {
+    connection_ = world_.random.next() | 1;
+    first_ = posted_;
+  }
+  if (state_ == IBV_QPS_INIT && to == IBV_QPS_RTR) heard_ = 0;
+  state_ = to;
+}
+
+}  // namespace dtutils::sim

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+// World: waiting, waking, and the choice of who is next.
+#include "sim/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "sim/queue_pair.hpp"
+
+namespace dtutils::sim {
+namespace {
+
+/// A waiter that nobody wakes looks again after one part in this many of the time that it has
+/// waited: what another thread stores into memory is found that late at most.
+constexpr sim::Time kIdleShare = 16;
+/// So many polls in vain without a pause make one.
+constexpr unsigned kEmptyPolls = 8;
+/// From the start of a thread to its first instruction.
+constexpr sim::Time kThreadStart = 5'000;
+/// The clock begins at this time, since programs take the clock's zero for "never".
+constexpr std::chrono::hours kEpoch{1};
+
+}  // namespace
+
+World::World(const SimulationOptions& its_options, Simulation& its_face)
+    : options(its_options), face(its_face), random(its_options.seed) {}
+
+World::~World() = default;
+
+Scheduler::Time World::now() noexcept {
+  charge(options.model.clock);
+  return Scheduler::Time(kEpoch + std::chrono::nanoseconds(time()));
+}
+
+void World::pause() noexcept {
+  Thread& self = *running_;
+  charge(options.model.poll);
+  self.empty_polls = 0;
+  const sim::Time from = time();
+  if (!self.idle_since) self.idle_since = from;
+  const sim::Time longest = std::max(options.model.poll.count() * self.node->slowness,
+                                     (from - *self.idle_since) / kIdleShare);
+  self.idle_place = self.node->idle.size();
+  self.node->idle.push_back(&self);
+  wait_until(from + longest);
+  leave_idle(self);
+}
+
+void World::polled_in_vain() noexcept {
+  charge(options.model.poll);
+  if (++running_->empty_polls >= kEmptyPolls) pause();
+}
+
+void World::sleep_for(std::chrono::nanoseconds how_long) noexcept {
+  wait_until(after(time(), how_long));
+}
+
+int World::wait_for_events(pollfd* descriptors, nfds_t count,
+                           std::chrono::milliseconds timeout) noexcept {
+  const sim::Time end = timeout.count() >= 0 ? after(time(), timeout) : kNever;
+  for (;;) {
+    charge(options.model.poll);
+    const int ready = ::poll(descriptors, count, 0);
+    if (ready != 0 || time() >= end) return ready;
+    watch_until(end);
+  }
+}
+
+void World::watch_until(sim::Time end) noexcept {
+  Thread& self = *running_;
+  self.watches = true;
+  self.node->watchers.push_back(&self);
+  wait_until(end);
+  self.watches = false;
+  std::erase(self.node->watchers, &self);
+}
+
+void World::signaled() noexcept { stir_watchers(*running_->node); }
+
+void World::stir_watchers(Node& node) noexcept {
+  for (Thread* const thread : node.watchers) wake(*thread, time() + options.model.poll.count());
+}
+
+void World::stir(Node& node) noexcept {
+  for (Thread* const thread : node.idle) {
+    thread->idle_place.reset();
+    thread->idle_since.reset();
+    wake(*thread,
+         time() + static_cast<sim::Time>(random.below(options.model.poll.count() * node.slowness)));
+  }
+  node.idle.clear();
+}
+
+void World::leave_idle(Thread& thread) noexcept {
+  if (!thread.idle_place) return;
+  std::vector<Thread*>& idle = thread.node->idle;
+  idle[*thread.idle_place] = idle.back();
+  idle[*thread.idle_place]->idle_place = *thread.idle_place;
+  idle.pop_back();
+  thread.idle_place.reset();
+}
+
+void World::wake(Thread& thread, sim::Time at) noexcept {
+  if (thread.state != Thread::State::kWaiting || at >= thread.wakes_at) return;
+  thread.wakes_at = at;
+  push(at, Happening::kWake, thread.number, ++thread.wait);
+}
+
+void World::wait_until(sim::Time end) noexcept {
+  Thread& self = *running_;
+  assert(!in_event_ && "cariama: an event of a simulation must not wait");
+  self.state = Thread::State::kWaiting;
+  self.wakes_at = end;
+  ++self.wait;
+  if (end != kNever) push(end, Happening::kWake, self.number, self.wait);
+  self.ahead = 0;
+  Thread* const next = choose();
+  if (next == &self) return;
+  if (next == nullptr) {
+    finish(who_waits());
+  } else {
+    ++switches_;
+    next->baton.give();
+  }
+  self.baton.take();
+}
+
+void World::push(sim::Time at, Happening what, std::uint32_t who, std::uint64_t which) noexcept {
+  // Later ones of a time are later by their number, or, if any order will do, by chance.
+  const std::uint64_t by_chance = options.disorder.any_order ? random.next() << 40 : 0;
+  events_.push({std::max(at, now_), by_chance + order_++, what, who, which});
+}
+
+void World::at(sim::Time when, std::function<void()> action) {
+  actions_.push_back(std::move(action));
+  push(when, Happening::kAction, static_cast<std::uint32_t>(actions_.size() - 1), 0);
+}
+
+Thread* World::choose() noexcept {
+  in_event_ = true;
+  for (;;) {
+    if (alive_ == parked_ && !revive()) return nullptr;
+    if (events_.empty()) return nullptr;
+    const Event event = events_.pop();
+    if (event.at > options.time_limit.count() + run_time_) return nullptr;
+    now_ = event.at;
+    if (event.what != Happening::kWake) {
+      happen(event);
+      continue;
+    }
+    Thread& thread = *threads_[event.who];
+    if (!may_run(thread, event)) continue;
+    in_event_ = false;
+    turns_.fetch_add(1, std::memory_order_relaxed);
+    thread.state = Thread::State::kRunning;
+    running_ = &thread;
+    note(static_cast<std::uint64_t>(now_) ^ (std::uint64_t{thread.number} << 48));
+    return &thread;
+  }
+}
+
+bool World::may_run(Thread& thread, const Event& event) noexcept {
+  if (thread.state != Thread::State::kWaiting || thread.wait != event.which) return false;
+  Node& home = *thread.node;
+  if (home.crashed && !home.revived) {
+    home.parked.push_back(&thread);
+    // Nothing wakes it any more.
+    ++thread.wait;
+    thread.wakes_at = 0;
+    ++parked_;
+    return false;
+  }
+  if (home.stopped_until > now_) {
+    push(home.stopped_until, Happening::kWake, thread.number, thread.wait);
+    return false;
+  }
+  return true;
+}
+
+void World::happen(const Event& event) noexcept {
+  ++happened_;
+  note(static_cast<std::uint64_t>(event.at) ^ (std::uint64_t{event.who} << 40) ^
+       (static_cast<std::uint64_t>(event.what) << 60));
+  if (event.what == Happening::kAction) return actions_[event.who]();
+  if (QueuePair* const pair = pairs_[event.who]) pair->happen(event.what, event.which);
+}
+
+bool World::revive() noexcept {
+  if (!after_run_) run_time_ = now_;
+  after_run_ = true;
+  bool any = false;
+  for (const auto& home : nodes_) {
+    if (home->parked.empty()) continue;
+    any = home->revived = true;
+    for (Thread* const thread : std::exchange(home->parked, {})) {
+      thread->wakes_at = now_;
+      push(now_, Happening::kWake, thread->number, ++thread->wait);
+      --parked_;
+    }
+  }
+  return any;
+}
+
+Node& World::node(Simulation::Node number) {
+  while (nodes_.size() <= number) {
+    nodes_.push_back(std::make_unique<Node>());
+    nodes_.back()->number = static_cast<Simulation::Node>(nodes_.size() - 1);
+  }
+  return *nodes_[number];
+}
+
+void World::crash(Node& node) noexcept {
+  note(mixed(node.number + 77));
+  node.crashed = true;
+  // Those that wait without a limit would never be parked.
+  for (const auto& thread : threads_) {
+    if (thread->node == &node) wake(*thread, time());
+  }
+}
+
+bool World::reachable(const Node& from, const Node& to) noexcept {
+  if (from.crashed || to.crashed) return false;
+  if (links_.empty() || &from == &to) return true;
+  const auto found = links_.find(std::minmax(from.number, to.number));
+  return found == links_.end() || found->second.cut_until <= time();
+}
+
+sim::Time World::path(const Node& from, const Node& to) noexcept {
+  const NetworkModel& model = options.model;
+  sim::Time takes = 0;
+  if (&from != &to) {
+    const std::uint32_t ports = std::max(model.ports, 1u);
+    takes = model.hop.count() * (from.number / ports == to.number / ports ? 1 : 3);
+    if (!links_.empty()) {
+      const auto found = links_.find(std::minmax(from.number, to.number));
+      if (found != links_.end()) takes += found->second.more;
+    }
+  }
+  const sim::Time jitter = options.disorder.jitter.count();
+  if (jitter != 0) takes += static_cast<sim::Time>(random.below(jitter + 1));
+  return takes;
+}
+
+std::uint32_t World::add(QueuePair& pair) {
+  pairs_.push_back(&pair);
+  return static_cast<std::uint32_t>(pairs_.size() - 1);
+}
+
+std::uint32_t World::add(SimDevice& device) {
+  devices_.push_back(&device);
+  return static_cast<std::uint32_t>(devices_.size() - 1);
+}
+
+Thread& World::make_thread(Node& home) {
+  threads_.push_back(std::make_unique<Thread>());
+  Thread& thread = *threads_.back();
+  thread.number = static_cast<std::uint32_t>(threads_.size() - 1);
+  thread.node = &home;
+  ++alive_;
+  return thread;
+}
+
+Scheduler::ThreadNumber World::announce() {
+  Thread& thread = make_thread(*running_->node);
+  wake(thread, time() + kThreadStart);
+  return thread.number;
+}
+
+void World::withdraw(ThreadNumber number) noexcept {
+  threads_[number]->state = Thread::State::kEnded;
+  --alive_;
+}
+
+void World::begin(ThreadNumber number) noexcept {
+  adopt_this_thread(this);
+  if (CPU_COUNT(&core_) != 0) sched_setaffinity(0, sizeof core_, &core_);
+  threads_[number]->baton.take();
+}
+
+void World::end(ThreadNumber number) noexcept {
+  Thread& self = *threads_[number];
+  self.state = Thread::State::kEnded;
+  --alive_;
+  for (Thread* const joiner : self.joiners) wake(*joiner, time());
+  adopt_this_thread(nullptr);
+  give_way_for_good();
+}
+
+void World::give_way_for_good() noexcept {
+  if (Thread* const next = choose()) {
+    ++switches_;
+    next->baton.give();
+  } else {
+    finish(alive_ == 0 ? std::string() : who_waits());
+  }
+}
+
+void World::wait_for_end(ThreadNumber number) noexcept {
+  Thread& other = *threads_[number];
+  while (other.state != Thread::State::kEnded) {
+    other.joiners.push_back(running_);
+    wait_until(kNever);
+  }
+}
+
+}  // namespace dtutils::sim
