@@ -15,14 +15,16 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   endforeach()
 endif()
 
-# cariama_contract_device(<name> ENVIRONMENT <VAR=value>... [LABELS <label>...])
+# cariama_contract_device(<name> ENVIRONMENT <VAR=value>... [LABELS <label>...] [ONLY <layer>...])
 #
-# From here on, every contract suite also runs with this environment, as "<layer>.contract.<name>".
+# From here on, every contract suite, or those of some layers, also runs with this environment, as
+# "<layer>.contract.<name>".
 function(cariama_contract_device name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ENVIRONMENT;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ENVIRONMENT;LABELS;ONLY")
   set_property(GLOBAL APPEND PROPERTY CARIAMA_CONTRACT_DEVICES ${name})
   set_property(GLOBAL PROPERTY CARIAMA_CONTRACT_${name}_ENVIRONMENT "${arg_ENVIRONMENT}")
   set_property(GLOBAL PROPERTY CARIAMA_CONTRACT_${name}_LABELS "${arg_LABELS}")
+  set_property(GLOBAL PROPERTY CARIAMA_CONTRACT_${name}_ONLY "${arg_ONLY}")
 endfunction()
 
 # cariama_register_suite(<target> <prefix> LABELS <label>... TIMEOUT <seconds>
@@ -78,6 +80,10 @@ function(cariama_test_suite layer kind)
   endif()
   get_property(devices GLOBAL PROPERTY CARIAMA_CONTRACT_DEVICES)
   foreach(device IN LISTS devices)
+    get_property(only GLOBAL PROPERTY CARIAMA_CONTRACT_${device}_ONLY)
+    if(only AND NOT layer IN_LIST only)
+      continue()
+    endif()
     get_property(environment GLOBAL PROPERTY CARIAMA_CONTRACT_${device}_ENVIRONMENT)
     get_property(labels GLOBAL PROPERTY CARIAMA_CONTRACT_${device}_LABELS)
     cariama_register_suite(${target} ${layer}.contract.${device} LABELS ${layer} contract ${labels}
