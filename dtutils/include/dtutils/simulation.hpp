@@ -15,6 +15,7 @@ namespace dtutils {
 /// What things take in a simulation. The times make an 8-byte write between two nodes of one switch
 /// arrive after 0.8 us, as adapters of the EDR generation do.
 struct NetworkModel {
+  /// All of them.
   using Time = std::chrono::nanoseconds;
 
   // --- the processor --------------------------------------------------------------------------
