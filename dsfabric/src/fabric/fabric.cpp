@@ -38,9 +38,7 @@ Fabric::~Fabric() { impl_->leave(); }
 ProcessId Fabric::process() const noexcept { return impl_->members.self(); }
 std::uint32_t Fabric::processes() const noexcept { return impl_->members.count(); }
 std::uint32_t Fabric::machines() const noexcept { return impl_->members.machines(); }
-ProcessInfo Fabric::info(ProcessId process) const noexcept {
-  return impl_->members.info(process);
-}
+ProcessInfo Fabric::info(ProcessId process) const noexcept { return impl_->members.info(process); }
 std::uint32_t Fabric::total_threads() const noexcept { return impl_->members.total_threads(); }
 std::uint32_t Fabric::max_threads() const noexcept { return impl_->members.max_threads(); }
 
