@@ -24,7 +24,7 @@ using support::WordMemory;
 
 namespace {
 
-std::uint32_t connected(const Fabric& fabric) {
+std::uint32_t connected_processes(const Fabric& fabric) {
   std::uint32_t count = 0;
   for (std::uint16_t i = 0; i < fabric.processes(); ++i) count += fabric.connected({i});
   return count;
@@ -35,20 +35,20 @@ std::uint32_t connected(const Fabric& fabric) {
 TEST_CASE("join_connects_with_nobody_and_the_first_use_with_one") {
   ForkJob job(4, [](Member& member) {
     Fabric fabric = member.join();
-    require_equal(connected(fabric), 1u, "processes: itself");
+    require_equal(connected_processes(fabric), 1u, "processes: itself");
     WordMemory words(fabric);
-    require_equal(connected(fabric), 1u, "an exchange connects with nobody");
+    require_equal(connected_processes(fabric), 1u, "an exchange connects with nobody");
     if (member.rank == 0) {
       require(words.write({1}, 7), "written");
       require(fabric.connected({1}), "to where it was written");
-      require_equal(connected(fabric), 2u, "processes");
+      require_equal(connected_processes(fabric), 2u, "processes");
     }
     support::meet(member, fabric, 0);
     if (member.rank == 1) {
       require_equal(words.own(0), std::uint64_t{7}, "what was written");
       require(eventually([&] { return fabric.connected({0}); }), "the other side, too");
     }
-    require_equal(connected(fabric), member.rank < 2 ? 2u : 1u, "processes");
+    require_equal(connected_processes(fabric), member.rank < 2 ? 2u : 1u, "processes");
   });
   CHECK(job.wait() == "");
 }
@@ -58,7 +58,7 @@ TEST_CASE("jobs_without_letters_connect_when_they_join") {
       3,
       [](Member& member) {
         Fabric fabric = member.join();
-        require_equal(connected(fabric), 3u, "processes");
+        require_equal(connected_processes(fabric), 3u, "processes");
         WordMemory words(fabric);
         const auto next = static_cast<std::uint16_t>((member.rank + 1) % 3);
         require(words.write({next}, 5), "written");
@@ -112,7 +112,7 @@ TEST_CASE("all_threads_of_all_processes_may_begin_at_once") {
     for (std::uint32_t from = 0; from < member.size; ++from) {
       require_equal(words.own(from), std::uint64_t{9}, "what was written");
     }
-    require_equal(connected(fabric), 12u, "processes");
+    require_equal(connected_processes(fabric), 12u, "processes");
   });
   CHECK(job.wait() == "");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Processes that end before, or while, others connect with them: every wait ends, and in words.
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -53,7 +54,7 @@ class DyingBootstrap final : public LetterBootstrap {
   std::atomic<int> steps_{0};
 };
 
-void contains(const std::string& text, const std::string& part) {
+void require_words(const std::string& text, const std::string& part) {
   require(text.find(part) != std::string::npos, text.c_str());
 }
 
@@ -112,13 +113,13 @@ TEST_CASE("stopped_process_fails_after_the_start_timeout_and_hears_of_it_when_it
       const auto begin = std::chrono::steady_clock::now();
       require(!words.write({1}, 1), "it does not answer");
       require(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20), "in time");
-      contains(fabric.failure_reason({1}), "did not answer within 3000 ms");
+      require_words(fabric.failure_reason({1}), "did not answer within 3000 ms");
       member.memory.words[2] = 1;
       require(eventually([&] { return member.memory.words[3] == 1; }), "the other has woken up");
       require(words.own(1) == 0, "nothing of it arrives");
     }
     if (member.rank == 1) {
-      contains(reason_of(fabric, {0}), "it regards this process as failed: it did not answer");
+      require_words(reason_of(fabric, {0}), "it regards this process as failed: it did not answer");
       require(!words.write({0}, 1), "it is cut off");
       require(words.write({2}, 1), "from nobody else");
       member.memory.words[3] = 1;
@@ -130,6 +131,9 @@ TEST_CASE("stopped_process_fails_after_the_start_timeout_and_hears_of_it_when_it
   });
   CHECK(eventually([&] { return job.memory().words[0] == 3; }));
   job.stop(1);
+  // Until all its threads have stopped: none of them shall answer.
+  siginfo_t stopped{};
+  CHECK(waitid(P_PID, static_cast<id_t>(job.memory().letters.pids[1]), &stopped, WSTOPPED) == 0);
   job.memory().words[1] = 1;
   CHECK(eventually([&] { return job.memory().words[2] == 1; }, std::chrono::seconds(20)));
   job.resume(1);
@@ -160,7 +164,7 @@ TEST_CASE("failure_of_a_process_reaches_those_who_never_talked_to_it_with_its_re
       require(calls.call(ThreadId::service_of({0}), bad) == CallStatus::kAccepted, "accepted");
     }
     if (member.rank != 0) {
-      contains(reason_of(fabric, {0}), "the disk is gone");
+      require_words(reason_of(fabric, {0}), "the disk is gone");
       require(!fabric.connected({static_cast<std::uint16_t>(3 - member.rank)}),
               "nobody else talks");
       member.memory.words[0]++;
@@ -211,7 +215,8 @@ TEST_CASE("letters_that_make_no_sense_fail_their_sender_for_those_who_got_them")
       support::meet(member, fabric, 0);
       if (member.rank == 2) letters.send(0, letter);
       if (member.rank == 0) require(!reason_of(fabric, {2}).empty(), "there is a reason");
-      if (member.rank == 2) contains(reason_of(fabric, {0}), "it regards this process as failed");
+      if (member.rank == 2)
+        require_words(reason_of(fabric, {0}), "it regards this process as failed");
       if (member.rank == 1) {
         require(words.write({0}, 1) && words.write({2}, 1), "others talk to both");
         require(fabric.failures() == 0, "and believe nothing of either");

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string text_of(const Bytes& bytes) {
+std::string letter_text(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -29,7 +29,7 @@ std::string next_news_within(Bootstrap& client, std::chrono::milliseconds limit)
   for (bool over = false; !over;) {
     over = std::chrono::steady_clock::now() >= end;  // and one more look
     if (const auto letter = client.next_letter()) {
-      return fmt::format("{}: {}", letter->from, text_of(letter->bytes));
+      return fmt::format("{}: {}", letter->from, letter_text(letter->bytes));
     }
     if (const auto rank = client.next_failed()) return fmt::format("{} ended", *rank);
     pollfd waiting{client.failure_fd(), POLLIN, 0};
