@@ -3,6 +3,8 @@
 #include "bootstrap/frame.hpp"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -66,6 +68,9 @@ std::optional<std::string> Reader::text() {
 Connection::Connection(int socket) : fd_(socket) {
   fcntl(fd_, F_SETFL, fcntl(fd_, F_GETFL) | O_NONBLOCK);
   fcntl(fd_, F_SETFD, FD_CLOEXEC);
+  // Letters are small, and somebody waits for each: not for the acknowledgement of the one before.
+  const int on = 1;
+  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
 Connection::~Connection() { close_now(); }

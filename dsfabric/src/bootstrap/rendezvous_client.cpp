@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -90,8 +89,6 @@ std::unique_ptr<Mailbox> connect_to(const std::string& address, Clock::time_poin
                 "stops the port",
                 code);
   }
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return std::make_unique<Mailbox>(std::make_unique<Connection>(fd));
 }
 
