@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // World: the beginning and the end of a run.
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <chrono>
@@ -65,9 +64,6 @@ SimulationReport World::run() {
   // One core: the next thread goes on where the last one stops.
   CPU_ZERO(&core_);
   CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &core_);
-  for (std::thread& thread : started_) {
-    pthread_setaffinity_np(thread.native_handle(), sizeof core_, &core_);
-  }
   std::thread guardian([this] { guard(); });
   give_way_for_good();
   over_.take();

@@ -254,6 +254,7 @@ std::uint32_t World::add(SimDevice& device) {
 }
 
 Thread& World::make_thread(Node& home) {
+  const std::scoped_lock lock(growing_);
   threads_.push_back(std::make_unique<Thread>());
   Thread& thread = *threads_.back();
   thread.number = static_cast<std::uint32_t>(threads_.size() - 1);
@@ -275,8 +276,14 @@ void World::withdraw(ThreadNumber number) noexcept {
 
 void World::begin(ThreadNumber number) noexcept {
   adopt_this_thread(this);
+  Thread* self = nullptr;
+  {
+    // It has no baton yet.
+    const std::scoped_lock lock(growing_);
+    self = threads_[number].get();
+  }
+  self->baton.take();
   if (CPU_COUNT(&core_) != 0) sched_setaffinity(0, sizeof core_, &core_);
-  threads_[number]->baton.take();
 }
 
 void World::end(ThreadNumber number) noexcept {

@@ -151,6 +151,8 @@ class World final : public Scheduler {
   /// Times that a thread was chosen, for the guard.
   std::atomic<std::uint64_t> turns_{0};
 
+  /// Held while `threads_` grows, and by who looks into it without the baton.
+  std::mutex growing_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::size_t alive_ = 0;
   std::size_t parked_ = 0;
