@@ -78,10 +78,11 @@ void Fabric::Impl::start() {
 
 void Fabric::Impl::leave() noexcept {
   if (own_failure.declared() || !failure_detector) return;
+  handshakes.leave(kDrainTimeout);
   // What any thread has sent comes before the news that this process has left.
   const dtutils::Deadline drained(kDrainTimeout);
   for (const ProcessId peer : connections.touched()) {
-    if (!failures.active(peer)) continue;
+    if (!failures.active(peer) || !connections.ready(peer)) continue;
     for (auto& each : connections.to(peer)) {
       const auto left = drained.end() - dtutils::Clock::now();
       (void)each->flush(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0)));

@@ -16,8 +16,9 @@ void EndNotices::check(ProcessId process) noexcept {
   if (process == members_.self() || !failures_.active(process)) {
     return;
   }
-  // Looked at before the notice: a process writes its notice before it goes.
-  const bool broken = connections_.broken(process);
+  // Looked at before the notice: a process writes its notice before it goes, to those whose
+  // Transmitters are handed out. Of others a letter or the launcher tells.
+  const bool broken = connections_.ready(process) && connections_.broken(process);
   if (const EndNotice* const notice = board_.heard(process)) {
     hear(process, dtutils::load_device_word(&notice->state), notice->why());
   }

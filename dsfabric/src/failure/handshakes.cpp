@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -119,6 +120,7 @@ void Handshakes::handle(ProcessId from, std::span<const std::byte> bytes) noexce
   ByteReader letter(bytes);
   switch (letter.value<LetterKind>()) {
     case LetterKind::kOffer: {
+      if (closed_) return;
       offer(from);
       if (std::exchange(progress_[from].connected, true)) break;
       connect(from, letter);
@@ -126,10 +128,13 @@ void Handshakes::handle(ProcessId from, std::span<const std::byte> bytes) noexce
       return;
     }
     case LetterKind::kReady:
+      if (closed_) return;
       if (!progress_[from].connected) break;
       connections_.hand_out(from);
       return;
     case LetterKind::kEnd: {
+      const auto progress = progress_.find(from);
+      if (progress != progress_.end()) progress->second.ended = true;
       const auto state = letter.value<std::uint64_t>();
       notices_.hear(from, state, letter.text());
       return;
@@ -137,13 +142,13 @@ void Handshakes::handle(ProcessId from, std::span<const std::byte> bytes) noexce
   }
   failures_.declare(from, "it sent a letter that makes no sense");
 } catch (const std::exception& error) {
-  failures_.declare(from, fmt::format("no connection with it can be made: {}", error.what()));
+  unreachable_.emplace_back(from, error.what());
 }
 
 void Handshakes::hear_locked() noexcept {
   bootstrap_.hear(
       [this](std::uint32_t from, const Bytes& letter) {
-        if (from >= members_.count() || from == members_.self().value || closed_) return;
+        if (from >= members_.count() || from == members_.self().value) return;
         handle({static_cast<std::uint16_t>(from)}, letter);
       },
       [this](std::uint32_t failed) {
@@ -152,6 +157,18 @@ void Handshakes::hear_locked() noexcept {
         notices_.check(process);
         failures_.declare(process, "the launcher says that it ended");
       });
+  for (const auto& [process, why] : unreachable_) {
+    failures_.declare(process, fmt::format("no connection with it can be made: {}", why));
+  }
+  unreachable_.clear();
+}
+
+bool Handshakes::in_progress() const noexcept {
+  return std::ranges::any_of(progress_, [this](const auto& each) {
+    const auto& [process, progress] = each;
+    return progress.offered && !progress.ended && !connections_.ready(process) &&
+           failures_.state(process) != PeerState::kFailed;
+  });
 }
 
 void Handshakes::hear() noexcept {
@@ -162,6 +179,22 @@ void Handshakes::hear() noexcept {
 void Handshakes::end(ProcessId) noexcept {
   // Whoever was connecting with it is through; all others see that it has failed.
   const std::scoped_lock lock(mutex_);
+}
+
+void Handshakes::leave(std::chrono::milliseconds limit) noexcept {
+  dtutils::Deadline deadline(limit);
+  dtutils::Backoff backoff;
+  for (;;) {
+    {
+      const std::scoped_lock lock(mutex_);
+      hear_locked();
+      if (!in_progress() || deadline.passed()) {
+        closed_ = true;
+        return;
+      }
+    }
+    backoff.pause();
+  }
 }
 
 void Handshakes::close() noexcept {

@@ -7,6 +7,9 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "bootstrap/shared_bootstrap.hpp"
 #include "dsfabric/config.hpp"
@@ -41,6 +44,9 @@ namespace dsfabric {
 /// up, and believes the same of this process; until then nothing of it arrives here, for no queue
 /// pair is connected with it after it was given up.
 ///
+/// Who leaves first lets its handshakes end, and answers no offer from then on: so a peer either
+/// has its notice in memory, or has nothing that breaks when it goes, and waits for its letter.
+///
 /// Letters are read by the failure detector's thread, so that a process answers while its workers
 /// compute, and by whoever waits here, so that an upcall may be the first one to use a process.
 /// Where the bootstrap carries no letters, all processes connect when they join. Any thread (takes
@@ -69,6 +75,9 @@ class Handshakes final : public FirstUse {
   void hear() noexcept;
   /// From here on nothing connects with a process that was declared failed.
   void end(ProcessId failed) noexcept;
+  /// Lets handshakes that have begun end, but waits no longer than `limit`. From then on nothing
+  /// connects.
+  void leave(std::chrono::milliseconds limit) noexcept;
   /// From here on nothing connects, since nobody would answer.
   void close() noexcept;
 
@@ -77,10 +86,13 @@ class Handshakes final : public FirstUse {
   struct Progress {
     bool offered = false;
     bool connected = false;
+    /// The last letter of the peer has come: it has ended. Its notice may come earlier.
+    bool ended = false;
   };
 
   // All under the lock.
   void hear_locked() noexcept;
+  bool in_progress() const noexcept;
   void handle(ProcessId from, std::span<const std::byte> letter) noexcept;
   void begin_locked(ProcessId with) noexcept;
   void offer(ProcessId to);
@@ -102,6 +114,9 @@ class Handshakes final : public FirstUse {
 
   dtutils::Mutex mutex_;
   std::map<ProcessId, Progress> progress_;
+  /// Whom this process could not connect with, and why, while the letters behind the offer are
+  /// heard: a peer that has ended says so there.
+  std::vector<std::pair<ProcessId, std::string>> unreachable_;
   bool closed_ = false;
 };
 

@@ -150,6 +150,8 @@ void Connections::break_off(ProcessId process) noexcept {
 
 void Connections::finish(std::chrono::milliseconds limit) noexcept {
   for (const ProcessId process : touched()) {
+    // Nothing was posted before.
+    if (!ready(process)) continue;
     for (auto& transmitter : to(process)) {
       if (!transmitter->flush(limit)) break_connection(*transmitter);
     }

@@ -17,6 +17,7 @@
 #include "dsfabric/support/fork_job.hpp"
 #include "dsfabric/support/word_memory.hpp"
 #include "support/catch.hpp"
+#include "support/random.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -25,6 +26,7 @@ using support::ForkJob;
 using support::LetterBootstrap;
 using support::Member;
 using support::require;
+using support::require_equal;
 using support::WordMemory;
 
 namespace {
@@ -52,6 +54,30 @@ class DyingBootstrap final : public LetterBootstrap {
   }
   const int last_step_;
   std::atomic<int> steps_{0};
+};
+
+/// Brings letters late, each after up to 5 ms, in their order.
+class LateBootstrap final : public LetterBootstrap {
+ public:
+  LateBootstrap(const Member& member, std::uint64_t seed)
+      : LetterBootstrap(member.memory, member.wakes, member.rank, member.size), random_(seed) {}
+  std::optional<Letter> next_letter() noexcept override {
+    if (!held_) {
+      held_ = LetterBootstrap::next_letter();
+      due_ = Clock::now() + std::chrono::microseconds(random_.below(5000));
+    }
+    if (!held_ || Clock::now() < due_) return std::nullopt;
+    return std::exchange(held_, std::nullopt);
+  }
+  std::optional<std::uint32_t> next_failed() noexcept override {
+    return held_ ? std::nullopt : LetterBootstrap::next_failed();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  support::Random random_;
+  std::optional<Letter> held_;
+  Clock::time_point due_;
 };
 
 void require_words(const std::string& text, const std::string& part) {
@@ -153,6 +179,29 @@ TEST_CASE("process_that_left_before_anybody_talked_to_it_has_left_and_not_failed
     require(fabric.failures() == 0, "and nobody has failed");
   });
   CHECK(job.wait() == "");
+}
+
+TEST_CASE("process_that_leaves_while_others_connect_with_it_has_not_failed") {
+  const std::uint64_t seed = support::test_seed();
+  for (int round = 0; round < 40; ++round) {
+    CAPTURE(seed, round);
+    ForkJob job(3, [&](Member& member) {
+      std::atomic<int> failures{0};
+      {
+        Config config;
+        config.watch_interval = std::chrono::milliseconds(1);
+        const std::uint64_t own_seed = seed + 10 * static_cast<std::uint64_t>(round) + member.rank;
+        Fabric fabric = Member::join(std::make_unique<LateBootstrap>(member, own_seed), config);
+        fabric.on_failure([&](ProcessId, const std::string&) { ++failures; });
+        WordMemory words(fabric);
+        // Refused where that process has left already.
+        const auto next = static_cast<std::uint16_t>((member.rank + 1) % member.size);
+        (void)words.write({next}, 1);
+      }
+      require_equal(failures.load(), 0, "failures");
+    });
+    REQUIRE(job.wait() == "");
+  }
 }
 
 TEST_CASE("failure_of_a_process_reaches_those_who_never_talked_to_it_with_its_reason") {
