@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
 
 #include "dtutils/error.hpp"
 #include "introduction.hpp"
@@ -119,6 +120,19 @@ std::unique_ptr<Stream> connect(dtutils::ProtectionDomain& domain, std::string_v
   }
   stream->keep(meeting.release());
   return stream;
+}
+
+bool is_listening(std::string_view name) noexcept {
+  try {
+    const LocalAddress address = local_address(name);
+    const Meeting probe(make_local_socket(), {});
+    // EAGAIN: it listens, and many others wait for it.
+    return ::connect(probe.fd(), reinterpret_cast<const sockaddr*>(&address.socket),
+                     address.length) == 0 ||
+           errno == EAGAIN;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 }  // namespace streams

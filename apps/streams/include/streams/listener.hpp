@@ -51,4 +51,8 @@ std::unique_ptr<Stream> connect(dtutils::ProtectionDomain& domain, std::string_v
                                 std::chrono::milliseconds timeout,
                                 const StreamOptions& options = {});
 
+/// Whether a process of this host listens under the name at this moment; whoever does takes no
+/// notice. Setup only.
+bool is_listening(std::string_view name) noexcept;
+
 }  // namespace streams

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// Exported: what moves bytes. The names that end in _chk are those of programs compiled with
+// _FORTIFY_SOURCE.
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <span>
+#include <vector>
+
+#include "connection.hpp"
+#include "descriptor_table.hpp"
+#include "real.hpp"
+#include "transfer.hpp"
+
+using namespace preload;
+
+namespace {
+
+constexpr std::size_t kDiscard = 65536;
+
+/// MSG_TRUNC of TCP: the bytes are taken, but not copied.
+ssize_t receive_any(int fd, std::span<const iovec> buffers, int flags) {
+  if ((flags & MSG_TRUNC) == 0) return receive(fd, buffers, flags);
+  std::size_t length = 0;
+  for (const iovec& buffer : buffers) length += buffer.iov_len;
+  std::vector<std::byte> scratch(std::min(length, kDiscard));
+  const iovec into{scratch.data(), scratch.size()};
+  return receive(fd, std::span(&into, 1), flags & ~MSG_TRUNC);
+}
+
+ssize_t receive_one(int fd, void* into, std::size_t length, int flags) {
+  const iovec buffer{into, length};
+  return receive_any(fd, std::span(&buffer, 1), flags);
+}
+
+ssize_t send_one(int fd, const void* from, std::size_t length, int flags) {
+  const iovec buffer{const_cast<void*>(from), length};
+  return send(fd, std::span(&buffer, 1), flags);
+}
+
+bool is_valid(int count) {
+  if (count >= 0 && count <= IOV_MAX) return true;
+  errno = EINVAL;
+  return false;
+}
+
+/// TCP gives neither an address nor control data.
+ssize_t receive_message(int fd, msghdr* message, int flags) {
+  const ssize_t bytes = receive_any(fd, std::span(message->msg_iov, message->msg_iovlen), flags);
+  if (bytes >= 0) {
+    message->msg_namelen = 0;
+    message->msg_controllen = 0;
+    message->msg_flags = 0;
+  }
+  return bytes;
+}
+
+/// Calls `step` for each message until one fails; how many did not.
+template <class Step>
+int for_messages(mmsghdr* messages, unsigned count, Step step) {
+  for (unsigned i = 0; i < count; ++i) {
+    const ssize_t bytes = step(&messages[i].msg_hdr, i);
+    if (bytes < 0) return i == 0 ? -1 : static_cast<int>(i);
+    messages[i].msg_len = static_cast<unsigned>(bytes);
+    if (bytes == 0) return static_cast<int>(i + 1);
+  }
+  return static_cast<int>(count);
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+ssize_t read(int fd, void* into, std::size_t length) {
+  if (!is_connection(fd)) return real().read(fd, into, length);
+  return receive_one(fd, into, length, 0);
+}
+ssize_t __read_chk(int fd, void* into, std::size_t length, std::size_t) {
+  return read(fd, into, length);
+}
+
+ssize_t write(int fd, const void* from, std::size_t length) {
+  if (!is_connection(fd)) return real().write(fd, from, length);
+  return send_one(fd, from, length, 0);
+}
+
+ssize_t readv(int fd, const iovec* buffers, int count) {
+  if (!is_connection(fd)) return real().readv(fd, buffers, count);
+  if (!is_valid(count)) return -1;
+  return receive(fd, std::span(buffers, static_cast<std::size_t>(count)), 0);
+}
+
+ssize_t writev(int fd, const iovec* buffers, int count) {
+  if (!is_connection(fd)) return real().writev(fd, buffers, count);
+  if (!is_valid(count)) return -1;
+  return send(fd, std::span(buffers, static_cast<std::size_t>(count)), 0);
+}
+
+ssize_t recv(int fd, void* into, std::size_t length, int flags) {
+  if (!is_connection(fd) || (flags & MSG_ERRQUEUE) != 0) {
+    return real().recv(fd, into, length, flags);
+  }
+  return receive_one(fd, into, length, flags);
+}
+ssize_t __recv_chk(int fd, void* into, std::size_t length, std::size_t, int flags) {
+  return recv(fd, into, length, flags);
+}
+
+ssize_t recvfrom(int fd, void* into, std::size_t length, int flags, sockaddr* address,
+                 socklen_t* size) {
+  if (!is_connection(fd) || (flags & MSG_ERRQUEUE) != 0) {
+    return real().recvfrom(fd, into, length, flags, address, size);
+  }
+  const ssize_t bytes = receive_one(fd, into, length, flags);
+  if (bytes >= 0 && address != nullptr && size != nullptr) *size = 0;
+  return bytes;
+}
+ssize_t __recvfrom_chk(int fd, void* into, std::size_t length, std::size_t, int flags,
+                       sockaddr* address, socklen_t* size) {
+  return recvfrom(fd, into, length, flags, address, size);
+}
+
+ssize_t recvmsg(int fd, msghdr* message, int flags) {
+  if (!is_connection(fd) || (flags & MSG_ERRQUEUE) != 0) {
+    return real().recvmsg(fd, message, flags);
+  }
+  return receive_message(fd, message, flags);
+}
+
+int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
+  if (!is_connection(fd)) return real().recvmmsg(fd, messages, count, flags, timeout);
+  return for_messages(messages, count, [&](msghdr* message, unsigned index) {
+    return receive_message(fd, message, index == 0 ? flags : flags | MSG_DONTWAIT);
+  });
+}
+
+ssize_t send(int fd, const void* from, std::size_t length, int flags) {
+  if (!is_connection(fd)) return real().send(fd, from, length, flags);
+  return send_one(fd, from, length, flags);
+}
+
+ssize_t sendto(int fd, const void* from, std::size_t length, int flags, const sockaddr* address,
+               socklen_t size) {
+  if (!is_connection(fd)) return real().sendto(fd, from, length, flags, address, size);
+  return send_one(fd, from, length, flags);
+}
+
+ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+  if (!is_connection(fd)) return real().sendmsg(fd, message, flags);
+  return preload::send(fd, std::span(message->msg_iov, message->msg_iovlen), flags);
+}
+
+int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
+  if (!is_connection(fd)) return real().sendmmsg(fd, messages, count, flags);
+  return for_messages(messages, count, [&](msghdr* message, unsigned) {
+    return preload::send(fd, std::span(message->msg_iov, message->msg_iovlen), flags);
+  });
+}
+
+ssize_t sendfile64(int fd, int file, off64_t* offset, std::size_t length) noexcept {
+  if (!is_connection(fd)) return real().sendfile(fd, file, offset, length);
+  return send_file(fd, file, offset, length);
+}
+ssize_t sendfile(int fd, int file, off_t* offset, std::size_t length) noexcept {
+  static_assert(sizeof(off_t) == sizeof(off64_t));
+  return sendfile64(fd, file, offset, length);
+}
+
+ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, std::size_t length,
+               unsigned flags) {
+  for (const int fd : {from, to}) {
+    const auto connection = table().lock<Connection>(fd);
+    if (!connection) continue;
+    // Programs that splice have another way for what cannot be spliced.
+    if (connection->stream() != nullptr) {
+      errno = EINVAL;
+      return -1;
+    }
+    connection->pin();
+  }
+  return real().splice(from, from_offset, to, to_offset, length, flags);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Exported: how descriptors are closed, copied and asked.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+#include "connection.hpp"
+#include "descriptor_table.hpp"
+#include "descriptors.hpp"
+#include "real.hpp"
+
+using namespace preload;
+
+namespace {
+
+/// The one argument that fcntl(2) and ioctl(2) may have: an integer or a pointer, which are passed
+/// alike.
+void* argument_of(va_list& list) { return va_arg(list, void*); }
+
+int copied(int fd, int copy) noexcept {
+  if (copy >= 0) enter_copy(fd, copy);
+  return copy;
+}
+
+bool is_open(int fd) noexcept { return real().fcntl(fd, F_GETFD) >= 0; }
+
+int control(int fd, int command, void* argument) {
+  const int result = real().fcntl(fd, command, argument);
+  const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
+  return copies ? copied(fd, result) : result;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int close(int fd) {
+  leave(fd);
+  return real().close(fd);
+}
+
+int close_range(unsigned first, unsigned last, int flags) noexcept {
+  constexpr int kOnlyOnExec = 1 << 2;  // CLOSE_RANGE_CLOEXEC
+  if ((flags & kOnlyOnExec) == 0) {
+    const unsigned end = table().end();
+    for (unsigned fd = first; fd < end && fd <= last; ++fd) leave(static_cast<int>(fd));
+  }
+  return real().close_range(first, last, flags);
+}
+
+void closefrom(int first) noexcept {
+  close_range(static_cast<unsigned>(std::max(first, 0)), ~0u, 0);
+}
+
+int fclose(FILE* file) {
+  leave(fileno(file));
+  return real().fclose(file);
+}
+
+int dup(int fd) noexcept { return copied(fd, real().dup(fd)); }
+
+int dup2(int fd, int copy) noexcept {
+  if (fd == copy || !is_open(fd)) return real().dup2(fd, copy);
+  leave(copy);
+  return copied(fd, real().dup2(fd, copy));
+}
+
+int dup3(int fd, int copy, int flags) noexcept {
+  if (fd == copy || !is_open(fd)) return real().dup3(fd, copy, flags);
+  leave(copy);
+  return copied(fd, real().dup3(fd, copy, flags));
+}
+
+int fcntl(int fd, int command, ...) {
+  va_list list;
+  va_start(list, command);
+  void* const argument = argument_of(list);
+  va_end(list);
+  return control(fd, command, argument);
+}
+
+int fcntl64(int fd, int command, ...) {
+  va_list list;
+  va_start(list, command);
+  void* const argument = argument_of(list);
+  va_end(list);
+  return control(fd, command, argument);
+}
+
+int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list list;
+  va_start(list, request);
+  void* const argument = argument_of(list);
+  va_end(list);
+  if (request == FIONREAD && argument != nullptr) {
+    if (const auto connection = table().lock<Connection>(fd)) {
+      *static_cast<int*>(argument) = connection->unread(fd);
+      return 0;
+    }
+  }
+  return real().ioctl(fd, request, argument);
+}
+
+FILE* fdopen(int fd, const char* mode) noexcept {
+  // The C library reads and writes files without the functions of this library.
+  if (const auto connection = table().lock<Connection>(fd)) connection->pin();
+  return real().fdopen(fd, mode);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// How a connection begins, changes to a stream, is looked at, and ends.
+#include "connection.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+
+#include "epoll_set.hpp"
+#include "kernel_socket.hpp"
+#include "real.hpp"
+
+namespace preload {
+namespace {
+
+/// Calls that moved bytes before a stream is asked for. To make one costs more than a few requests
+/// over TCP take, and servers that fork after accept have forked by then.
+constexpr std::uint32_t kTransfersBeforeStream = 4;
+
+constexpr short kReadable = POLLIN | POLLRDNORM;
+constexpr short kWritable = POLLOUT | POLLWRNORM;
+
+}  // namespace
+
+void Connection::begin(bool connected_here) noexcept {
+  pending = false;
+  connected_here_ = connected_here;
+  pinned_ = foreign_ = tcp_event_ = false;
+  out_ = Out::kTcp;
+  in_ = In::kTcp;
+  rest_ = taken_ = blocked_ = 0;
+  transfers_ = 0;
+  next_try_ = kTransfersBeforeStream;
+  holders_.begin();
+}
+
+bool Connection::count_transfer() noexcept {
+  if (stream_ != nullptr || ++transfers_ < next_try_) return false;
+  next_try_ = 2 * transfers_;
+  return may_be_carried();
+}
+
+bool Connection::may_be_carried() const noexcept {
+  return !pinned_ && !foreign_ && !pending && stream_ == nullptr && holders_.alone();
+}
+
+void Connection::carry(std::unique_ptr<streams::Stream> stream) noexcept {
+  stream_ = std::move(stream);
+  wake_all();
+}
+
+void Connection::share() noexcept { holders_.add_child(); }
+
+void Connection::leave_to_parent() noexcept {
+  sleepers.forget();
+  pending = false;
+  if (stream_ == nullptr) return;
+  // Its destructor would end what the parent uses.
+  static_cast<void>(stream_.release());
+  foreign_ = true;
+}
+
+int Connection::shut_down(int fd, int how) noexcept {
+  if (how != SHUT_RD) {
+    if (out_ == Out::kStream && stream_ != nullptr) stream_->finish_sending();
+    if (out_ == Out::kTcp) out_ = Out::kTcpAgain;
+  }
+  if (how != SHUT_WR) tcp_event_ = true;
+  return real().shutdown(fd, how);
+}
+
+std::unique_ptr<streams::Stream> Connection::end(int fd) noexcept {
+  ++generation_;
+  holders_.leave();
+  for (Registration* const each : registrations) {
+    each->gone = true;
+    ask_to_look(*each, -1);
+  }
+  registrations.clear();
+  wake_all();
+  // TCP resets a connection that is closed with bytes unread.
+  if (stream_ != nullptr && in_ == In::kStream && stream_->readable() != 0) let_close_reset(fd);
+  return std::move(stream_);
+}
+
+short Connection::stream_events() noexcept {
+  if (foreign_) return kReadable | kWritable;
+  if (stream_ == nullptr) return 0;
+  short events = 0;
+  if (in_ == In::kTcp || in_ == In::kStream) {
+    if (stream_->receive_ready() || (in_ == In::kStream && tcp_event_)) events |= kReadable;
+  } else if (in_ == In::kLost || in_ == In::kCut) {
+    events |= kReadable;
+  }
+  if (out_ == Out::kStream && stream_->send_ready()) events |= kWritable;
+  return events;
+}
+
+short Connection::tcp_events() const noexcept {
+  short events = POLLPRI | POLLRDHUP | POLLERR | POLLHUP | POLLNVAL;
+  if (in_ != In::kStream) events |= kReadable;
+  if (out_ != Out::kStream) events |= kWritable;
+  return events;
+}
+
+short Connection::tcp_question(short wanted) const noexcept {
+  auto question = static_cast<short>(wanted & tcp_events());
+  // The end of a stream that broke. Once it is known it is not asked for: it would not let a
+  // thread sleep that waits for space.
+  if (in_ == In::kStream && !tcp_event_) question |= POLLIN | POLLRDHUP;
+  return question;
+}
+
+short Connection::merge(short tcp) noexcept {
+  constexpr short kEnds = POLLIN | POLLRDHUP | POLLERR | POLLHUP;
+  if (in_ == In::kStream && (tcp & kEnds) != 0) tcp_event_ = true;
+  return static_cast<short>(stream_events() | (tcp & tcp_events()));
+}
+
+int Connection::unread(int fd) noexcept {
+  int waiting = 0;
+  real().ioctl(fd, FIONREAD, &waiting);
+  if (in_ == In::kStream) return static_cast<int>(stream_->readable());
+  return waiting;
+}
+
+void Connection::arm(int wake) noexcept {
+  if (stream_ == nullptr) return;
+  // An event that others sleep for is taken away.
+  const bool others = sleepers.has_others(wake) || !registrations.empty();
+  const bool took = others && levels(stream_->descriptor(), POLLIN) != 0;
+  stream_->arm();
+  if (took) wake_all(wake);
+}
+
+std::uint64_t Connection::arrived() noexcept {
+  return taken_ + (stream_ == nullptr ? 0 : stream_->readable());
+}
+
+void Connection::wake_all(int except) noexcept {
+  sleepers.wake(except);
+  for (Registration* const each : registrations) ask_to_look(*each, except);
+}
+
+}  // namespace preload

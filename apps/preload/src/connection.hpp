@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// A TCP connection whose bytes may go over a stream of Cariama instead.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "buffers.hpp"
+#include "entry.hpp"
+#include "holders.hpp"
+#include "streams/streams.hpp"
+#include "waiter.hpp"
+
+namespace preload {
+
+struct Registration;
+
+/// The TCP connection stays open below and is the anchor: it has the addresses, the options and
+/// the end. Each direction goes over TCP at first. Once both sides have a stream, the sender of a
+/// direction begins it with the number of bytes that it had sent over TCP; the receiver takes so
+/// many from TCP, and goes on with the stream. When the stream has ended, it goes on with TCP
+/// again, which then knows whether the peer has closed, or was killed, or has reset.
+///
+/// All but the constructor and `kKind`: with `mutex` held. No call waits, except that a broken
+/// stream waits for kPatience for what TCP says about it.
+class Connection : public Entry {
+ public:
+  static constexpr Kind kKind = Kind::kConnection;
+
+  Connection() noexcept : Entry(kKind) {}
+
+  /// For a new TCP connection. `connected_here`: this side called connect.
+  void begin(bool connected_here) noexcept;
+
+  /// Sends what goes now. 0, also when that was a part, or an errno value; EAGAIN: nothing goes.
+  int try_send(int fd, Buffers& buffers, int flags) noexcept;
+  /// Receives what is there. 0 and no bytes: the end. Knows MSG_PEEK.
+  int try_receive(int fd, Buffers& buffers, int flags) noexcept;
+  /// As shutdown(2).
+  int shut_down(int fd, int how) noexcept;
+  /// Ends the use of this entry by its last descriptor. The caller destroys the stream, and then
+  /// closes the descriptor.
+  std::unique_ptr<streams::Stream> end(int fd) noexcept;
+
+  /// Both sides have a stream now.
+  void carry(std::unique_ptr<streams::Stream> stream) noexcept;
+  /// The program reads or writes it on ways that this library does not see.
+  void pin() noexcept { pinned_ = true; }
+  /// In a forked child: the parent has the stream.
+  void leave_to_parent() noexcept;
+  /// Before a fork.
+  void share() noexcept;
+
+  /// Counts a call that moved bytes; true when it is time to ask for a stream.
+  bool count_transfer() noexcept;
+  /// Whether a stream could be used. False as well while one is made.
+  bool may_be_carried() const noexcept;
+  /// While the upgrade is under way.
+  bool pending = false;
+  bool connected_here() const noexcept { return connected_here_; }
+  std::uint64_t generation() const noexcept { return generation_; }
+
+  /// The stream, or nullptr while there is none.
+  streams::Stream* stream() const noexcept { return stream_.get(); }
+  /// Which of POLLIN and POLLOUT the stream has, for directions that go over it.
+  short stream_events() noexcept;
+  /// Which of the events of the TCP socket mean what they say, for directions that go over TCP.
+  short tcp_events() const noexcept;
+  /// What the kernel shall be asked about the TCP socket for a program that waits for `wanted`.
+  short tcp_question(short wanted) const noexcept;
+  /// poll(2) or epoll(7) said this of the TCP socket. Answers the events for the program.
+  short merge(short tcp) noexcept;
+  /// As FIONREAD.
+  int unread(int fd) noexcept;
+  /// Lets an event of the stream's descriptor come at the next change, and wakes those of other
+  /// threads that slept for the events which that takes away; `wake` is this thread's.
+  void arm(int wake) noexcept;
+
+  /// Bytes of the stream so far, and sends that found no space: a new edge of epoll is about them.
+  std::uint64_t arrived() noexcept;
+  std::uint64_t blocked() const noexcept { return blocked_; }
+
+  Sleepers sleepers;
+  /// Where it is registered with epoll instances.
+  std::vector<Registration*> registrations;
+  /// Tells all who sleep on it.
+  void wake_all(int except = -1) noexcept;
+
+ private:
+  enum class Out : std::uint8_t { kTcp, kStream, kTcpAgain };
+  enum class In : std::uint8_t { kTcp, kRest, kStream, kTcpAgain, kLost, kCut };
+
+  int begin_stream(int fd, Buffers& buffers) noexcept;
+  int send_stream(Buffers& buffers) noexcept;
+  int send_tcp(int fd, Buffers& buffers, int flags) noexcept;
+  int receive_tcp(int fd, Buffers& buffers, std::size_t limit, int flags) noexcept;
+  int receive_rest(int fd, Buffers& buffers, int flags) noexcept;
+  int receive_stream(int fd, Buffers& buffers, int flags) noexcept;
+  int receive_lost(int fd) noexcept;
+  int receive_step(int fd, Buffers& buffers, int flags) noexcept;
+  int receive_undecided(int fd, Buffers& buffers, int flags) noexcept;
+  bool find_beginning(int fd) noexcept;
+  int look_at_tcp(int fd) noexcept;
+  void cut(int fd) noexcept;
+
+  std::unique_ptr<streams::Stream> stream_;
+  std::uint64_t generation_ = 0;
+  bool connected_here_ = false;
+  bool pinned_ = false;
+  /// The stream is the parent's.
+  bool foreign_ = false;
+  Out out_ = Out::kTcp;
+  In in_ = In::kTcp;
+  /// TCP said that there is something: while the stream is used, that is the end.
+  bool tcp_event_ = false;
+  /// Bytes that come over TCP before the stream's.
+  std::uint64_t rest_ = 0;
+  std::uint64_t taken_ = 0;
+  std::uint64_t blocked_ = 0;
+  std::uint32_t transfers_ = 0;
+  std::uint32_t next_try_ = 0;
+  Holders holders_;
+};
+
+}  // namespace preload

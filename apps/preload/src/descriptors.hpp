@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Entries of the table as descriptors are made, copied and closed.
+#pragma once
+
+#include "entry.hpp"
+
+namespace preload {
+
+/// A listening socket whose port was announced.
+class Listening : public Entry {
+ public:
+  static constexpr Kind kKind = Kind::kListening;
+  Listening() noexcept : Entry(kKind) {}
+  /// See `announce`.
+  int presence = -1;
+};
+
+// Any thread. They forget what stood at a descriptor before: it was closed on another way.
+
+/// A new TCP connection that may get a stream.
+void enter_connection(int fd, bool connected_here) noexcept;
+/// A socket that listens, for what `announce` answered.
+void enter_listening(int fd, int presence) noexcept;
+/// An epoll instance.
+void enter_epoll_set(int fd) noexcept;
+/// `copy` means what `fd` means.
+void enter_copy(int fd, int copy) noexcept;
+/// Before `fd` is closed, by this process itself.
+void leave(int fd) noexcept;
+
+}  // namespace preload

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Handlers around fork(2): streams stay with the parent, TCP connections are of both.
+#include "fork.hpp"
+
+#include <pthread.h>
+
+#include <mutex>
+#include <new>
+
+#include "connection.hpp"
+#include "descriptor_table.hpp"
+#include "descriptors.hpp"
+#include "epoll_set.hpp"
+#include "pool.hpp"
+#include "process.hpp"
+#include "upgrade.hpp"
+
+namespace preload {
+namespace {
+
+template <class Visit>
+void for_each_entry(Visit visit) {
+  const auto end = static_cast<int>(table().end());
+  for (int fd = 0; fd < end; ++fd) {
+    if (Entry* const entry = table().find(fd); entry != nullptr) visit(fd, *entry);
+  }
+}
+
+void before_fork() noexcept {
+  lock_upgrades_for_fork();
+  pool<Connection>().mutex().lock();
+  pool<Listening>().mutex().lock();
+  pool<EpollSet>().mutex().lock();
+  for_each_entry([](int fd, const Entry&) {
+    if (const auto connection = table().lock<Connection>(fd)) connection->share();
+  });
+}
+
+void unlock_pools() noexcept {
+  pool<EpollSet>().mutex().unlock();
+  pool<Listening>().mutex().unlock();
+  pool<Connection>().mutex().unlock();
+}
+
+void after_fork_in_parent() noexcept {
+  unlock_pools();
+  unlock_upgrades_in_parent();
+}
+
+void after_fork_in_child() noexcept {
+  count_fork();
+  unlock_pools();
+  for_each_entry([](int, Entry& entry) {
+    // Another thread of the parent may have held it.
+    new (&entry.mutex) std::mutex;
+    if (entry.kind() == Entry::Kind::kConnection) {
+      static_cast<Connection&>(entry).leave_to_parent();
+    } else if (entry.kind() == Entry::Kind::kEpollSet) {
+      static_cast<EpollSet&>(entry).leave_to_parent();
+    }
+  });
+  forget_upgrades_in_child();
+}
+
+}  // namespace
+
+void take_part_in_forks() noexcept {
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+}  // namespace preload

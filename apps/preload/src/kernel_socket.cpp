@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Questions to the kernel about a TCP socket.
+#include "kernel_socket.hpp"
+
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+#include "real.hpp"
+
+namespace preload {
+namespace {
+
+std::optional<tcp_info> info_of(int fd) noexcept {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  // A kernel of before 4.19 does not know the last of the members that are read here.
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
+      length < offsetof(tcp_info, tcpi_bytes_retrans) + sizeof info.tcpi_bytes_retrans) {
+    return std::nullopt;
+  }
+  return info;
+}
+
+/// States of a connection whose peer has sent its FIN, which the kernel counts as a byte.
+bool has_received_fin(std::uint8_t state) noexcept {
+  enum : std::uint8_t { kTimeWait = 6, kCloseWait = 8, kLastAck = 9, kClosing = 11 };
+  return state == kTimeWait || state == kCloseWait || state == kLastAck || state == kClosing;
+}
+
+void append_hex(std::string& text, std::span<const std::uint8_t> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  for (const std::uint8_t byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+}
+
+/// One side: the same text whether the program uses IPv4 or IPv6 sockets for IPv4.
+bool append_side(std::string& text, const sockaddr_storage& side) {
+  in_port_t port;
+  if (side.ss_family == AF_INET) {
+    sockaddr_in address;
+    std::memcpy(&address, &side, sizeof address);
+    port = address.sin_port;
+    append_hex(text, {reinterpret_cast<const std::uint8_t*>(&address.sin_addr), 4});
+  } else if (side.ss_family == AF_INET6) {
+    sockaddr_in6 address;
+    std::memcpy(&address, &side, sizeof address);
+    port = address.sin6_port;
+    const std::span<const std::uint8_t> bytes(address.sin6_addr.s6_addr);
+    append_hex(text, IN6_IS_ADDR_V4MAPPED(&address.sin6_addr) ? bytes.subspan(12) : bytes);
+  } else {
+    return false;
+  }
+  text += ':';
+  append_hex(text, {reinterpret_cast<const std::uint8_t*>(&port), sizeof port});
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> bytes_written(int fd) noexcept {
+  const auto info = info_of(fd);
+  if (!info) return std::nullopt;
+  return info->tcpi_bytes_sent - info->tcpi_bytes_retrans + info->tcpi_notsent_bytes;
+}
+
+std::optional<std::uint64_t> bytes_read(int fd) noexcept {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    const auto before = info_of(fd);
+    int waiting = 0;
+    if (real().ioctl(fd, FIONREAD, &waiting) != 0) return std::nullopt;
+    const auto after = info_of(fd);
+    if (!before || !after) return std::nullopt;
+    // Bytes that arrive between the questions would be counted by one of them.
+    if (before->tcpi_bytes_received != after->tcpi_bytes_received ||
+        before->tcpi_state != after->tcpi_state) {
+      continue;
+    }
+    const auto unread = static_cast<std::uint64_t>(waiting);
+    return after->tcpi_bytes_received - unread - (has_received_fin(after->tcpi_state) ? 1 : 0);
+  }
+  return std::nullopt;
+}
+
+short levels(int fd, short events) noexcept {
+  pollfd entry{fd, events, 0};
+  const timespec now{};
+  return real().ppoll(&entry, 1, &now, nullptr) > 0 ? entry.revents : short{0};
+}
+
+bool is_non_blocking(int fd) noexcept { return (real().fcntl(fd, F_GETFL) & O_NONBLOCK) != 0; }
+
+void let_close_reset(int fd) noexcept {
+  const linger none{1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+}
+
+std::string meeting_name(int fd, bool connected_here) {
+  sockaddr_storage here{};
+  sockaddr_storage there{};
+  socklen_t length = sizeof here;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&here), &length) != 0) return {};
+  length = sizeof there;
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&there), &length) != 0) return {};
+  std::string name = "p/";
+  if (!append_side(name, connected_here ? here : there)) return {};
+  name += '-';
+  if (!append_side(name, connected_here ? there : here)) return {};
+  return name;
+}
+
+}  // namespace preload

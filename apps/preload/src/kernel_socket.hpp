@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What the kernel knows of a TCP socket.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace preload {
+
+/// Bytes that all processes together have sent on it since it was connected, on whichever way.
+/// Nothing when the kernel does not say. Any thread.
+std::optional<std::uint64_t> bytes_written(int fd) noexcept;
+/// Bytes that were received from it, those that wait in it not counted.
+std::optional<std::uint64_t> bytes_read(int fd) noexcept;
+
+/// What poll(2) says of it at once.
+short levels(int fd, short events) noexcept;
+/// Whether its calls answer EAGAIN instead of waiting.
+bool is_non_blocking(int fd) noexcept;
+/// Lets its end be a reset for the peer (SO_LINGER with no time).
+void let_close_reset(int fd) noexcept;
+
+/// The name under which the two sides of a TCP connection meet: both can tell it, and no other
+/// connection of the network namespace has it. Empty when it has no addresses any more.
+std::string meeting_name(int fd, bool connected_here);
+
+}  // namespace preload

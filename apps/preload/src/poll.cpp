@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// Looks at streams itself, and sleeps in the kernel for all.
+#include "poll.hpp"
+
+#include <cerrno>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "connection.hpp"
+#include "descriptor_table.hpp"
+#include "patience.hpp"
+#include "real.hpp"
+
+namespace preload {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// Sleepers that have no descriptor by which they can be woken look again after this time.
+constexpr std::chrono::milliseconds kBlindSleep{1};
+/// The kernel is asked once in so many looks at the streams.
+constexpr std::uint32_t kLooksPerQuestion = 64;
+
+thread_local Patience patience;
+
+/// One call of poll.
+class Poll {
+ public:
+  explicit Poll(std::span<pollfd> entries) noexcept
+      : entries_(entries), memory_(buffer_, sizeof buffer_), places_(&memory_), asked_(&memory_) {}
+
+  /// False when none of the descriptors is a connection.
+  bool find() {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const Entry* const entry = table().find(entries_[i].fd);
+      if (entry == nullptr || entry->kind() != Entry::Kind::kConnection) continue;
+      places_.push_back({i, nullptr, {}});
+      if (const auto connection = lock(i)) streams_ = streams_ || connection->stream() != nullptr;
+    }
+    return !places_.empty();
+  }
+
+  bool has_streams() const noexcept { return streams_; }
+
+  /// True when a stream has something for the program.
+  bool look() noexcept {
+    for (const Place& place : places_) {
+      pollfd& entry = entries_[place.index];
+      const auto connection = lock(place.index);
+      if (connection && (connection->stream_events() & wanted(entry)) != 0) return true;
+    }
+    return false;
+  }
+
+  /// Asks the kernel, and sleeps there until `end`. The number of entries with events, or -1.
+  int ask(End end, const sigset_t* mask) {
+    asked_.assign(entries_.begin(), entries_.end());
+    for (const Place& place : places_) {
+      if (const auto connection = lock(place.index)) {
+        asked_[place.index].events = connection->tcp_question(entries_[place.index].events);
+      }
+    }
+    return finish(end, mask);
+  }
+
+  /// The same, and wakes also for the streams. The caller looks before and after.
+  int sleep(End end, const sigset_t* mask) {
+    const int wake = wake_descriptor();
+    asked_.assign(entries_.begin(), entries_.end());
+    asked_.push_back({wake, POLLIN, 0});
+    for (Place& place : places_) {
+      const auto connection = lock(place.index);
+      if (!connection) continue;
+      place.connection = connection.entry;
+      place.sleeper = connection->sleepers.add(wake);
+      asked_[place.index].events = connection->tcp_question(entries_[place.index].events);
+      if (connection->stream() == nullptr) continue;
+      connection->arm(wake);
+      asked_.push_back({connection->stream()->descriptor(), POLLIN, 0});
+    }
+    if (look()) {
+      end = steady_clock::time_point{};
+    } else if (wake < 0) {
+      const auto soon = steady_clock::now() + kBlindSleep;
+      end = end ? std::min(*end, soon) : soon;
+    }
+    const int count = finish(end, mask);
+    const int code = errno;
+    for (Place& place : places_) {
+      if (place.connection == nullptr) continue;
+      const std::scoped_lock lock(place.connection->mutex);
+      place.connection->sleepers.remove(place.sleeper);
+      place.connection = nullptr;
+    }
+    take_wakes();
+    errno = code;
+    return count;
+  }
+
+ private:
+  struct Place {
+    std::size_t index;
+    Connection* connection;
+    Sleepers::Place sleeper;
+  };
+
+  Locked<Connection> lock(std::size_t index) const noexcept {
+    return table().lock<Connection>(entries_[index].fd);
+  }
+
+  static short wanted(const pollfd& entry) noexcept {
+    return static_cast<short>(entry.events | POLLERR | POLLHUP | POLLNVAL);
+  }
+
+  int finish(End end, const sigset_t* mask) noexcept {
+    timespec storage;
+    if (real().ppoll(asked_.data(), asked_.size(), time_left(end, storage), mask) < 0) return -1;
+    for (const Place& place : places_) {
+      short& events = asked_[place.index].revents;
+      if (const auto connection = lock(place.index)) events = connection->merge(events);
+    }
+    int count = 0;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      entries_[i].revents = static_cast<short>(asked_[i].revents & wanted(entries_[i]));
+      if (entries_[i].revents != 0) ++count;
+    }
+    return count;
+  }
+
+  std::span<pollfd> entries_;
+  std::byte buffer_[2048];
+  std::pmr::monotonic_buffer_resource memory_;
+  std::pmr::vector<Place> places_;
+  std::pmr::vector<pollfd> asked_;
+  bool streams_ = false;
+};
+
+bool over(End end) noexcept { return end && steady_clock::now() >= *end; }
+
+}  // namespace
+
+End end_after(const timespec* timeout) noexcept {
+  if (timeout == nullptr) return std::nullopt;
+  return steady_clock::now() + std::chrono::seconds(timeout->tv_sec) +
+         std::chrono::nanoseconds(timeout->tv_nsec);
+}
+
+End end_after(int milliseconds) noexcept {
+  if (milliseconds < 0) return std::nullopt;
+  return steady_clock::now() + std::chrono::milliseconds(milliseconds);
+}
+
+const timespec* time_left(End end, timespec& storage) noexcept {
+  if (!end) return nullptr;
+  const auto left = std::max(*end - steady_clock::now(), steady_clock::duration::zero());
+  storage.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(left).count();
+  storage.tv_nsec = (left % std::chrono::seconds(1)).count();
+  return &storage;
+}
+
+int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noexcept {
+  Poll poll(std::span(entries, count));
+  if (!poll.find()) {
+    timespec storage;
+    return real().ppoll(entries, count, time_left(end, storage), mask);
+  }
+  constexpr steady_clock::time_point kNow{};
+  if (poll.look() || over(end)) return poll.ask(kNow, mask);
+  if (poll.has_streams()) {
+    int found = 0;
+    const bool seen = patience.spin([&](std::uint32_t looks) {
+      if (poll.look()) return true;
+      return looks % kLooksPerQuestion == kLooksPerQuestion - 1 &&
+             (found = poll.ask(kNow, nullptr)) != 0;
+    });
+    if (found != 0) return found;
+    if (seen) return poll.ask(kNow, mask);
+  }
+  for (;;) {
+    const int found = poll.sleep(end, mask);
+    if (found != 0 || over(end)) return found;
+  }
+}
+
+}  // namespace preload

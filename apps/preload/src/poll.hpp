@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// poll(2) over descriptors of which some are connections.
+#pragma once
+
+#include <poll.h>
+#include <signal.h>
+
+#include <chrono>
+#include <optional>
+
+namespace preload {
+
+/// When a wait ends; nothing: never.
+using End = std::optional<std::chrono::steady_clock::time_point>;
+
+/// `timeout` from now on; nullptr: never.
+End end_after(const timespec* timeout) noexcept;
+/// Milliseconds as poll(2) takes them: negative means never.
+End end_after(int milliseconds) noexcept;
+/// What is left, for the kernel; nullptr for never. `storage` holds it.
+const timespec* time_left(End end, timespec& storage) noexcept;
+
+/// As ppoll(2). Any thread.
+int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noexcept;
+
+}  // namespace preload

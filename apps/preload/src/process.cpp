@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// The process id, as of the last fork.
+#include "process.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace preload {
+namespace {
+
+pid_t current() noexcept { return static_cast<pid_t>(syscall(SYS_getpid)); }
+
+std::atomic<unsigned> count{0};
+std::atomic<pid_t> process{0};
+
+}  // namespace
+
+unsigned forks() noexcept { return count.load(std::memory_order_relaxed); }
+
+void count_fork() noexcept {
+  count.fetch_add(1, std::memory_order_relaxed);
+  process.store(current(), std::memory_order_relaxed);
+}
+
+bool is_this_process() noexcept {
+  const pid_t now = current();
+  pid_t known = 0;
+  // The first call is by the program itself: a child of vfork(2) calls no function before.
+  return process.compare_exchange_strong(known, now, std::memory_order_relaxed) || known == now;
+}
+
+}  // namespace preload

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Loops around the steps of a connection.
+#include "transfer.hpp"
+
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "connection.hpp"
+#include "descriptor_table.hpp"
+#include "kernel_socket.hpp"
+#include "poll.hpp"
+#include "real.hpp"
+#include "upgrade.hpp"
+
+namespace preload {
+namespace {
+
+/// SO_RCVTIMEO or SO_SNDTIMEO; nothing: no limit.
+End end_of_call(int fd, int option) noexcept {
+  timeval limit{};
+  socklen_t length = sizeof limit;
+  if (getsockopt(fd, SOL_SOCKET, option, &limit, &length) != 0) return std::nullopt;
+  if (limit.tv_sec == 0 && limit.tv_usec == 0) return std::nullopt;
+  const timespec time{limit.tv_sec, limit.tv_usec * 1000};
+  return end_after(&time);
+}
+
+/// The kernel goes on with an interrupted receive when the handler was installed with SA_RESTART,
+/// but never with a poll. Which handler it was is not known: one without makes the call end.
+bool restarts_after_signal() noexcept {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action;
+    if (sigaction(signal, nullptr, &action) != 0) continue;
+    if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) continue;
+    if ((action.sa_flags & SA_RESTART) == 0) return false;
+  }
+  return true;
+}
+
+/// One call that moves bytes until it is done or may not wait.
+class Call {
+ public:
+  Call(int fd, int flags, short events) noexcept : fd_(fd), flags_(flags), events_(events) {}
+
+  /// Waits for the event. 0: go on; an errno value: the call ends.
+  int wait() noexcept {
+    if ((flags_ & MSG_DONTWAIT) != 0 || is_non_blocking(fd_)) return EAGAIN;
+    if (!asked_) end_ = end_of_call(fd_, events_ == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
+    asked_ = true;
+    pollfd entry{fd_, events_, 0};
+    const int found = poll_until(&entry, 1, end_, nullptr);
+    if (found > 0) return 0;
+    if (found == 0) return EAGAIN;
+    return errno == EINTR && !end_ && restarts_after_signal() ? 0 : errno;
+  }
+
+ private:
+  int fd_;
+  int flags_;
+  short events_;
+  bool asked_ = false;
+  End end_;
+};
+
+ssize_t answer(std::size_t done, int code) noexcept {
+  if (done != 0 || code == 0) return static_cast<ssize_t>(done);
+  errno = code;
+  return -1;
+}
+
+/// After `code`, with the lock held: what the calls of a connection count.
+void note(Connection& connection, int fd, int code) noexcept {
+  if (code == 0 && connection.count_transfer()) ask_for_stream(connection, fd);
+}
+
+}  // namespace
+
+bool is_connection(int fd) noexcept {
+  const Entry* const entry = table().find(fd);
+  return entry != nullptr && entry->kind() == Entry::Kind::kConnection;
+}
+
+ssize_t receive(int fd, std::span<const iovec> parts, int flags) noexcept {
+  Buffers buffers(parts);
+  Call call(fd, flags, POLLIN);
+  const bool all = (flags & MSG_WAITALL) != 0 && (flags & MSG_PEEK) == 0;
+  for (;;) {
+    auto connection = table().lock<Connection>(fd);
+    if (!connection) return answer(buffers.done(), EBADF);
+    const std::size_t before = buffers.done();
+    int code = connection->try_receive(fd, buffers, flags);
+    note(*connection, fd, code);
+    connection.lock.unlock();
+    const bool more = all && buffers.done() != before && !buffers.empty();
+    if (code != EAGAIN && !more) return answer(buffers.done(), code);
+    if (more) continue;
+    code = call.wait();
+    if (code != 0) return answer(buffers.done(), code);
+  }
+}
+
+ssize_t send(int fd, std::span<const iovec> parts, int flags) noexcept {
+  Buffers buffers(parts);
+  Call call(fd, flags, POLLOUT);
+  for (;;) {
+    auto connection = table().lock<Connection>(fd);
+    if (!connection) return answer(buffers.done(), EBADF);
+    int code = connection->try_send(fd, buffers, flags);
+    note(*connection, fd, code);
+    connection.lock.unlock();
+    if (code == 0 && buffers.empty()) return answer(buffers.done(), 0);
+    if (code == EPIPE && buffers.done() == 0 && (flags & MSG_NOSIGNAL) == 0) {
+      pthread_kill(pthread_self(), SIGPIPE);
+    }
+    if (code != 0 && code != EAGAIN) return answer(buffers.done(), code);
+    if (code == EAGAIN) code = call.wait();
+    if (code != 0) return answer(buffers.done(), code);
+  }
+}
+
+ssize_t send_file(int fd, int file, off64_t* offset, std::size_t length) noexcept {
+  std::byte buffer[streams::kRing];
+  off64_t place = offset != nullptr ? *offset : lseek64(file, 0, SEEK_CUR);
+  if (place < 0) return -1;
+  std::size_t done = 0;
+  ssize_t sent = 0;
+  while (done < length) {
+    const ssize_t got = pread64(file, buffer, std::min(length - done, sizeof buffer), place);
+    if (got <= 0) {
+      sent = got;
+      break;
+    }
+    const iovec part{buffer, static_cast<std::size_t>(got)};
+    sent = send(fd, std::span(&part, 1), 0);
+    if (sent <= 0) break;
+    done += static_cast<std::size_t>(sent);
+    place += sent;
+    if (sent != got) break;
+  }
+  const int code = errno;
+  if (offset != nullptr) {
+    *offset = place;
+  } else {
+    lseek64(file, place, SEEK_SET);
+  }
+  return answer(done, sent < 0 ? code : 0);
+}
+
+}  // namespace preload
