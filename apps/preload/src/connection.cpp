@@ -24,7 +24,7 @@ constexpr short kWritable = POLLOUT | POLLWRNORM;
 void Connection::begin(bool connected_here) noexcept {
   pending = false;
   connected_here_ = connected_here;
-  pinned_ = foreign_ = tcp_event_ = false;
+  pinned_ = foreign_ = tcp_event_ = armed_ = false;
   out_ = Out::kTcp;
   in_ = In::kTcp;
   rest_ = taken_ = blocked_ = 0;
@@ -124,7 +124,8 @@ int Connection::unread(int fd) noexcept {
 }
 
 void Connection::arm(int wake) noexcept {
-  if (stream_ == nullptr) return;
+  if (stream_ == nullptr || armed_) return;
+  armed_ = true;
   // An event that others sleep for is taken away.
   const bool others = sleepers.has_others(wake) || !registrations.empty();
   const bool took = others && levels(stream_->descriptor(), POLLIN) != 0;

@@ -76,6 +76,8 @@ class Connection : public Entry {
   /// Lets an event of the stream's descriptor come at the next change, and wakes those of other
   /// threads that slept for the events which that takes away; `wake` is this thread's.
   void arm(int wake) noexcept;
+  /// That event was seen, so the next change makes none.
+  void disarm() noexcept { armed_ = false; }
 
   /// Bytes of the stream so far, and sends that found no space: a new edge of epoll is about them.
   std::uint64_t arrived() noexcept;
@@ -114,6 +116,8 @@ class Connection : public Entry {
   In in_ = In::kTcp;
   /// TCP said that there is something: while the stream is used, that is the end.
   bool tcp_event_ = false;
+  /// The next change makes an event, or has made one that nobody has seen.
+  bool armed_ = false;
   /// Bytes that come over TCP before the stream's.
   std::uint64_t rest_ = 0;
   std::uint64_t taken_ = 0;

@@ -92,15 +92,8 @@ void EpollSet::wake(int except) noexcept {
 int EpollSet::control(int set, int operation, int fd, epoll_event* event) {
   const auto found = registrations_.find(fd);
   Registration* const known = found == registrations_.end() ? nullptr : &found->second;
-  if (operation == EPOLL_CTL_MOD && known != nullptr && known->carried && !known->gone &&
-      event != nullptr) {
-    known->wanted = *event;
-    known->disabled = false;
-    known->reported = {};
-    known->tcp_said = true;
-    heat(*known);
-    wake(-1);
-    return 0;
+  if (known != nullptr && known->carried && !known->gone) {
+    return control_carried(*known, operation, event);
   }
   epoll_event kernel{};
   if (event != nullptr) kernel = tagged(event->events, tag_of(fd));
@@ -116,6 +109,22 @@ int EpollSet::control(int set, int operation, int fd, epoll_event* event) {
     add(set, fd, *event);
   }
   return code;
+}
+
+int EpollSet::control_carried(Registration& registration, int operation,
+                              const epoll_event* event) {
+  if (registration.parked != (operation == EPOLL_CTL_ADD)) {
+    return registration.parked ? ENOENT : EEXIST;
+  }
+  registration.parked = operation == EPOLL_CTL_DEL;
+  if (registration.parked) return 0;
+  if (event == nullptr) return EFAULT;
+  registration.wanted = *event;
+  registration.disabled = false;
+  registration.reported = {};
+  heat(registration);
+  wake(-1);
+  return 0;
 }
 
 void EpollSet::add(int set, int fd, const epoll_event& event) {
@@ -224,7 +233,7 @@ void EpollSet::look(Report& report) {
 }
 
 void EpollSet::look_at(Registration& registration, Report& report) {
-  if (registration.disabled) return;
+  if (registration.disabled || registration.parked) return;
   Connection& connection = *registration.connection;
   const std::scoped_lock lock(connection.mutex);
   if (registration.gone) return;
@@ -290,6 +299,9 @@ void EpollSet::take_event(const epoll_event& event, Report& report) {
   if ((event.data.u64 & kStreamSource) == 0) {
     registration.tcp_said = true;
     ++registration.tcp_edges;
+  } else {
+    const std::scoped_lock lock(registration.connection->mutex);
+    if (!registration.gone) registration.connection->disarm();
   }
   heat(registration);
 }

@@ -33,6 +33,8 @@ struct Registration {
   bool hot = false;
   /// EPOLLONESHOT has reported once.
   bool disabled = false;
+  /// The program has taken it out. The kernel keeps it, since many programs put it in again.
+  bool parked = false;
   /// TCP said something; `levels` tells whether it still holds.
   bool tcp_said = false;
   std::uint32_t misses = 0;
@@ -81,6 +83,7 @@ class EpollSet : public Entry {
   friend void ask_to_look(Registration&, int) noexcept;
   class Report;
 
+  int control_carried(Registration& registration, int operation, const epoll_event* event);
   void add(int set, int fd, const epoll_event& event);
   void remove(int set, Registration& registration) noexcept;
   void carry(int set, Registration& registration);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 
 #include "dtutils/wait.hpp"
@@ -14,25 +15,29 @@ namespace preload {
 /// Owner thread only.
 class Patience {
  public:
-  /// Calls `look` until it is true, or long enough.
+  /// Calls `look(count)` until it is true, or long enough.
   template <class Look>
   bool spin(Look look) noexcept {
-    for (std::uint32_t i = 0; i < budget_; ++i) {
+    const auto end = Clock::now() + budget_;
+    for (std::uint32_t i = 0;; ++i) {
       if (look(i)) {
         budget_ = std::min(kMost, 2 * budget_);
         return true;
       }
+      if (Clock::now() >= end) break;
       dtutils::cpu_pause();
     }
     budget_ = std::max(kLeast, budget_ / 2);
     return false;
   }
-  std::uint32_t budget() const noexcept { return budget_; }
+  std::chrono::nanoseconds budget() const noexcept { return budget_; }
 
  private:
-  static constexpr std::uint32_t kLeast = 8;
-  static constexpr std::uint32_t kMost = 1024;
-  std::uint32_t budget_ = kMost;
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::nanoseconds kLeast{1'000};
+  /// What it takes to fall asleep and to be woken is of this size.
+  static constexpr std::chrono::nanoseconds kMost{50'000};
+  std::chrono::nanoseconds budget_ = kMost;
 };
 
 }  // namespace preload

@@ -35,7 +35,7 @@ class Poll {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       const Entry* const entry = table().find(entries_[i].fd);
       if (entry == nullptr || entry->kind() != Entry::Kind::kConnection) continue;
-      places_.push_back({i, nullptr, {}});
+      places_.push_back({i, nullptr, {}, 0});
       if (const auto connection = lock(i)) streams_ = streams_ || connection->stream() != nullptr;
     }
     return !places_.empty();
@@ -77,6 +77,7 @@ class Poll {
       asked_[place.index].events = connection->tcp_question(entries_[place.index].events);
       if (connection->stream() == nullptr) continue;
       connection->arm(wake);
+      place.stream = asked_.size();
       asked_.push_back({connection->stream()->descriptor(), POLLIN, 0});
     }
     if (look()) {
@@ -91,7 +92,9 @@ class Poll {
       if (place.connection == nullptr) continue;
       const std::scoped_lock lock(place.connection->mutex);
       place.connection->sleepers.remove(place.sleeper);
+      if (place.stream != 0 && asked_[place.stream].revents != 0) place.connection->disarm();
       place.connection = nullptr;
+      place.stream = 0;
     }
     take_wakes();
     errno = code;
@@ -103,6 +106,8 @@ class Poll {
     std::size_t index;
     Connection* connection;
     Sleepers::Place sleeper;
+    /// Where its stream stands among what the kernel is asked; 0: nowhere.
+    std::size_t stream;
   };
 
   Locked<Connection> lock(std::size_t index) const noexcept {
