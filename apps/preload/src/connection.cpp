@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
+#include <cstdlib>
+
 #include "epoll_set.hpp"
 #include "kernel_socket.hpp"
 #include "real.hpp"
@@ -12,9 +14,28 @@
 namespace preload {
 namespace {
 
-/// Calls that moved bytes before a stream is asked for. To make one costs more than a few requests
-/// over TCP take, and servers that fork after accept have forked by then.
-constexpr std::uint32_t kTransfersBeforeStream = 4;
+/// When a stream is asked for.
+struct Policy {
+  /// Calls that moved bytes before. To make a stream costs more than a few requests over TCP take,
+  /// and servers that fork after accept have forked by then.
+  std::uint32_t transfers = 4;
+  /// Bytes that they moved on average. TCP carries longer transfers faster: a sender over a stream
+  /// waits each time that it has filled the ring.
+  std::uint64_t bytes = streams::kRing / 2;
+};
+
+/// CARIAMA_PRELOAD_AFTER is the number of transfers, of whichever length: for tests and benches.
+Policy policy_of_environment() noexcept {
+  const char* const text = std::getenv("CARIAMA_PRELOAD_AFTER");
+  const int transfers = text == nullptr ? 0 : std::atoi(text);
+  if (transfers <= 0) return {};
+  return {static_cast<std::uint32_t>(transfers), UINT64_MAX};
+}
+
+const Policy& policy() noexcept {
+  static const Policy instance = policy_of_environment();
+  return instance;
+}
 
 constexpr short kReadable = POLLIN | POLLRDNORM;
 constexpr short kWritable = POLLOUT | POLLWRNORM;
@@ -29,14 +50,17 @@ void Connection::begin(bool connected_here) noexcept {
   in_ = In::kTcp;
   rest_ = taken_ = blocked_ = 0;
   transfers_ = 0;
-  next_try_ = kTransfersBeforeStream;
+  transferred_ = 0;
+  next_try_ = policy().transfers;
   holders_.begin();
 }
 
-bool Connection::count_transfer() noexcept {
-  if (stream_ != nullptr || ++transfers_ < next_try_) return false;
+bool Connection::count_transfer(std::size_t bytes) noexcept {
+  if (stream_ != nullptr) return false;
+  transferred_ += bytes;
+  if (++transfers_ < next_try_) return false;
   next_try_ = 2 * transfers_;
-  return may_be_carried();
+  return transferred_ / transfers_ <= policy().bytes && may_be_carried();
 }
 
 bool Connection::may_be_carried() const noexcept {

@@ -73,9 +73,9 @@ ssize_t answer(std::size_t done, int code) noexcept {
   return -1;
 }
 
-/// After `code`, with the lock held: what the calls of a connection count.
-void note(Connection& connection, int fd, int code) noexcept {
-  if (code == 0 && connection.count_transfer()) ask_for_stream(connection, fd);
+/// With the lock held: a step has moved so many bytes.
+void note(Connection& connection, int fd, std::size_t bytes) noexcept {
+  if (bytes != 0 && connection.count_transfer(bytes)) ask_for_stream(connection, fd);
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ ssize_t receive(int fd, std::span<const iovec> parts, int flags) noexcept {
     if (!connection) return answer(buffers.done(), EBADF);
     const std::size_t before = buffers.done();
     int code = connection->try_receive(fd, buffers, flags);
-    note(*connection, fd, code);
+    note(*connection, fd, buffers.done() - before);
     connection.lock.unlock();
     const bool more = all && buffers.done() != before && !buffers.empty();
     if (code != EAGAIN && !more) return answer(buffers.done(), code);
@@ -110,8 +110,9 @@ ssize_t send(int fd, std::span<const iovec> parts, int flags) noexcept {
   for (;;) {
     auto connection = table().lock<Connection>(fd);
     if (!connection) return answer(buffers.done(), EBADF);
+    const std::size_t before = buffers.done();
     int code = connection->try_send(fd, buffers, flags);
-    note(*connection, fd, code);
+    note(*connection, fd, buffers.done() - before);
     connection.lock.unlock();
     if (code == 0 && buffers.empty()) return answer(buffers.done(), 0);
     if (code == EPIPE && buffers.done() == 0 && (flags & MSG_NOSIGNAL) == 0) {
