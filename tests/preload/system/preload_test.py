@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""System tests of libcariama-preload.so: preload_test.py LIBRARY CASE. Each case runs programs over
+plain TCP, under preload, and where it makes a difference with only one side under preload."""
+import os
+import signal
+import subprocess
+import sys
+
+import harness
+from harness import need, role, run, running, skip
+
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+#: Which of server and client are preloaded.
+WAYS = [(False, False), (True, True), (True, False), (False, True)]
+
+
+def pairs(server, client, *arguments, ways=None, **options):
+    """Runs the client's role against the server's, in all ways; both end well."""
+    for preloaded in ways or WAYS:
+        carried = int(all(preloaded))
+        with running(role(*server), preloaded[0], **PIPES) as process:
+            port = process.stdout.readline().strip()
+            run(role(client, port, *[carried if a == "carried" else a for a in arguments]),
+                preloaded[1], **options)
+            assert process.poll() is None
+
+
+def blocking():
+    pairs(["echo"], "random_client", "carried")
+
+
+def level():
+    pairs(["echo_epoll", "level"], "random_client", "carried", ways=WAYS[:2])
+    pairs(["echo_epoll", "level"], "crowd_client", 40, ways=WAYS[:2])
+
+
+def edge():
+    pairs(["echo_epoll", "edge"], "random_client", "carried", ways=WAYS[:2])
+    pairs(["echo_epoll", "edge"], "crowd_client", 40, ways=WAYS[:2])
+
+
+def semantics():
+    for client in ("semantics_client", "signals_client", "shutdown_wakes_client",
+                   "two_threads_client", "non_blocking_client"):
+        pairs(["echo"], client, "carried", ways=WAYS[:2])
+
+
+def forks():
+    pairs(["echo_fork"], "random_client", "carried")
+    pairs(["echo_prefork"], "random_client", "carried")
+    pairs(["echo_fork"], "forked_client", "carried", ways=WAYS[:2])
+    pairs(["echo"], "shared_client", ways=WAYS[:2])
+
+
+def programs():
+    pairs(["close_all"], "random_client", "carried", ways=WAYS[:2])
+    pairs(["echo"], "spawn_client", "carried", ways=WAYS[:2])
+    # The connection is given on before anybody asks for a stream.
+    for preload in (False, True):
+        with running(role("echo"), preload, after=4, **PIPES) as process:
+            port = process.stdout.readline().strip()
+            run(role("exec_client", port), preload, after=4)
+
+
+def many():
+    pairs(["echo_epoll", "level"], "many_client", 10000, ways=[(True, True)])
+
+
+def full():
+    for preload in (False, True):
+        with running(role("never_reads"), preload, **PIPES) as server:
+            port = server.stdout.readline().strip()
+            with running(role("fills_client", port, int(preload)), preload, **PIPES) as client:
+                assert client.stdout.readline().strip() == "full"
+                server.stdin.write("go\n")
+                server.stdin.flush()
+                sent = client.communicate(timeout=harness.PATIENCE)[0].strip()
+                assert client.returncode == 0
+            assert server.communicate(timeout=harness.PATIENCE)[0].strip() == sent
+
+
+def ending(preload, state, end):
+    """What the client sees when the server gets into a state, and is ended there."""
+    with running(role("doomed", state), preload, **PIPES) as server:
+        port = server.stdout.readline().strip()
+        with running(role("bereaved", port, int(preload), state), preload, **PIPES) as client:
+            assert server.stdout.readline().strip() == "accepted"
+            assert client.stdout.readline().strip() == "ready"
+            assert server.stdout.readline().strip() == "ready"
+            end(server)
+            seen = client.communicate("killed\n", timeout=harness.PATIENCE)[0].strip()
+            assert client.returncode == 0
+            return seen
+
+
+def killed():
+    """As with TCP, but for one thing: bytes that a killed process had not read make no reset."""
+    def kill(server):
+        server.kill()
+        server.wait(harness.PATIENCE)
+
+    for state in ("idle", "sent", "half", "unread"):
+        plain, carried = ending(False, state, kill), ending(True, state, kill)
+        print(state, "TCP:", plain, "streams:", carried)
+        if state == "unread":
+            assert plain == "0 ECONNRESET EPIPE" and carried == "0 end EPIPE"
+        else:
+            assert plain == carried
+
+
+def closed():
+    for state in ("reset", "close_unread"):
+        plain = ending(False, state, lambda _: None)
+        assert plain == "0 ECONNRESET EPIPE", plain
+        carried = ending(True, state, lambda _: None)
+        assert plain == carried, f"{state}: {plain}, {carried}"
+
+
+def stranger():
+    """Who has the name of a connection without being its other side is not listened to."""
+    if os.geteuid() != 0:
+        skip("needs to start a process of another user")
+    with running(role("echo"), True, **PIPES) as process:
+        port = process.stdout.readline().strip()
+        for user in (0, 65534):
+            with running(role("echo"), False, user=user, **PIPES):
+                run(role("random_client", port, int(user == 0)), True, user=0)
+        # Of another user, it is another program: TCP.
+        run(role("random_client", port, 0), True, user=65534,
+            cwd="/", preexec_fn=lambda: os.umask(0))
+
+
+def stopped():
+    """A peer that is stopped while streams are made, and wakes up, takes part as before."""
+    with running(role("echo_epoll", "level"), True, after=1, **PIPES) as server:
+        port = server.stdout.readline().strip()
+        with running(role("random_client", port, 1), True, **PIPES) as client:
+            for _ in range(20):
+                server.send_signal(signal.SIGSTOP)
+                try:
+                    client.wait(0.02)
+                except subprocess.TimeoutExpired:
+                    pass
+                server.send_signal(signal.SIGCONT)
+                try:
+                    client.wait(0.02)
+                except subprocess.TimeoutExpired:
+                    pass
+            assert client.wait(harness.PATIENCE) == 0
+
+
+def python():
+    """The tests of Python's sockets pass as they do without."""
+    try:
+        import test.test_socket  # noqa: F401
+    except ImportError:
+        skip("libpython3-testsuite is not installed")
+    # Some machines have a virtual socket to their host, on which its test waits for ever.
+    command = ["/usr/bin/python3", "-m", "test", "-i", "*VSOCK*", "test_socket"]
+    print(run(command, True)[-400:])
+
+
+if __name__ == "__main__":
+    harness.LIBRARY = os.path.abspath(sys.argv[1])
+    globals()[sys.argv[2]]()
