@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import harness
-from harness import need, role, run, running, skip
+import program_cases
+from harness import role, run, running, skip
 
 PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 #: Which of server and client are preloaded.
@@ -120,14 +121,19 @@ def stranger():
     """Who has the name of a connection without being its other side is not listened to."""
     if os.geteuid() != 0:
         skip("needs to start a process of another user")
+    nobody = {"user": 65534, "cwd": "/"}
     with running(role("echo"), True, **PIPES) as process:
         port = process.stdout.readline().strip()
-        for user in (0, 65534):
-            with running(role("echo"), False, user=user, **PIPES):
-                run(role("random_client", port, int(user == 0)), True, user=0)
-        # Of another user, it is another program: TCP.
-        run(role("random_client", port, 0), True, user=65534,
-            cwd="/", preexec_fn=lambda: os.umask(0))
+        run(role("random_client", port, 1), True)
+        run(role("random_client", port, 0), True, **nobody)
+        # The name of the connection is taken before its sides ask for a stream.
+        run(role("squatted_client", port), True, after=50)
+    # The name of the port is taken, by somebody who has no library.
+    with running(role("echo"), False, **PIPES) as process:
+        port = process.stdout.readline().strip()
+        with running(role("squatter", f"cariama-preload/0/{port}"), False, **PIPES, **nobody) as one:
+            assert one.stdout.readline().strip() == "bound"
+            run(role("random_client", port, 0), True)
 
 
 def stopped():
@@ -162,4 +168,5 @@ def python():
 
 if __name__ == "__main__":
     harness.LIBRARY = os.path.abspath(sys.argv[1])
-    globals()[sys.argv[2]]()
+    case = getattr(program_cases, sys.argv[2], None) or globals()[sys.argv[2]]
+    case()

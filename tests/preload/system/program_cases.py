@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Real programs of Debian against each other, over plain TCP and under preload."""
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+
+import harness
+from harness import free_port, need, run, running, wait_for_port
+
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+@contextlib.contextmanager
+def server(command, port, preload, **options):
+    with running(command, preload, **QUIET, **options) as process:
+        wait_for_port(port, process)
+        yield process
+
+
+def carried_descriptors(process):
+    """Memory files of streams, which only a process has that uses some."""
+    names = []
+    folder = f"/proc/{process.pid}/fd"
+    for name in os.listdir(folder):
+        with contextlib.suppress(OSError):
+            names.append(os.readlink(os.path.join(folder, name)))
+    return sum("memfd:cariama" in name for name in names)
+
+
+def both(case):
+    for preload in (False, True):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            case(preload, folder, free_port())
+
+
+def redis():
+    need("redis-server", "redis-benchmark", "redis-cli")
+
+    def case(preload, folder, port):
+        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                   "--dir", folder]
+        with server(command, port, preload) as process:
+            client = ["redis-cli", "-p", str(port)]
+            load = ["redis-benchmark", "-p", str(port), "-q", "-d", "100", "-t", "set,get,lpush"]
+            run([*load, "-n", "20000", "-P", "1"], preload)
+            run([*load, "-n", "50000", "-P", "16"], preload)
+            # The connections go on while a child saves.
+            with running([*load, "-n", "300000"], preload, **QUIET) as busy:
+                assert run([*client, "bgsave"], preload).startswith("Background saving")
+                assert busy.wait(harness.PATIENCE) == 0
+            assert run([*client, "ping"], preload).strip() == "PONG"
+            assert run([*client, "llen", "mylist"], preload).strip() == "370000"
+            # And one that is under preload, and one that is not, at a time.
+            assert run([*client, "ping"], not preload).strip() == "PONG"
+            assert preload == bool(carried_descriptors(process))
+
+    both(case)
+
+
+NGINX = """
+worker_processes 2; pid {folder}/pid; error_log {folder}/log; daemon off; {user}
+events {{ worker_connections 256; }}
+http {{ access_log off; sendfile on; client_body_temp_path {folder}/1; proxy_temp_path {folder}/2;
+fastcgi_temp_path {folder}/3; uwsgi_temp_path {folder}/4; scgi_temp_path {folder}/5;
+server {{ listen 127.0.0.1:{port}; root {folder}; }} }}
+"""
+
+
+def nginx():
+    need("nginx", "wrk", "curl")
+
+    def case(preload, folder, port):
+        user = "user root;" if os.geteuid() == 0 else ""
+        with open(os.path.join(folder, "conf"), "w", encoding="ascii") as conf:
+            conf.write(NGINX.format(folder=folder, port=port, user=user))
+        content = {}
+        for size in (1024, 65536, 3 << 20):
+            content[size] = os.urandom(size)
+            with open(os.path.join(folder, str(size)), "wb") as file:
+                file.write(content[size])
+        with server(["nginx", "-c", f"{folder}/conf", "-p", folder], port, preload):
+            for size, expected in content.items():
+                address = f"http://127.0.0.1:{port}/{size}"
+                saved = os.path.join(folder, "saved")
+                # Ten times over one connection.
+                run(["curl", "-s", *[a for _ in range(10) for a in ("-o", saved, address)]], preload)
+                with open(saved, "rb") as file:
+                    assert file.read() == expected
+                for header in ("Connection: keep-alive", "Connection: close"):
+                    said = run(["wrk", "-t1", "-c8", "-d1", "-H", header, address], preload)
+                    assert "Socket errors" not in said and "Non-2xx" not in said, said
+                    assert "Requests/sec" in said
+
+    both(case)
+
+
+def iperf3():
+    need("iperf3")
+
+    def case(preload, _, port):
+        with running(["iperf3", "-s", "-p", str(port)], preload, **QUIET) as process:
+            wait_for_port(port, process)
+            for extra in ([], ["-R", "-P", "3"], ["-l", "700"]):
+                run(["iperf3", "-c", "127.0.0.1", "-p", str(port), "-n", "20M", *extra], preload)
+
+    both(case)
+
+
+def memcached():
+    need("memcached")
+
+    def case(preload, _, port):
+        command = ["memcached", "-p", str(port), "-l", "127.0.0.1", "-U", "0", "-u", "root"]
+        with server(command, port, preload):
+            run(harness.role("memcached_client", port, int(preload)), preload)
+
+    both(case)
+
+
+def openssl():
+    need("openssl")
+
+    def case(preload, folder, port):
+        key, certificate = f"{folder}/key", f"{folder}/certificate"
+        run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out",
+             certificate, "-days", "1", "-subj", "/CN=localhost"], False)
+        with open(os.path.join(folder, "page"), "wb") as page:
+            page.write(os.urandom(200000))
+        command = ["openssl", "s_server", "-accept", str(port), "-key", key, "-cert", certificate,
+                   "-WWW", "-quiet"]
+        with server(command, port, preload, cwd=folder):
+            for _ in range(3):
+                done = subprocess.run(
+                    ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-quiet", "-CAfile",
+                     certificate], input=b"GET /page HTTP/1.0\r\n\r\n", timeout=harness.PATIENCE,
+                    env=harness.environment(preload), capture_output=True, check=False)
+                with open(os.path.join(folder, "page"), "rb") as page:
+                    assert done.stdout.endswith(page.read()), done.stderr
+
+    both(case)
+
+
+def postgres():
+    programs = "/usr/lib/postgresql/15/bin"
+    if not os.path.exists(f"{programs}/postgres") or not shutil.which("setpriv"):
+        harness.skip("postgresql is not installed")
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    user = user if os.geteuid() == 0 else []
+
+    def case(preload, folder, port):
+        os.chmod(folder, 0o777)
+        data = f"{folder}/data"
+        run([*user, f"{programs}/initdb", "-D", data, "-A", "trust", "-U", "me", "-N"], False,
+            cwd=folder)
+        command = [*user, f"{programs}/postgres", "-D", data, "-p", str(port), "-h", "127.0.0.1",
+                   "-k", folder]
+        with server(command, port, preload, cwd=folder):
+            bench = [*user, f"{programs}/pgbench", "-h", "127.0.0.1", "-p", str(port), "-U", "me"]
+            run([*bench, "-i", "-q", "postgres"], preload, cwd=folder)
+            said = run([*bench, "-S", "-c", "4", "-t", "300", "postgres"], preload, cwd=folder)
+            assert "number of failed transactions: 0" in said, said
+            assert "1200/1200" in said, said
+
+    both(case)
