@@ -101,9 +101,19 @@ std::unique_ptr<streams::Stream> Connection::end(int fd) noexcept {
   }
   registrations.clear();
   wake_all();
-  // TCP resets a connection that is closed with bytes unread.
-  if (stream_ != nullptr && in_ == In::kStream && stream_->readable() != 0) let_close_reset(fd);
+  reset_if_unread(fd);
   return std::move(stream_);
+}
+
+void Connection::end_with_process(int fd) noexcept {
+  if (stream_ == nullptr) return;
+  reset_if_unread(fd);
+  if (out_ == Out::kStream) stream_->finish_sending();
+}
+
+/// TCP resets a connection that is closed with bytes unread.
+void Connection::reset_if_unread(int fd) noexcept {
+  if (stream_ != nullptr && in_ == In::kStream && stream_->readable() != 0) let_close_reset(fd);
 }
 
 short Connection::stream_events() noexcept {

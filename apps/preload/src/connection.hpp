@@ -43,6 +43,10 @@ class Connection : public Entry {
   /// closes the descriptor.
   std::unique_ptr<streams::Stream> end(int fd) noexcept;
 
+  /// The process ends without closing it: what the stream holds back goes out, and bytes that
+  /// were not read make a reset, as the kernel does.
+  void end_with_process(int fd) noexcept;
+
   /// Both sides have a stream now.
   void carry(std::unique_ptr<streams::Stream> stream) noexcept;
   /// The program reads or writes it on ways that this library does not see.
@@ -105,6 +109,7 @@ class Connection : public Entry {
   bool find_beginning(int fd) noexcept;
   int look_at_tcp(int fd) noexcept;
   void cut(int fd) noexcept;
+  void reset_if_unread(int fd) noexcept;
 
   std::unique_ptr<streams::Stream> stream_;
   std::uint64_t generation_ = 0;

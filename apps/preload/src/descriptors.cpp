@@ -16,7 +16,8 @@
 namespace preload {
 namespace {
 
-/// Takes an entry, lets `begin` fill it, and enters it. The socket stays a plain one without memory.
+/// Takes an entry, lets `begin` fill it, and enters it. The socket stays a plain one without
+/// memory.
 template <class T, class Begin>
 void enter_new(int fd, Begin begin) noexcept try {
   leave(fd);
@@ -86,9 +87,15 @@ void leave(int fd) noexcept {
   const Entry* const entry = table().find(fd);
   if (entry == nullptr || !is_this_process()) return;
   switch (entry->kind()) {
-    case Entry::Kind::kConnection: leave_as<Connection>(fd); break;
-    case Entry::Kind::kListening: leave_as<Listening>(fd); break;
-    case Entry::Kind::kEpollSet: leave_as<EpollSet>(fd); break;
+    case Entry::Kind::kConnection:
+      leave_as<Connection>(fd);
+      break;
+    case Entry::Kind::kListening:
+      leave_as<Listening>(fd);
+      break;
+    case Entry::Kind::kEpollSet:
+      leave_as<EpollSet>(fd);
+      break;
   }
 }
 

@@ -2,6 +2,7 @@
 // Entries of the table as descriptors are made, copied and closed.
 #pragma once
 
+#include "descriptor_table.hpp"
 #include "entry.hpp"
 
 namespace preload {
@@ -27,5 +28,14 @@ void enter_epoll_set(int fd) noexcept;
 void enter_copy(int fd, int copy) noexcept;
 /// Before `fd` is closed, by this process itself.
 void leave(int fd) noexcept;
+
+/// Calls `visit(fd, entry)` for every descriptor that has an entry.
+template <class Visit>
+void for_each_entry(Visit visit) {
+  const auto end = static_cast<int>(table().end());
+  for (int fd = 0; fd < end; ++fd) {
+    if (Entry* const entry = table().find(fd); entry != nullptr) visit(fd, *entry);
+  }
+}
 
 }  // namespace preload

@@ -24,8 +24,6 @@ constexpr std::uint64_t kStreamSource = std::uint64_t{1} << 32;
 constexpr std::uint64_t kKickSource = std::uint64_t{1} << 33;
 /// Waits in which a hot connection has nothing before it is left to the kernel.
 constexpr std::uint32_t kMissesBeforeCold = 64;
-/// The kernel is asked once in so many looks at the streams.
-constexpr std::uint32_t kLooksPerQuestion = 64;
 constexpr int kEventsPerQuestion = 256;
 
 epoll_event tagged(std::uint32_t events, std::uint64_t tag) noexcept {
@@ -41,8 +39,6 @@ std::uint64_t tag_of(int fd) noexcept { return static_cast<std::uint32_t>(fd); }
 constexpr std::uint32_t kAlways = EPOLLERR | EPOLLHUP;
 constexpr std::uint32_t kAllOfTcp = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET;
 constexpr short kTcpLevels = POLLIN | POLLOUT | POLLPRI | POLLRDHUP;
-
-bool over(End end) noexcept { return end && steady_clock::now() >= *end; }
 
 int milliseconds_left(End end) noexcept {
   if (!end) return -1;
@@ -111,8 +107,7 @@ int EpollSet::control(int set, int operation, int fd, epoll_event* event) {
   return code;
 }
 
-int EpollSet::control_carried(Registration& registration, int operation,
-                              const epoll_event* event) {
+int EpollSet::control_carried(Registration& registration, int operation, const epoll_event* event) {
   if (registration.parked != (operation == EPOLL_CTL_ADD)) {
     return registration.parked ? ENOENT : EEXIST;
   }
@@ -151,8 +146,7 @@ void EpollSet::carry(int set, Registration& registration) {
   epoll_event all = tagged(kAllOfTcp, tag_of(registration.fd));
   real().epoll_ctl(set, EPOLL_CTL_MOD, registration.fd, &all);
   epoll_event of_stream = tagged(EPOLLIN | EPOLLET, tag_of(registration.fd) | kStreamSource);
-  real().epoll_ctl(set, EPOLL_CTL_ADD, registration.connection->stream()->descriptor(),
-                   &of_stream);
+  real().epoll_ctl(set, EPOLL_CTL_ADD, registration.connection->stream()->descriptor(), &of_stream);
   registration.carried = true;
   registration.tcp_said = true;
   ++carried_;

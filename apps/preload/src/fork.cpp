@@ -18,22 +18,15 @@
 namespace preload {
 namespace {
 
-template <class Visit>
-void for_each_entry(Visit visit) {
-  const auto end = static_cast<int>(table().end());
-  for (int fd = 0; fd < end; ++fd) {
-    if (Entry* const entry = table().find(fd); entry != nullptr) visit(fd, *entry);
-  }
-}
-
 void before_fork() noexcept {
+  for_each_entry([](int fd, const Entry&) {
+    if (const auto connection = table().lock<Connection>(fd)) connection->share();
+  });
+  // After all connections: who asks for a stream holds one.
   lock_upgrades_for_fork();
   pool<Connection>().mutex().lock();
   pool<Listening>().mutex().lock();
   pool<EpollSet>().mutex().lock();
-  for_each_entry([](int fd, const Entry&) {
-    if (const auto connection = table().lock<Connection>(fd)) connection->share();
-  });
 }
 
 void unlock_pools() noexcept {

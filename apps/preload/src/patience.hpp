@@ -10,6 +10,9 @@
 
 namespace preload {
 
+/// The kernel is asked once in so many looks at the streams.
+inline constexpr std::uint32_t kLooksPerQuestion = 64;
+
 /// Looks longer after looking has succeeded, and hardly at all after it has failed several times:
 /// on a machine with more threads than cores it takes the time that the peer needs to answer.
 /// Owner thread only.

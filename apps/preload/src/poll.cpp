@@ -19,8 +19,6 @@ using std::chrono::steady_clock;
 
 /// Sleepers that have no descriptor by which they can be woken look again after this time.
 constexpr std::chrono::milliseconds kBlindSleep{1};
-/// The kernel is asked once in so many looks at the streams.
-constexpr std::uint32_t kLooksPerQuestion = 64;
 
 thread_local Patience patience;
 
@@ -140,8 +138,6 @@ class Poll {
   std::pmr::vector<pollfd> asked_;
   bool streams_ = false;
 };
-
-bool over(End end) noexcept { return end && steady_clock::now() >= *end; }
 
 }  // namespace
 

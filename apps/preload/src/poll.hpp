@@ -20,6 +20,9 @@ End end_after(int milliseconds) noexcept;
 /// What is left, for the kernel; nullptr for never. `storage` holds it.
 const timespec* time_left(End end, timespec& storage) noexcept;
 
+/// Whether it is over; a look at the clock.
+inline bool over(End end) noexcept { return end && std::chrono::steady_clock::now() >= *end; }
+
 /// As ppoll(2). Any thread.
 int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noexcept;
 

@@ -12,7 +12,8 @@ namespace preload {
 /// is not TCP, or another process of this port has said it.
 int announce(int fd) noexcept;
 
-/// Whether a connection to `address` would reach a program of this host that has announced its port.
+/// Whether a connection to `address` would reach a program of this host that has announced its
+/// port.
 bool is_announced(const sockaddr* address, socklen_t length) noexcept;
 
 /// Marks the SYN of the connection that `fd` is about to make, and takes the mark off.

@@ -10,25 +10,25 @@
 namespace preload {
 namespace {
 
-pid_t current() noexcept { return static_cast<pid_t>(syscall(SYS_getpid)); }
+pid_t current_process() noexcept { return static_cast<pid_t>(syscall(SYS_getpid)); }
 
-std::atomic<unsigned> count{0};
-std::atomic<pid_t> process{0};
+std::atomic<unsigned> forks_so_far{0};
+std::atomic<pid_t> process_id{0};
 
 }  // namespace
 
-unsigned forks() noexcept { return count.load(std::memory_order_relaxed); }
+unsigned forks() noexcept { return forks_so_far.load(std::memory_order_relaxed); }
 
 void count_fork() noexcept {
-  count.fetch_add(1, std::memory_order_relaxed);
-  process.store(current(), std::memory_order_relaxed);
+  forks_so_far.fetch_add(1, std::memory_order_relaxed);
+  process_id.store(current_process(), std::memory_order_relaxed);
 }
 
 bool is_this_process() noexcept {
-  const pid_t now = current();
+  const pid_t now = current_process();
   pid_t known = 0;
   // The first call is by the program itself: a child of vfork(2) calls no function before.
-  return process.compare_exchange_strong(known, now, std::memory_order_relaxed) || known == now;
+  return process_id.compare_exchange_strong(known, now, std::memory_order_relaxed) || known == now;
 }
 
 }  // namespace preload

@@ -48,6 +48,7 @@ Real find_all() noexcept {
   find(all.select, "select");
   find(all.fdopen, "fdopen");
   find(all.fclose, "fclose");
+  find(all.exit_now, "_exit");
   return all;
 }
 

@@ -50,6 +50,7 @@ struct Real {
   int (*select)(int, fd_set*, fd_set*, fd_set*, timeval*);
   FILE* (*fdopen)(int, const char*);
   int (*fclose)(FILE*);
+  void (*exit_now)(int);
 };
 
 /// Found by name once. Any thread.

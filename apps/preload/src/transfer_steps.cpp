@@ -114,12 +114,18 @@ int Connection::try_receive(int fd, Buffers& buffers, int flags) noexcept {
 
 int Connection::receive_step(int fd, Buffers& buffers, int flags) noexcept {
   switch (in_) {
-    case In::kTcp: return receive_undecided(fd, buffers, flags);
-    case In::kRest: return receive_rest(fd, buffers, flags);
-    case In::kStream: return receive_stream(fd, buffers, flags);
-    case In::kTcpAgain: return receive_tcp(fd, buffers, SIZE_MAX, flags);
-    case In::kLost: return receive_lost(fd);
-    case In::kCut: break;
+    case In::kTcp:
+      return receive_undecided(fd, buffers, flags);
+    case In::kRest:
+      return receive_rest(fd, buffers, flags);
+    case In::kStream:
+      return receive_stream(fd, buffers, flags);
+    case In::kTcpAgain:
+      return receive_tcp(fd, buffers, SIZE_MAX, flags);
+    case In::kLost:
+      return receive_lost(fd);
+    case In::kCut:
+      break;
   }
   return 0;
 }
@@ -178,9 +184,14 @@ int Connection::receive_stream(int fd, Buffers& buffers, int flags) noexcept {
   buffers.advance(result.bytes);
   if (result.bytes != 0) return 0;
   switch (result.status) {
-    case Status::kEnd: in_ = In::kTcpAgain; return kLookAgain;
-    case Status::kReset: in_ = In::kLost; return kLookAgain;
-    default: return tcp_event_ ? look_at_tcp(fd) : EAGAIN;
+    case Status::kEnd:
+      in_ = In::kTcpAgain;
+      return kLookAgain;
+    case Status::kReset:
+      in_ = In::kLost;
+      return kLookAgain;
+    default:
+      return tcp_event_ ? look_at_tcp(fd) : EAGAIN;
   }
 }
 

@@ -105,10 +105,10 @@ class Worker {
   int wake_;
 };
 
-std::mutex mutex;
+std::mutex upgrades_mutex;
 
 /// Descriptors of listeners, of which a forked child closes its copies: a name lives as long as one
-/// of them. Guarded by `mutex`.
+/// of them. Guarded by `upgrades_mutex`.
 std::set<int>& listening_descriptors() {
   static std::set<int>& all = *new std::set<int>;
   return all;
@@ -147,7 +147,7 @@ class Upgrades {
       }
       std::erase_if(offers, [](Request& offer) {
         if (is_still_wanted(offer)) return false;
-        const std::scoped_lock lock(mutex);
+        const std::scoped_lock lock(upgrades_mutex);
         listening_descriptors().erase(offer.listener->descriptor());
         offer.listener.reset();
         return true;
@@ -161,7 +161,7 @@ class Upgrades {
   bool begin(Request& request) {
     try {
       if (domain() != nullptr) {
-        const std::scoped_lock lock(mutex);
+        const std::scoped_lock lock(upgrades_mutex);
         request.listener = std::make_unique<streams::Listener>(*domain(), request.name);
         if (leaves_descriptors(request.listener->descriptor())) {
           listening_descriptors().insert(request.listener->descriptor());
@@ -189,7 +189,8 @@ class Upgrades {
       for (const Request& request : worker.take()) {
         std::unique_ptr<streams::Stream> stream;
         try {
-          if (domain() != nullptr && is_still_wanted(request) && streams::is_listening(request.name)) {
+          if (domain() != nullptr && is_still_wanted(request) &&
+              streams::is_listening(request.name)) {
             stream = streams::connect(*domain(), request.name, kMeeting);
           }
         } catch (const dtutils::Error&) {
@@ -210,8 +211,8 @@ Upgrades* upgrades = nullptr;
 bool impossible = false;
 
 /// nullptr when this process cannot have streams.
-Upgrades* get() noexcept {
-  const std::scoped_lock lock(mutex);
+Upgrades* upgrades_of_process() noexcept {
+  const std::scoped_lock lock(upgrades_mutex);
   if (upgrades != nullptr || impossible) return upgrades;
   try {
     upgrades = new Upgrades;
@@ -225,7 +226,7 @@ Upgrades* get() noexcept {
 
 void ask_for_stream(Connection& connection, int fd) noexcept {
   try {
-    Upgrades* const all = get();
+    Upgrades* const all = upgrades_of_process();
     Request request{&connection, connection.generation(),
                     meeting_name(fd, connection.connected_here()), nullptr};
     if (all == nullptr || request.name.empty()) return;
@@ -240,10 +241,10 @@ void ask_for_stream(Connection& connection, int fd) noexcept {
   }
 }
 
-void lock_upgrades_for_fork() noexcept { mutex.lock(); }
-void unlock_upgrades_in_parent() noexcept { mutex.unlock(); }
+void lock_upgrades_for_fork() noexcept { upgrades_mutex.lock(); }
+void unlock_upgrades_in_parent() noexcept { upgrades_mutex.unlock(); }
 void forget_upgrades_in_child() noexcept {
-  new (&mutex) std::mutex;
+  new (&upgrades_mutex) std::mutex;
   for (const int fd : listening_descriptors()) real().close(fd);
   listening_descriptors().clear();
   // The threads are the parent's, and so is the device: both are left alone.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Exported: how descriptors are closed, copied and asked.
+#include "descriptors.hpp"
+
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -10,7 +12,6 @@
 
 #include "connection.hpp"
 #include "descriptor_table.hpp"
-#include "descriptors.hpp"
 #include "real.hpp"
 
 using namespace preload;

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What happens when the library is loaded.
+// What happens when the library is loaded, and when the process ends.
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "connection.hpp"
+#include "descriptors.hpp"
 #include "fork.hpp"
 #include "holders.hpp"
 #include "process.hpp"
@@ -14,4 +20,28 @@ namespace {
   preload::take_part_in_forks();
 }
 
+/// Threads of the program may go on with their connections, so those stay as they are.
+void end() noexcept {
+  if (!preload::is_this_process()) return;
+  preload::for_each_entry([](int fd, const preload::Entry&) {
+    const auto connection = preload::table().lock<preload::Connection>(fd);
+    if (connection) connection->end_with_process(fd);
+  });
+}
+
+[[gnu::destructor]] void end_by_exit() { end(); }
+
 }  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+[[noreturn]] void _exit(int status) {
+  end();
+  preload::real().exit_now(status);
+  __builtin_unreachable();
+}
+[[noreturn]] void _Exit(int status) noexcept { _exit(status); }
+
+}  // extern "C"
+#pragma GCC visibility pop

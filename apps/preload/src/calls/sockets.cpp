@@ -31,9 +31,7 @@ int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
   return accepted;
 }
 
-int accept(int fd, sockaddr* address, socklen_t* length) {
-  return accept4(fd, address, length, 0);
-}
+int accept(int fd, sockaddr* address, socklen_t* length) { return accept4(fd, address, length, 0); }
 
 int connect(int fd, const sockaddr* address, socklen_t length) {
   const bool known = table().find(fd) != nullptr;

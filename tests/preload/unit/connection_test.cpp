@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// A TCP connection inside of one process that goes over to a stream, and back.
+#include "connection.hpp"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "../../streams/support/pair.hpp"
+#include "descriptors.hpp"
+#include "epoll_set.hpp"
+#include "kernel_socket.hpp"
+#include "poll.hpp"
+#include "support/catch.hpp"
+#include "transfer.hpp"
+
+using namespace preload;
+using support::bytes_from;
+
+namespace {
+
+/// Both ends of a TCP connection, entered as those of two programs would be.
+class TcpPair {
+ public:
+  TcpPair() {
+    const int door = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* const raw = reinterpret_cast<sockaddr*>(&address);
+    here = socket(AF_INET, SOCK_STREAM, 0);
+    support::require(bind(door, raw, length) == 0 && listen(door, 1) == 0 &&
+                         getsockname(door, raw, &length) == 0 && connect(here, raw, length) == 0,
+                     "no connection could be made");
+    there = accept(door, nullptr, nullptr);
+    close(door);
+    enter_connection(here, true);
+    enter_connection(there, false);
+  }
+  ~TcpPair() {
+    finish(here);
+    finish(there);
+  }
+  static void finish(int& fd) {
+    if (fd < 0) return;
+    leave(fd);
+    close(fd);
+    fd = -1;
+  }
+  /// Gives the ends their streams.
+  void carry() {
+    support::StreamPair pair(domain_.pd);
+    table().lock<Connection>(here)->carry(std::move(pair.here));
+    table().lock<Connection>(there)->carry(std::move(pair.there));
+  }
+
+  int here;
+  int there;
+
+ private:
+  support::Domain domain_;
+};
+
+std::size_t give(int fd, std::size_t place, std::size_t count, int flags = MSG_DONTWAIT) {
+  auto bytes = bytes_from(place, count);
+  const iovec part{bytes.data(), bytes.size()};
+  const ssize_t sent = preload::send(fd, std::span(&part, 1), flags | MSG_NOSIGNAL);
+  return sent < 0 ? 0 : static_cast<std::size_t>(sent);
+}
+
+/// Receives so many bytes, which have to be those from `place` on.
+void take(int fd, std::size_t place, std::size_t count) {
+  std::vector<std::byte> bytes(count);
+  const iovec part{bytes.data(), bytes.size()};
+  const ssize_t got = receive(fd, std::span(&part, 1), MSG_WAITALL);
+  REQUIRE(got == static_cast<ssize_t>(count));
+  CHECK(support::are_from(place, bytes));
+}
+
+int peek(int fd) {
+  std::byte byte;
+  const iovec part{&byte, 1};
+  const ssize_t got = receive(fd, std::span(&part, 1), MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 ? -errno : static_cast<int>(got);
+}
+
+}  // namespace
+
+TEST_CASE("bytes_of_tcp_come_before_those_of_the_stream") {
+  TcpPair pair;
+  CHECK(give(pair.here, 0, 1000) == 1000);
+  pair.carry();
+  CHECK(give(pair.here, 1000, 500) == 500);
+  CHECK(bytes_written(pair.here) == 1000);
+  SECTION("in one receive") { take(pair.there, 0, 1500); }
+  SECTION("in several, of which some are of both") {
+    for (std::size_t place = 0; place < 1500; place += 300) take(pair.there, place, 300);
+  }
+  SECTION("when some had been received before") {
+    take(pair.there, 0, 1);
+    take(pair.there, 1, 1499);
+  }
+  CHECK(peek(pair.there) == -EAGAIN);
+  CHECK(give(pair.there, 0, 7) == 7);
+  take(pair.here, 0, 7);
+}
+
+TEST_CASE("the_end_comes_after_the_bytes_of_the_stream") {
+  TcpPair pair;
+  pair.carry();
+  CHECK(give(pair.here, 0, 100) == 100);
+  SECTION("of one half") {
+    table().lock<Connection>(pair.here)->shut_down(pair.here, SHUT_WR);
+    CHECK(give(pair.here, 100, 1) == 0);
+    CHECK(errno == EPIPE);
+  }
+  SECTION("of both") { TcpPair::finish(pair.here); }
+  take(pair.there, 0, 100);
+  CHECK(peek(pair.there) == 0);
+}
+
+TEST_CASE("a_close_with_bytes_unread_resets") {
+  TcpPair pair;
+  pair.carry();
+  CHECK(give(pair.here, 0, 100) == 100);
+  take(pair.there, 0, 10);
+  TcpPair::finish(pair.there);
+  CHECK(peek(pair.here) == -ECONNRESET);
+}
+
+TEST_CASE("bytes_over_tcp_behind_an_open_stream_reset_the_connection") {
+  TcpPair pair;
+  pair.carry();
+  CHECK(give(pair.here, 0, 10) == 10);
+  take(pair.there, 0, 10);
+  REQUIRE(::send(pair.here, "stray", 5, 0) == 5);
+  pollfd entry{pair.there, POLLIN, 0};
+  REQUIRE(poll_until(&entry, 1, end_after(10'000), nullptr) == 1);
+  CHECK(peek(pair.there) == -ECONNRESET);
+  CHECK(peek(pair.there) == 0);
+}
+
+TEST_CASE("poll_and_epoll_say_what_the_stream_has") {
+  TcpPair pair;
+  const int epoll = epoll_create1(EPOLL_CLOEXEC);
+  enter_epoll_set(epoll);
+  const bool edge = GENERATE(false, true);
+  const bool carried_before = GENERATE(false, true);
+  if (carried_before) pair.carry();
+  const auto set = [&] { return table().lock<EpollSet>(epoll).entry; };
+  epoll_event event{};
+  event.events = EPOLLIN | (edge ? EPOLLET : 0u);
+  event.data.u64 = 0xdead'beef'0000'0001;
+  CHECK(table().lock<EpollSet>(epoll)->control(epoll, EPOLL_CTL_ADD, pair.there, &event) == 0);
+  if (!carried_before) pair.carry();
+  const auto wait = [&](int milliseconds) {
+    std::array<epoll_event, 8> events;
+    const int count = set()->wait(epoll, events.data(), 8, end_after(milliseconds), nullptr);
+    for (int i = 0; i < count; ++i) {
+      CHECK(events[static_cast<std::size_t>(i)].data.u64 == event.data.u64);
+    }
+    return count;
+  };
+  CHECK(wait(1) == 0);
+  for (std::size_t place = 0; place < 1000; place += 100) {
+    CHECK(give(pair.here, place, 100) == 100);
+    CHECK(wait(10'000) == 1);
+    // An edge is reported once, a level while it holds.
+    CHECK(wait(0) == (edge ? 0 : 1));
+    pollfd entry{pair.there, POLLIN | POLLOUT, 0};
+    CHECK(poll_until(&entry, 1, end_after(10'000), nullptr) == 1);
+    CHECK(entry.revents == (POLLIN | POLLOUT));
+    take(pair.there, place, 100);
+    CHECK(wait(0) == 0);
+  }
+  // Taken out and put in again, as many programs do for each answer.
+  CHECK(table().lock<EpollSet>(epoll)->control(epoll, EPOLL_CTL_ADD, pair.there, &event) == EEXIST);
+  CHECK(table().lock<EpollSet>(epoll)->control(epoll, EPOLL_CTL_DEL, pair.there, nullptr) == 0);
+  CHECK(table().lock<EpollSet>(epoll)->control(epoll, EPOLL_CTL_DEL, pair.there, nullptr) ==
+        ENOENT);
+  CHECK(give(pair.here, 1000, 1) == 1);
+  CHECK(wait(1) == 0);
+  CHECK(table().lock<EpollSet>(epoll)->control(epoll, EPOLL_CTL_ADD, pair.there, &event) == 0);
+  CHECK(wait(10'000) == 1);
+  // The end, after the last byte.
+  TcpPair::finish(pair.here);
+  CHECK(wait(10'000) == 1);
+  take(pair.there, 1000, 1);
+  CHECK(peek(pair.there) == 0);
+  leave(epoll);
+  close(epoll);
+}
+
+TEST_CASE("a_thread_that_sleeps_on_tcp_is_woken_by_the_stream") {
+  TcpPair pair;
+  support::Threads threads;
+  threads.start([&] {
+    std::vector<std::byte> bytes(10);
+    const iovec part{bytes.data(), bytes.size()};
+    support::require(receive(pair.there, std::span(&part, 1), MSG_WAITALL) == 10, "lost bytes");
+    support::require(support::are_from(0, bytes), "other bytes");
+  });
+  pair.carry();
+  CHECK(give(pair.here, 0, 10) == 10);
+  threads.join();
+}
+
+TEST_CASE("two_threads_of_a_connection_wake_each_other") {
+  constexpr std::size_t kBytes = 1 << 20;
+  TcpPair pair;
+  pair.carry();
+  support::Threads threads;
+  // An echo at one side; at the other one a thread that sends, and one that receives.
+  threads.start([&] {
+    std::vector<std::byte> bytes(3000);
+    for (std::size_t done = 0; done < kBytes;) {
+      const iovec part{bytes.data(), bytes.size()};
+      const ssize_t got = receive(pair.there, std::span(&part, 1), 0);
+      support::require(got > 0, "a receive failed");
+      const iovec back{bytes.data(), static_cast<std::size_t>(got)};
+      support::require(preload::send(pair.there, std::span(&back, 1), 0) == got, "a send failed");
+      done += static_cast<std::size_t>(got);
+    }
+  });
+  threads.start(
+      [&] { support::require(give(pair.here, 0, kBytes, 0) == kBytes, "a send ended early"); });
+  std::vector<std::byte> bytes(kBytes);
+  const iovec part{bytes.data(), bytes.size()};
+  CHECK(receive(pair.here, std::span(&part, 1), MSG_WAITALL) == static_cast<ssize_t>(kBytes));
+  threads.join();
+  CHECK(support::are_from(0, bytes));
+}
