@@ -84,6 +84,19 @@ TEST_CASE("a_listener_whose_descriptor_is_closed_says_so") {
   CHECK_THROWS_WITH(listener.accept(kPatience), contains("no connection can be accepted"));
 }
 
+TEST_CASE("who_listens_is_known_without_connecting") {
+  Domain domain;
+  const std::string name = fresh_name();
+  CHECK_FALSE(is_listening(name));
+  {
+    Listener listener(domain.pd, name);
+    CHECK(is_listening(name));
+    CHECK(listener.accept(milliseconds(1)) == nullptr);
+  }
+  CHECK_FALSE(is_listening(name));
+  CHECK_FALSE(is_listening(""));
+}
+
 TEST_CASE("accept_ends_when_nobody_connects") {
   Domain domain;
   Listener listener(domain.pd, fresh_name());

@@ -36,12 +36,12 @@ void end() noexcept {
 #pragma GCC visibility push(default)
 extern "C" {
 
-[[noreturn]] void _exit(int status) {
+void _exit(int status) {
   end();
   preload::real().exit_now(status);
   __builtin_unreachable();
 }
-[[noreturn]] void _Exit(int status) noexcept { _exit(status); }
+void _Exit(int status) noexcept { _exit(status); }
 
 }  // extern "C"
 #pragma GCC visibility pop
