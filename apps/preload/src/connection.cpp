@@ -45,7 +45,7 @@ constexpr short kWritable = POLLOUT | POLLWRNORM;
 void Connection::begin(bool connected_here) noexcept {
   pending = false;
   connected_here_ = connected_here;
-  pinned_ = foreign_ = tcp_event_ = armed_ = false;
+  pinned_ = foreign_ = read_shut_ = armed_ = false;
   out_ = Out::kTcp;
   in_ = In::kTcp;
   rest_ = taken_ = blocked_ = 0;
@@ -69,6 +69,8 @@ bool Connection::may_be_carried() const noexcept {
 
 void Connection::carry(std::unique_ptr<streams::Stream> stream) noexcept {
   stream_ = std::move(stream);
+  // The peer waits for the end of each direction that has a stream.
+  if (out_ == Out::kTcpAgain) stream_->finish_sending();
   wake_all();
 }
 
@@ -85,11 +87,13 @@ void Connection::leave_to_parent() noexcept {
 
 int Connection::shut_down(int fd, int how) noexcept {
   if (how != SHUT_RD) {
-    if (out_ == Out::kStream && stream_ != nullptr) stream_->finish_sending();
+    if (stream_ != nullptr) stream_->finish_sending();
     if (out_ == Out::kTcp) out_ = Out::kTcpAgain;
   }
-  if (how != SHUT_WR) tcp_event_ = true;
-  return real().shutdown(fd, how);
+  if (how != SHUT_WR) read_shut_ = true;
+  const int result = real().shutdown(fd, how);
+  wake_all();
+  return result;
 }
 
 std::unique_ptr<streams::Stream> Connection::end(int fd) noexcept {
@@ -108,7 +112,7 @@ std::unique_ptr<streams::Stream> Connection::end(int fd) noexcept {
 void Connection::end_with_process(int fd) noexcept {
   if (stream_ == nullptr) return;
   reset_if_unread(fd);
-  if (out_ == Out::kStream) stream_->finish_sending();
+  stream_->finish_sending();
 }
 
 /// TCP resets a connection that is closed with bytes unread.
@@ -121,7 +125,7 @@ short Connection::stream_events() noexcept {
   if (stream_ == nullptr) return 0;
   short events = 0;
   if (in_ == In::kTcp || in_ == In::kStream) {
-    if (stream_->receive_ready() || (in_ == In::kStream && tcp_event_)) events |= kReadable;
+    if (read_shut_ || stream_->receive_ready()) events |= kReadable;
   } else if (in_ == In::kLost || in_ == In::kCut) {
     events |= kReadable;
   }
@@ -137,16 +141,10 @@ short Connection::tcp_events() const noexcept {
 }
 
 short Connection::tcp_question(short wanted) const noexcept {
-  auto question = static_cast<short>(wanted & tcp_events());
-  // The end of a stream that broke. Once it is known it is not asked for: it would not let a
-  // thread sleep that waits for space.
-  if (in_ == In::kStream && !tcp_event_) question |= POLLIN | POLLRDHUP;
-  return question;
+  return static_cast<short>(wanted & tcp_events());
 }
 
 short Connection::merge(short tcp) noexcept {
-  constexpr short kEnds = POLLIN | POLLRDHUP | POLLERR | POLLHUP;
-  if (in_ == In::kStream && (tcp & kEnds) != 0) tcp_event_ = true;
   return static_cast<short>(stream_events() | (tcp & tcp_events()));
 }
 

@@ -102,12 +102,12 @@ class Connection : public Entry {
   int send_tcp(int fd, Buffers& buffers, int flags) noexcept;
   int receive_tcp(int fd, Buffers& buffers, std::size_t limit, int flags) noexcept;
   int receive_rest(int fd, Buffers& buffers, int flags) noexcept;
-  int receive_stream(int fd, Buffers& buffers, int flags) noexcept;
+  int receive_stream(Buffers& buffers, int flags) noexcept;
   int receive_lost(int fd) noexcept;
   int receive_step(int fd, Buffers& buffers, int flags) noexcept;
   int receive_undecided(int fd, Buffers& buffers, int flags) noexcept;
   bool find_beginning(int fd) noexcept;
-  int look_at_tcp(int fd) noexcept;
+  void leave_stream() noexcept;
   void cut(int fd) noexcept;
   void reset_if_unread(int fd) noexcept;
 
@@ -119,8 +119,8 @@ class Connection : public Entry {
   bool foreign_ = false;
   Out out_ = Out::kTcp;
   In in_ = In::kTcp;
-  /// TCP said that there is something: while the stream is used, that is the end.
-  bool tcp_event_ = false;
+  /// The program said that it receives no more.
+  bool read_shut_ = false;
   /// The next change makes an event, or has made one that nobody has seen.
   bool armed_ = false;
   /// Bytes that come over TCP before the stream's.

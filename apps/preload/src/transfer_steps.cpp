@@ -53,7 +53,7 @@ int Connection::try_send(int fd, Buffers& buffers, int flags) noexcept {
 int Connection::begin_stream(int fd, Buffers& buffers) noexcept {
   const auto written = bytes_written(fd);
   if (!written) {
-    out_ = Out::kTcpAgain;
+    leave_stream();
     return ENOTSUP;
   }
   Beginning beginning = *written;
@@ -62,13 +62,18 @@ int Connection::begin_stream(int fd, Buffers& buffers) noexcept {
   const std::span<iovec> all = buffers.next(window, streams::kRing - sizeof beginning, 1);
   const Result result = stream_->try_send(all);
   if (result.bytes < sizeof beginning) {
-    // The peer is gone, or this stream never was one: nothing was sent over it.
-    out_ = Out::kTcpAgain;
+    // The peer is gone: nothing was sent over it.
+    leave_stream();
     return EPIPE;
   }
   out_ = Out::kStream;
   buffers.advance(result.bytes - sizeof beginning);
   return 0;
+}
+
+void Connection::leave_stream() noexcept {
+  out_ = Out::kTcpAgain;
+  stream_->finish_sending();
 }
 
 int Connection::send_stream(Buffers& buffers) noexcept {
@@ -119,7 +124,7 @@ int Connection::receive_step(int fd, Buffers& buffers, int flags) noexcept {
     case In::kRest:
       return receive_rest(fd, buffers, flags);
     case In::kStream:
-      return receive_stream(fd, buffers, flags);
+      return receive_stream(buffers, flags);
     case In::kTcpAgain:
       return receive_tcp(fd, buffers, SIZE_MAX, flags);
     case In::kLost:
@@ -135,9 +140,10 @@ int Connection::receive_undecided(int fd, Buffers& buffers, int flags) noexcept 
   if (find_beginning(fd)) return kLookAgain;
   const std::size_t before = buffers.done();
   const int code = receive_tcp(fd, buffers, SIZE_MAX, flags);
-  // The end of TCP: a beginning that the peer sent before it is there by now.
   const bool end = code == 0 && buffers.done() == before;
-  return end && find_beginning(fd) ? kLookAgain : code;
+  if (!end || read_shut_) return code;
+  // The peer ends its stream before TCP, but that may be on its way, and bytes before it.
+  return find_beginning(fd) ? kLookAgain : EAGAIN;
 }
 
 int Connection::receive_tcp(int fd, Buffers& buffers, std::size_t limit, int flags) noexcept {
@@ -170,7 +176,7 @@ int Connection::receive_rest(int fd, Buffers& buffers, int flags) noexcept {
   return buffers.empty() ? 0 : kLookAgain;
 }
 
-int Connection::receive_stream(int fd, Buffers& buffers, int flags) noexcept {
+int Connection::receive_stream(Buffers& buffers, int flags) noexcept {
   Buffers::Window window;
   const std::span<iovec> part = buffers.next(window, SIZE_MAX);
   Result result;
@@ -191,21 +197,8 @@ int Connection::receive_stream(int fd, Buffers& buffers, int flags) noexcept {
       in_ = In::kLost;
       return kLookAgain;
     default:
-      return tcp_event_ ? look_at_tcp(fd) : EAGAIN;
+      return read_shut_ ? 0 : EAGAIN;
   }
-}
-
-/// TCP has something to say although the stream has not ended.
-int Connection::look_at_tcp(int fd) noexcept {
-  const short now = levels(fd, POLLIN | POLLRDHUP);
-  if (now == 0) {
-    tcp_event_ = false;
-    return EAGAIN;
-  }
-  // The stream first: what the peer wrote into it, and its end, came before what TCP says now.
-  if (stream_->receive_ready()) return kLookAgain;
-  in_ = (now & (POLLRDHUP | POLLERR | POLLHUP)) != 0 ? In::kTcpAgain : In::kLost;
-  return kLookAgain;
 }
 
 /// The stream broke without an end. What TCP says decides, but bytes from it would not be the next.

@@ -52,9 +52,9 @@ def running(command, preload, after=1, **options):
         process.wait(PATIENCE)
 
 
-def run(command, preload, after=1, **options):
+def run(command, preload, after=1, timeout=PATIENCE, **options):
     """What a program wrote; it has to end well."""
-    done = subprocess.run(command, env=environment(preload, after), text=True, timeout=PATIENCE,
+    done = subprocess.run(command, env=environment(preload, after), text=True, timeout=timeout,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, **options)
     assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}"
     return done.stdout

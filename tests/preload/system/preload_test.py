@@ -163,7 +163,7 @@ def python():
         skip("libpython3-testsuite is not installed")
     # Some machines have a virtual socket to their host, on which its test waits for ever.
     command = ["/usr/bin/python3", "-m", "test", "-i", "*VSOCK*", "test_socket"]
-    print(run(command, True)[-400:])
+    print(run(command, True, timeout=200)[-400:])
 
 
 if __name__ == "__main__":

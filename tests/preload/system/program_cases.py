@@ -2,6 +2,7 @@
 """Real programs of Debian against each other, over plain TCP and under preload."""
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -94,8 +95,10 @@ def nginx():
                     assert file.read() == expected
                 for header in ("Connection: keep-alive", "Connection: close"):
                     said = run(["wrk", "-t1", "-c8", "-d1", "-H", header, address], preload)
-                    assert "Socket errors" not in said and "Non-2xx" not in said, said
-                    assert "Requests/sec" in said
+                    assert "Non-2xx" not in said and "Requests/sec" in said, said
+                    # Without keep-alive the ports may run out, which is an error of connect.
+                    errors = re.search(r"Socket errors: connect \d+, (.*)", said)
+                    assert not errors or errors[1] == "read 0, write 0, timeout 0", said
 
     both(case)
 

@@ -89,6 +89,11 @@ int peek(int fd) {
   return got < 0 ? -errno : static_cast<int>(got);
 }
 
+void wait_for_input(int fd) {
+  pollfd entry{fd, POLLIN, 0};
+  REQUIRE(poll_until(&entry, 1, end_after(10'000), nullptr) == 1);
+}
+
 }  // namespace
 
 TEST_CASE("bytes_of_tcp_come_before_those_of_the_stream") {
@@ -121,6 +126,7 @@ TEST_CASE("the_end_comes_after_the_bytes_of_the_stream") {
   }
   SECTION("of both") { TcpPair::finish(pair.here); }
   take(pair.there, 0, 100);
+  wait_for_input(pair.there);
   CHECK(peek(pair.there) == 0);
 }
 
@@ -130,18 +136,28 @@ TEST_CASE("a_close_with_bytes_unread_resets") {
   CHECK(give(pair.here, 0, 100) == 100);
   take(pair.there, 0, 10);
   TcpPair::finish(pair.there);
+  wait_for_input(pair.here);
   CHECK(peek(pair.here) == -ECONNRESET);
 }
 
-TEST_CASE("bytes_over_tcp_behind_an_open_stream_reset_the_connection") {
+TEST_CASE("bytes_over_tcp_do_not_overtake_an_open_stream") {
   TcpPair pair;
   pair.carry();
   CHECK(give(pair.here, 0, 10) == 10);
   take(pair.there, 0, 10);
   REQUIRE(::send(pair.here, "stray", 5, 0) == 5);
-  pollfd entry{pair.there, POLLIN, 0};
-  REQUIRE(poll_until(&entry, 1, end_after(10'000), nullptr) == 1);
-  CHECK(peek(pair.there) == -ECONNRESET);
+  CHECK(peek(pair.there) == -EAGAIN);
+  CHECK(give(pair.here, 10, 10) == 10);
+  take(pair.there, 10, 10);
+}
+
+TEST_CASE("who_has_shut_down_receives_what_came_and_the_end") {
+  TcpPair pair;
+  pair.carry();
+  CHECK(give(pair.here, 0, 10) == 10);
+  take(pair.there, 0, 5);
+  table().lock<Connection>(pair.there)->shut_down(pair.there, SHUT_RD);
+  take(pair.there, 5, 5);
   CHECK(peek(pair.there) == 0);
 }
 
@@ -191,6 +207,7 @@ TEST_CASE("poll_and_epoll_say_what_the_stream_has") {
   TcpPair::finish(pair.here);
   CHECK(wait(10'000) == 1);
   take(pair.there, 1000, 1);
+  wait_for_input(pair.there);
   CHECK(peek(pair.there) == 0);
   leave(epoll);
   close(epoll);
