@@ -506,10 +506,10 @@ def squatter(*names):
     """Has names that programs of another user look for, and listens under them."""
     squatted = []
     for name in names or [heard()]:
-        kind = socket.SOCK_SEQPACKET if "streams" in name else socket.SOCK_DGRAM
+        kind = socket.SOCK_STREAM if "streams" in name else socket.SOCK_DGRAM
         squatted.append(socket.socket(socket.AF_UNIX, kind))
         squatted[-1].bind("\0" + name)
-        if kind == socket.SOCK_SEQPACKET:
+        if kind == socket.SOCK_STREAM:
             squatted[-1].listen()
     say("bound")
     heard()
