@@ -93,6 +93,8 @@ def nginx():
                 run(["curl", "-s", *[a for _ in range(10) for a in ("-o", saved, address)]], preload)
                 with open(saved, "rb") as file:
                     assert file.read() == expected
+                if not preload or size > 65536:
+                    continue
                 for header in ("Connection: keep-alive", "Connection: close"):
                     said = run(["wrk", "-t1", "-c8", "-d1", "-H", header, address], preload)
                     assert "Non-2xx" not in said and "Requests/sec" in said, said
