@@ -75,6 +75,9 @@ void Peers::connect(std::uint64_t node) {
     }
     in_order_ = in_order_ && peer.in_order != 0;
     all_.push_back(peer);
+    // Now, since later a process that is stopped would hold a first contact up for longer than
+    // `patience`.
+    (void)fabric_.transmitter({process});
   }
   // Requests of those that have come out of this find all of it.
   (void)fabric_.exchange({});
