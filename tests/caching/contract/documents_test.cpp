@@ -176,6 +176,29 @@ TEST_CASE("variants_of_a_key_are_different_documents_and_are_invalidated_togethe
   });
 }
 
+TEST_CASE("a_put_that_is_refused_as_outdated_leaves_the_newer_document_everywhere") {
+  in_each_scheme(2, [](Member& member, CachingNode& node, Scheme scheme) {
+    const Ticket before = node.cache.get("k").ticket();
+    meet(member, node, 0);
+    if (member.rank == 0) {
+      require(node.cache.invalidate("k"), "invalidate");
+      const Stored stored = put(node.cache, "k", 2, 500, node.cache.get("k").ticket());
+      require(stored == Stored::kHere || stored == Stored::kElsewhere, "the newer one");
+    }
+    meet(member, node, 1);
+    // Each has asked the origin before the change, and is answered after it, in turn.
+    for (std::uint32_t late = 0; late < 2; ++late) {
+      if (member.rank == late) {
+        require(put(node.cache, "k", 1, 700, before) == Stored::kOutdated, "it comes too late");
+      }
+      meet(member, node, 2 + late);
+      if (scheme == Scheme::kAc && member.rank == 1) continue;
+      require_equal(version_of(node.cache.get("k"), "k"), 2u, "version");
+    }
+    meet(member, node, 4);
+  });
+}
+
 TEST_CASE("a_fresh_document_of_a_neighbour_is_better_than_an_expired_one_here") {
   ForkJob job(2, [](Member& member) {
     CachingNode node(member, small_cache(Scheme::kBcc));

@@ -28,7 +28,7 @@ enum class Stored : std::uint8_t {
   kTooLarge,
   /// It is in no cache: all memory is held by Documents, or the process for it is gone.
   kNoRoom,
-  /// It is in no cache: the key was invalidated after the ticket.
+  /// It is in no cache: the key was invalidated after the ticket. What was put since then stays.
   kOutdated,
 };
 
