@@ -206,6 +206,11 @@ class Clients:
                              r"metrics on port (\d+)$", line)
         assert found, line
         self.rank, self.pid, self.port, self.metrics_port = (int(word) for word in found.groups())
+        self.killed = False
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+        self.killed = True
 
     def link(self, timeout=PATIENCE):
         return Link(self.port, timeout)
@@ -249,7 +254,7 @@ class Proxy(Clients):
 
 
 class Job:
-    """Several proxies that share their memory."""
+    """Several proxies that share their memory. End with the test, and have to end well."""
 
     def __init__(self, count, scheme, origin_port, *arguments):
         self.process = subprocess.Popen(
@@ -269,9 +274,14 @@ class Job:
     def __exit__(self, kind, *_):
         if kind:
             os.killpg(self.process.pid, signal.SIGKILL)
-        else:
-            self.process.send_signal(signal.SIGINT)
-        self.process.wait(PATIENCE)
+            self.process.wait(PATIENCE)
+            return
+        # Not through the launcher, which would answer with the signal instead of how they end.
+        for proxy in self.proxies:
+            if not proxy.killed:
+                os.kill(proxy.pid, signal.SIGTERM)
+        status = self.process.wait(PATIENCE)
+        assert status == 0 or any(proxy.killed for proxy in self.proxies), status
 
 
 NGINX = """
