@@ -7,6 +7,7 @@
 
 #include "caching/caching.hpp"
 #include "dsfabric/dsfabric.hpp"
+#include "dtutils/error.hpp"
 #include "proxy/caching_store.hpp"
 #include "proxy/local_store.hpp"
 
@@ -25,9 +26,10 @@ constexpr Name kNames[] = {{"ac", caching::Scheme::kAc},
 /// Bytes of a document, about, by which the directory is sized.
 constexpr std::size_t kExpectedDocument = 4096;
 
-caching::CacheOptions options_for(const std::string& scheme, std::size_t bytes) {
+caching::CacheOptions options_for(const std::string& scheme, std::size_t bytes, bool lends) {
   caching::CacheOptions options;
   options.bytes = bytes;
+  options.lends = lends;
   options.scheme = std::find_if(std::begin(kNames), std::end(kNames), [&](const Name& name) {
                      return scheme == name.text;
                    })->scheme;
@@ -35,23 +37,42 @@ caching::CacheOptions options_for(const std::string& scheme, std::size_t bytes) 
   return options;
 }
 
+bool is_lender(const dsfabric::Fabric& fabric, std::uint64_t lenders) {
+  if (lenders >= fabric.processes()) {
+    throw dtutils::Error("--lenders", "no process of the job is left to be a proxy",
+                         "start more processes, or fewer lenders");
+  }
+  return fabric.process().value >= fabric.processes() - lenders;
+}
+
 }  // namespace
 
 struct Documents::Job {
-  Job(const std::string& scheme, std::size_t bytes, const dsfabric::Config& config)
-      : fabric(dsfabric::join(config)), cache(fabric, options_for(scheme, bytes)) {}
+  Job(const std::string& scheme, std::size_t bytes, std::uint64_t lenders,
+      const dsfabric::Config& config)
+      : fabric(dsfabric::join(config)),
+        lends(is_lender(fabric, lenders)),
+        cache(fabric, options_for(scheme, bytes, lends)) {}
   dsfabric::Fabric fabric;
+  const bool lends;
   caching::Cache cache;
 };
 
-Documents::Documents(const std::string& scheme, std::size_t bytes, const dsfabric::Config& config) {
+Documents::Documents(const std::string& scheme, std::size_t bytes, std::uint64_t lenders,
+                     const dsfabric::Config& config) {
+  if (lenders != 0 && scheme != "mtacc" && scheme != "hybcc") {
+    throw dtutils::Error("--lenders", "the scheme " + scheme + " uses no memory of other tiers",
+                         "choose --scheme mtacc or hybcc");
+  }
   if (scheme == "local") {
     store_ = std::make_unique<proxy::LocalStore>(bytes);
     return;
   }
-  job_ = std::make_unique<Job>(scheme, bytes, config);
+  job_ = std::make_unique<Job>(scheme, bytes, lenders, config);
   rank_ = job_->fabric.process().value;
   store_ = std::make_unique<proxy::CachingStore>(job_->cache);
 }
 
 Documents::~Documents() = default;
+
+bool Documents::lends() const noexcept { return job_ && job_->lends; }

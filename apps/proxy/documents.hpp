@@ -10,17 +10,22 @@
 #include "dsfabric/config.hpp"
 #include "proxy/document_store.hpp"
 
-/// The documents of this proxy: in its own memory alone ("local"), or in that of all proxies of the
-/// job. Owner thread only.
+/// The documents of this proxy: in its own memory alone ("local"), or in that of all processes of
+/// the job. Owner thread only.
 class Documents {
  public:
-  /// Joins the job, unless `scheme` is "local". Throws dtutils::Error. Setup only.
-  Documents(const std::string& scheme, std::size_t bytes, const dsfabric::Config& config);
+  /// Joins the job, unless `scheme` is "local". The last `lenders` processes of it are of another
+  /// tier. Throws dtutils::Error, also where the scheme knows no lenders, or no proxy is left.
+  /// Setup only.
+  Documents(const std::string& scheme, std::size_t bytes, std::uint64_t lenders,
+            const dsfabric::Config& config);
   ~Documents();
 
   proxy::DocumentStore& store() noexcept { return *store_; }
   /// The number of this proxy in its job.
   std::uint16_t rank() const noexcept { return rank_; }
+  /// This process lends its memory, and serves nobody.
+  bool lends() const noexcept;
 
  private:
   struct Job;

@@ -46,7 +46,7 @@ int main(int argc, char** argv) try {
   const dsfabric::Config config = dsfabric::configure(argc, argv, defaults);
   std::string scheme = "local";
   Seconds seconds;
-  std::uint64_t cache_mib = 256, max_clients = options.max_clients;
+  std::uint64_t cache_mib = 256, lenders = 0, max_clients = options.max_clients;
   std::uint64_t max_origin = options.max_origin_connections, max_head_kib = options.max_head >> 10;
   std::uint64_t max_body_mib = options.max_request_body >> 20;
   common::CommandLine line{
@@ -61,6 +61,10 @@ int main(int argc, char** argv) try {
               "How the proxies of a job share their memory; local: not at all, and without a job",
               {"local", "ac", "bcc", "ccwr", "mtacc", "hybcc"})
       .option("--cache-mib", cache_mib, "MiB of documents; 4095 at most in a job", 1, 1 << 20)
+      .option("--lenders", lenders,
+              "The last processes of the job that serve nobody and lend their memory to mtacc or "
+              "hybcc",
+              0, 4093)
       .option("--max-clients", max_clients, "Connections of clients", 1, 1'000'000)
       .option("--max-origin-connections", max_origin, "Connections to the web server", 1, 65'000)
       .option("--max-head-kib", max_head_kib, "KiB of the head of a message", 1, 1024)
@@ -89,12 +93,18 @@ int main(int argc, char** argv) try {
   signal(SIGHUP, on_reopen);
   // Who reads the access log from the standard output may go.
   signal(SIGPIPE, SIG_IGN);
-  Documents documents(scheme, cache_mib << 20, config);
+  Documents documents(scheme, cache_mib << 20, lenders, config);
+  options.lends = documents.lends();
   options.listen = shifted(options.listen, documents.rank());
   options.metrics = shifted(options.metrics, documents.rank());
   proxy::Server server(options, documents.store());
-  fmt::print("proxy {} (process {}) listens on port {}, metrics on port {}\n", documents.rank(),
-             ::getpid(), server.port(), server.metrics_port());
+  if (options.lends) {
+    fmt::print("lender {} (process {}) lends {} MiB, metrics on port {}\n", documents.rank(),
+               ::getpid(), cache_mib, server.metrics_port());
+  } else {
+    fmt::print("proxy {} (process {}) listens on port {}, metrics on port {}\n", documents.rank(),
+               ::getpid(), server.port(), server.metrics_port());
+  }
   std::fflush(stdout);
   server.run(commands);
   return EXIT_SUCCESS;

@@ -167,9 +167,10 @@ class Proxy:
 
 
 class Proxies(Program):
-    """`count` proxies with a scheme; one without a job where the scheme is local."""
+    """`count` proxies with a scheme; one without a job where the scheme is local. Where the scheme
+    uses memory of other tiers, so many lenders too."""
 
-    def __init__(self, build, count, scheme, origin, cache_mib, core=None):
+    def __init__(self, build, count, scheme, origin, cache_mib, core=None, lenders=0):
         super().__init__()
         apps = os.path.join(build, "apps")
         program = os.path.join(apps, "proxy", "cariama-proxy")
@@ -178,13 +179,17 @@ class Proxies(Program):
                  "--target run proxy_server" % program)
         arguments = ["--scheme", scheme, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
                      "--origin", "127.0.0.1:%d" % origin, "--cache-mib", str(cache_mib)]
-        launcher = [os.path.join(apps, "run", "cariama-run"), "-n", str(count), "-t", "1",
+        lenders = lenders if scheme in ("mtacc", "hybcc") else 0
+        if lenders:
+            arguments += ["--lenders", str(lenders)]
+        launcher = [os.path.join(apps, "run", "cariama-run"), "-n", str(count + lenders), "-t", "1",
                     "--keep-going"]
         jobless = scheme == "local" and count == 1
         self.start(([] if jobless else launcher) + [program] + arguments, core,
                    stdout=subprocess.PIPE, text=True)
         try:
-            found = [Proxy(self.process.stdout.readline()) for _ in range(count)]
+            lines = [self.process.stdout.readline() for _ in range(count + lenders)]
+            found = [Proxy(line) for line in lines if " lends " not in line]
         except BaseException:
             self.__exit__()
             raise

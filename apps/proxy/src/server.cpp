@@ -51,7 +51,7 @@ class Server::Listener final : public Watched {
 Server::Server(const Options& options, DocumentStore& documents)
     : context_(options), documents_(documents), origin_(context_), random_(std::random_device{}()) {
   raise_file_limit();
-  listener_ = std::make_unique<Listener>(*this, options.listen, false);
+  if (!options.lends) listener_ = std::make_unique<Listener>(*this, options.listen, false);
   if (!options.metrics.empty()) {
     metrics_listener_ = std::make_unique<Listener>(*this, options.metrics, true);
   }
@@ -59,7 +59,9 @@ Server::Server(const Options& options, DocumentStore& documents)
 
 Server::~Server() = default;
 
-std::uint16_t Server::port() const noexcept { return listener_->port(); }
+std::uint16_t Server::port() const noexcept {
+  return listener_ ? listener_->port() : std::uint16_t{0};
+}
 
 std::uint16_t Server::metrics_port() const noexcept {
   return metrics_listener_ ? metrics_listener_->port() : std::uint16_t{0};

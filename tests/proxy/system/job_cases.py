@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Several proxies that share their memory: where documents come from, changes, deaths.
 import itertools
+import subprocess
 import threading
 
 from changing import ChangingOrigin
-from support import Job, Origin, PATIENCE, response, until
+from support import Job, Origin, PATIENCE, job_command, response, until
 
 FRESH = "Cache-Control: max-age=60\r\n"
 SCHEMES = ("ac", "bcc", "ccwr", "mtacc", "hybcc")
@@ -88,3 +89,34 @@ def case_job_killed():
             killer.join()
             assert all(victim.killed for victim in victims)
             assert last.get("/d0").status == 200
+
+
+def case_job_lender():
+    pages = {"/d%d" % i: response(b"%d " % i * 10000, FRESH) for i in range(100)}
+    for scheme in ("mtacc", "hybcc"):
+        with Origin(pages) as origin, \
+                Job(2, scheme, origin.port, "--cache-mib", "2", "--lenders", "1") as processes:
+            proxy, lender = processes
+            assert proxy.port != 0 and lender.port == 0
+
+            def ask_for_all():
+                with proxy.link() as link:
+                    for i in range(100):
+                        assert link.get("/d%d" % i).body == b"%d " % i * 10000
+            # More than the proxy has memory for: the lender has a part.
+            ask_for_all()
+            asked = len(origin.asked)
+            ask_for_all()
+            assert lender.metric("documents") > 20
+            assert proxy.metric('requests_total{cache="neighbour"}') > 20
+            assert len(origin.asked) - asked < 60, "most of them are in memory"
+            # It takes along what it has.
+            lender.kill()
+            ask_for_all()
+    for arguments, error in [
+            (("ccwr", "--lenders", "1"), "the scheme ccwr uses no memory of other tiers"),
+            (("local", "--lenders", "1"), "the scheme local uses no memory of other tiers"),
+            (("mtacc", "--lenders", "2"), "no process of the job is left to be a proxy")]:
+        done = subprocess.run(job_command(2, "--scheme", *arguments), timeout=PATIENCE,
+                              capture_output=True, text=True)
+        assert done.returncode != 0 and error in done.stderr, done

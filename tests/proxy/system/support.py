@@ -199,13 +199,15 @@ def arguments_for(origin_port):
 
 
 class Clients:
-    """The ports of a proxy, from the line that it writes, and what is done with them."""
+    """The ports of a proxy, from the line that it writes, and what is done with them. A lender has
+    port 0."""
 
     def __init__(self, line):
-        found = re.search(r"proxy (\d+) \(process (\d+)\) listens on port (\d+), "
-                             r"metrics on port (\d+)$", line)
+        found = re.search(r"(?:proxy|lender) (\d+) \(process (\d+)\) (?:listens on port (\d+)|"
+                          r"lends \d+ MiB), metrics on port (\d+)$", line)
         assert found, line
-        self.rank, self.pid, self.port, self.metrics_port = (int(word) for word in found.groups())
+        self.rank, self.pid, self.port, self.metrics_port = (
+            int(word) for word in found.groups("0"))
         self.killed = False
 
     def kill(self):
@@ -253,13 +255,17 @@ class Proxy(Clients):
         assert kind or (alive and status == 0), "the proxy ended with %s" % status
 
 
+def job_command(count, *arguments):
+    return [sys.argv[1], "-n", str(count), "-t", "1", "--keep-going", sys.argv[2],
+            "--cariama-device=shm", *arguments]
+
+
 class Job:
     """Several proxies that share their memory. End with the test, and have to end well."""
 
     def __init__(self, count, scheme, origin_port, *arguments):
         self.process = subprocess.Popen(
-            [sys.argv[1], "-n", str(count), "-t", "1", "--keep-going", sys.argv[2],
-             "--cariama-device=shm", "--scheme", scheme, *arguments_for(origin_port), *arguments],
+            job_command(count, "--scheme", scheme, *arguments_for(origin_port), *arguments),
             stdout=subprocess.PIPE, text=True, start_new_session=True)
         try:
             proxies = [Clients(self.process.stdout.readline()) for _ in range(count)]

@@ -18,6 +18,8 @@ namespace proxy {
 struct Options {
   /// HOST:PORT; port 0 is any free one.
   std::string listen = "127.0.0.1:8080";
+  /// No clients are served: `listen` is not used.
+  bool lends = false;
   /// Where /metrics is; empty: nowhere.
   std::string metrics;
   std::string origin = "127.0.0.1:80";

@@ -38,6 +38,7 @@ class Server final : private RequestHandler, private FetchOwner {
   /// completed, for Options::drain_timeout at most, and it returns. Throws dtutils::Error when the
   /// access log cannot be opened again.
   void run(Commands& commands);
+  /// 0 where no clients are served.
   std::uint16_t port() const noexcept;
   /// 0 without one.
   std::uint16_t metrics_port() const noexcept;
