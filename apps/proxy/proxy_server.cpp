@@ -44,7 +44,7 @@ int main(int argc, char** argv) try {
   // A proxy that is stopped alone does not wait for the others.
   defaults.leave_timeout = std::chrono::milliseconds(500);
   const dsfabric::Config config = dsfabric::configure(argc, argv, defaults);
-  std::string scheme = "local";
+  std::string scheme = "local", sites;
   Seconds seconds;
   std::uint64_t cache_mib = 256, lenders = 0, max_clients = options.max_clients;
   std::uint64_t max_origin = options.max_origin_connections, max_head_kib = options.max_head >> 10;
@@ -56,6 +56,9 @@ int main(int argc, char** argv) try {
               "HOST:PORT for clients; proxy i of a job takes PORT + i; 0 is any free one")
       .option("--metrics", options.metrics, "HOST:PORT of /metrics for Prometheus; default: none")
       .option("--origin", options.origin, "HOST:PORT of the web server")
+      .option("--sites", sites,
+              "HOST=HOST:PORT,... instead of --origin: requests for each host go to a web server "
+              "of its own, others are refused")
       .option("--access-log", options.access_log, "File, or - for the standard output")
       .option("--scheme", scheme,
               "How the proxies of a job share their memory; local: not at all, and without a job",
@@ -66,7 +69,7 @@ int main(int argc, char** argv) try {
               "hybcc",
               0, 4093)
       .option("--max-clients", max_clients, "Connections of clients", 1, 1'000'000)
-      .option("--max-origin-connections", max_origin, "Connections to the web server", 1, 65'000)
+      .option("--max-origin-connections", max_origin, "Connections to a web server", 1, 65'000)
       .option("--max-head-kib", max_head_kib, "KiB of the head of a message", 1, 1024)
       .option("--max-body-mib", max_body_mib, "MiB of the body of a request", 0, 1 << 20)
       .option("--head-timeout", seconds.head, "s for the head of a request", 1, 86'400)
@@ -77,6 +80,7 @@ int main(int argc, char** argv) try {
       .option("--drain-timeout", seconds.drain, "s for what is on its way at the end", 0, 86'400);
   if (const auto status = line.parse(argc, argv)) return *status;
   const auto time = [](std::uint64_t s) { return std::chrono::seconds(s); };
+  options.sites = proxy::parse_sites(sites);
   options.max_clients = max_clients;
   options.max_origin_connections = max_origin;
   options.max_head = max_head_kib << 10;

@@ -44,7 +44,8 @@ void Fetch::start(Client* first) {
 }
 
 void Fetch::ask(bool fresh) {
-  connection_ = owner_.origin().take(fresh);
+  OriginPool& origin = owner_.origin_of(request_->request);
+  connection_ = origin.take(fresh);
   if (connection_ == nullptr) {
     return on_failure(503, "no connection to the origin is to be had", false);
   }
@@ -53,7 +54,7 @@ void Fetch::ask(bool fresh) {
   options.validate = plan_.stale.get();
   options.body = request_body_;
   options.client_address = client_address_;
-  options.default_host = context_.options.origin;
+  options.default_host = origin.name();
   requested_ = context_.now;
   connection_->start(*this, origin_request(request_->request, options),
                      request_->request.method == Method::kHead);

@@ -237,8 +237,8 @@ void OriginConnection::close() {
   pool_.closed(*this);
 }
 
-OriginPool::OriginPool(Context& context)
-    : context_(context), address_(resolve(context.options.origin)) {}
+OriginPool::OriginPool(Context& context, std::string name)
+    : context_(context), name_(std::move(name)), address_(resolve(name_)) {}
 
 OriginConnection* OriginPool::take(bool fresh) {
   if (!fresh && !idle_.empty()) {
@@ -255,7 +255,7 @@ OriginConnection* OriginPool::take(bool fresh) {
   auto connection = std::make_unique<OriginConnection>(context_, *this, std::move(socket));
   OriginConnection* const key = connection.get();
   connections_.emplace(key, std::move(connection));
-  context_.metrics.origin_connections = connections_.size() - gone_.size();
+  ++context_.metrics.origin_connections;
   return key;
 }
 
@@ -264,7 +264,7 @@ void OriginPool::keep(OriginConnection& connection) { idle_.push_back(&connectio
 void OriginPool::closed(OriginConnection& connection) {
   std::erase(idle_, &connection);
   gone_.push_back(&connection);
-  context_.metrics.origin_connections = connections_.size() - gone_.size();
+  --context_.metrics.origin_connections;
 }
 
 void OriginPool::check_deadlines() {

@@ -49,7 +49,11 @@ class Server::Listener final : public Watched {
 };
 
 Server::Server(const Options& options, DocumentStore& documents)
-    : context_(options), documents_(documents), origin_(context_), random_(std::random_device{}()) {
+    : context_(options), documents_(documents), random_(std::random_device{}()) {
+  for (const Site& site : options.sites) {
+    origins_.push_back(std::make_unique<OriginPool>(context_, site.origin));
+  }
+  if (origins_.empty()) origins_.push_back(std::make_unique<OriginPool>(context_, options.origin));
   raise_file_limit();
   if (!options.lends) listener_ = std::make_unique<Listener>(*this, options.listen, false);
   if (!options.metrics.empty()) {
@@ -90,7 +94,7 @@ void Server::end_turn() {
   }
   for (Fetch* const fetch : std::exchange(done_, {})) fetches_.erase(fetch);
   for (Client* const client : std::exchange(closed_, {})) clients_.erase(client);
-  origin_.sweep();
+  for (const auto& origin : origins_) origin->sweep();
   context_.metrics.clients = clients_.size();
 }
 
@@ -100,7 +104,7 @@ void Server::look_at_deadlines() {
   all.reserve(clients_.size());
   for (const auto& [client, owner] : clients_) all.push_back(client);
   for (Client* const client : all) client->check_deadline();
-  origin_.check_deadlines();
+  for (const auto& origin : origins_) origin->check_deadlines();
   end_turn();
   const bool full = clients_.size() >= context_.options.max_clients;
   if (listener_) listener_->pause(full);
@@ -114,7 +118,7 @@ void Server::drain() {
   listener_.reset();
   metrics_listener_.reset();
   for (const auto& [client, owner] : clients_) client->drain();
-  origin_.close_idle();
+  for (const auto& origin : origins_) origin->close_idle();
   end_turn();
 }
 

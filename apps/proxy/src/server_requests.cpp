@@ -46,6 +46,9 @@ void Server::serve(Client& client) {
   if (request.method == Method::kConnect || request.method == Method::kTrace) {
     return client.answer(405, "this method is not served here", "Allow: GET, HEAD\r\n");
   }
+  if (!context_.options.sites.empty() && !site_of(context_.options.sites, request.host)) {
+    return client.answer(421, "no site of this name is served here");
+  }
   if (goes_past_the_store(client)) {
     make_key(request, key_);
     const bool known = request.method == Method::kGet || request.method == Method::kHead;
@@ -78,6 +81,10 @@ void Server::serve_again(Client& client) {
   serve(client);
   // Nobody else sends what it may have been answered.
   schedule(client);
+}
+
+OriginPool& Server::origin_of(const Request& request) noexcept {
+  return *origins_[site_of(context_.options.sites, request.host).value_or(0)];
 }
 
 bool Server::look_up(const Request& request) {

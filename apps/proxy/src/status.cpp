@@ -52,6 +52,8 @@ std::string_view reason_of(int status) noexcept {
       return "URI Too Long";
     case 416:
       return "Range Not Satisfiable";
+    case 421:
+      return "Misdirected Request";
     case 431:
       return "Request Header Fields Too Large";
     case 500:

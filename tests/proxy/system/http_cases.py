@@ -2,6 +2,7 @@
 # What HTTP promises to clients, seen from outside.
 import signal
 import subprocess
+import sys
 import threading
 
 from support import Nginx, Origin, Proxy, PATIENCE, response, until
@@ -54,6 +55,45 @@ def case_cached():
         assert link.read()["connection"] == "keep-alive"
         link.send(b"GET /q?0 HTTP/1.0\r\nHost: test\r\n\r\n")
         assert link.read()["connection"] == "close" and link.ends()
+
+
+def case_sites():
+    pages = [{"/": response(name, FRESH)} for name in (b"shop", b"news")]
+    with Origin(pages[0]) as shop, Origin(pages[1]) as news, \
+            Proxy(shop.port, "--sites", "shop=127.0.0.1:%d,news=127.0.0.1:%d" % (
+                shop.port, news.port)) as proxy, proxy.link() as link:
+        def get(host, more="", method="GET"):
+            link.send(("%s / HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (method, host, more)).encode())
+            return link.read()
+        for _ in range(2):
+            assert get("shop").body == b"shop" and get("news").body == b"news"
+        assert shop.count("/") == news.count("/") == 1
+        # A port and capital letters make no other site; what is for none goes nowhere.
+        assert get("News:81").body == b"news"
+        for host in ("shop.example", "sho", "127.0.0.1:%d" % shop.port):
+            assert get(host).status == 421, host
+        link.send(b"GET http://other/ HTTP/1.1\r\nHost: shop\r\n\r\n")
+        assert link.read().status == 421
+        # A change at one is none at the other.
+        assert get("shop", "Content-Length: 0\r\n", "POST").body == b"shop"
+        assert get("shop")["cache-status"] == "cariama; fwd=miss"
+        assert get("news")["cache-status"] == "cariama; hit"
+        assert (shop.count("/"), news.count("/")) == (3, 2)
+        # What was the body of a request that is refused is no request.
+        with proxy.link() as other:
+            hidden = b"GET / HTTP/1.1\r\nHost: shop\r\n\r\n"
+            other.send(b"POST / HTTP/1.1\r\nHost: other\r\nContent-Length: %d\r\n\r\n%s" % (
+                len(hidden), hidden))
+            assert other.read().status == 421
+            assert other.ends() and other.rest == b""
+        # HTTP/1.0 without Host says no site.
+        with proxy.link() as other:
+            other.send(b"GET / HTTP/1.0\r\n\r\n")
+            assert other.read().status == 421
+    for bad in ("shop", "shop=127.0.0.1", "a=127.0.0.1:80,A=127.0.0.1:81"):
+        done = subprocess.run([sys.argv[2], "--listen", "127.0.0.1:0", "--sites", bad],
+                              timeout=PATIENCE, capture_output=True, text=True)
+        assert done.returncode != 0 and "HOST:PORT" in done.stderr, done
 
 
 def case_conditional():

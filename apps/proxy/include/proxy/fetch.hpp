@@ -34,7 +34,7 @@ class FetchOwner {
   virtual void serve_again(Client& client) = 0;
   virtual void schedule(Client& client) = 0;
   virtual DocumentStore& store() noexcept = 0;
-  virtual OriginPool& origin() noexcept = 0;
+  virtual OriginPool& origin_of(const Request& request) noexcept = 0;
 
  protected:
   ~FetchOwner() = default;

@@ -11,6 +11,7 @@
 #include "proxy/access_log.hpp"
 #include "proxy/metrics.hpp"
 #include "proxy/poller.hpp"
+#include "proxy/sites.hpp"
 
 namespace proxy {
 
@@ -22,11 +23,14 @@ struct Options {
   bool lends = false;
   /// Where /metrics is; empty: nowhere.
   std::string metrics;
+  /// Of all requests, where there are no `sites`.
   std::string origin = "127.0.0.1:80";
+  /// Requests that are for none of them are refused.
+  std::vector<Site> sites;
   /// "-" is the standard output; empty: none.
   std::string access_log;
   std::size_t max_clients = 20'000;
-  /// Connections to the origin at once; a request that would need one more is answered with 503.
+  /// Connections to an origin at once; a request that would need one more is answered with 503.
   std::size_t max_origin_connections = 512;
   /// Bytes of the head of a request or a response.
   std::size_t max_head = 32 << 10;

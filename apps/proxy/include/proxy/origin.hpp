@@ -92,10 +92,11 @@ class OriginConnection final : public Watched {
   std::int64_t deadline_ = 0;
 };
 
-/// All connections to the origin. Owner thread only.
+/// All connections to one origin. Owner thread only.
 class OriginPool {
  public:
-  explicit OriginPool(Context& context);
+  /// Throws dtutils::Error as resolve(). Setup only.
+  OriginPool(Context& context, std::string name);
 
   /// One that is open and idle, unless `fresh`, or else a new one. Null: there are too many, or
   /// none can be made.
@@ -109,9 +110,12 @@ class OriginPool {
   void sweep();
   /// Closes those that are idle.
   void close_idle();
+  /// HOST:PORT.
+  const std::string& name() const noexcept { return name_; }
 
  private:
   Context& context_;
+  const std::string name_;
   Address address_;
   std::unordered_map<OriginConnection*, std::unique_ptr<OriginConnection>> connections_;
   /// The last one used at the end.

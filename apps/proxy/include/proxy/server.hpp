@@ -24,7 +24,7 @@ struct Commands {
   std::atomic<bool> reopen_log{false};
 };
 
-/// A caching reverse proxy for one origin, on one thread. Owner thread only.
+/// A caching reverse proxy for one origin, or one for each site, on one thread. Owner thread only.
 class Server final : private RequestHandler, private FetchOwner {
  public:
   /// Listens from here on. `documents` outlives it. Throws dtutils::Error when it cannot listen, or
@@ -62,7 +62,7 @@ class Server final : private RequestHandler, private FetchOwner {
   void invalidate(const std::string& key) override;
   void serve_again(Client& client) override;
   DocumentStore& store() noexcept override { return documents_; }
-  OriginPool& origin() noexcept override { return origin_; }
+  OriginPool& origin_of(const Request& request) noexcept override;
 
   void accept(const Socket& listener, bool admin);
   void serve_admin(Client& client);
@@ -79,7 +79,8 @@ class Server final : private RequestHandler, private FetchOwner {
 
   Context context_;
   DocumentStore& documents_;
-  OriginPool origin_;
+  /// One for each site; one, where there are no sites.
+  std::vector<std::unique_ptr<OriginPool>> origins_;
   std::unique_ptr<Listener> listener_, metrics_listener_;
   std::unordered_map<Client*, std::unique_ptr<Client>> clients_;
   std::unordered_map<Fetch*, std::unique_ptr<Fetch>> fetches_;
