@@ -10,6 +10,7 @@
 #include "dtutils/error.hpp"
 #include "proxy/caching_store.hpp"
 #include "proxy/local_store.hpp"
+#include "site_placement.hpp"
 
 namespace {
 
@@ -49,17 +50,23 @@ bool is_lender(const dsfabric::Fabric& fabric, std::uint64_t lenders) {
 
 struct Documents::Job {
   Job(const std::string& scheme, std::size_t bytes, std::uint64_t lenders,
-      const dsfabric::Config& config)
+      const std::vector<proxy::Site>& sites, const dsfabric::Config& config)
       : fabric(dsfabric::join(config)),
         lends(is_lender(fabric, lenders)),
-        cache(fabric, options_for(scheme, bytes, lends)) {}
+        placement(lends || sites.empty() ? nullptr
+                                         : std::make_unique<SitePlacement>(fabric, sites)),
+        cache(fabric, options_for(scheme, bytes, lends)) {
+    // All have made what comes before the cache.
+    if (placement) placement->find_others();
+  }
   dsfabric::Fabric fabric;
   const bool lends;
+  const std::unique_ptr<SitePlacement> placement;
   caching::Cache cache;
 };
 
 Documents::Documents(const std::string& scheme, std::size_t bytes, std::uint64_t lenders,
-                     const dsfabric::Config& config) {
+                     const std::vector<proxy::Site>& sites, const dsfabric::Config& config) {
   if (lenders != 0 && scheme != "mtacc" && scheme != "hybcc") {
     throw dtutils::Error("--lenders", "the scheme " + scheme + " uses no memory of other tiers",
                          "choose --scheme mtacc or hybcc");
@@ -68,11 +75,13 @@ Documents::Documents(const std::string& scheme, std::size_t bytes, std::uint64_t
     store_ = std::make_unique<proxy::LocalStore>(bytes);
     return;
   }
-  job_ = std::make_unique<Job>(scheme, bytes, lenders, config);
+  job_ = std::make_unique<Job>(scheme, bytes, lenders, sites, config);
   rank_ = job_->fabric.process().value;
   store_ = std::make_unique<proxy::CachingStore>(job_->cache);
 }
 
 Documents::~Documents() = default;
+
+proxy::Placement* Documents::placement() noexcept { return job_ ? job_->placement.get() : nullptr; }
 
 bool Documents::lends() const noexcept { return job_ && job_->lends; }

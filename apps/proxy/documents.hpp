@@ -6,19 +6,22 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dsfabric/config.hpp"
 #include "proxy/document_store.hpp"
+#include "proxy/placement.hpp"
+#include "proxy/sites.hpp"
 
 /// The documents of this proxy: in its own memory alone ("local"), or in that of all processes of
 /// the job. Owner thread only.
 class Documents {
  public:
   /// Joins the job, unless `scheme` is "local". The last `lenders` processes of it are of another
-  /// tier. Throws dtutils::Error, also where the scheme knows no lenders, or no proxy is left.
-  /// Setup only.
+  /// tier; the others divide the `sites` among them, if there are any. Throws dtutils::Error, also
+  /// where the scheme knows no lenders, or no proxy is left. Setup only.
   Documents(const std::string& scheme, std::size_t bytes, std::uint64_t lenders,
-            const dsfabric::Config& config);
+            const std::vector<proxy::Site>& sites, const dsfabric::Config& config);
   ~Documents();
 
   proxy::DocumentStore& store() noexcept { return *store_; }
@@ -26,6 +29,8 @@ class Documents {
   std::uint16_t rank() const noexcept { return rank_; }
   /// This process lends its memory, and serves nobody.
   bool lends() const noexcept;
+  /// Null without a job, without sites, and where this process lends.
+  proxy::Placement* placement() noexcept;
 
  private:
   struct Job;

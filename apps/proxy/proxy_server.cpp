@@ -97,11 +97,11 @@ int main(int argc, char** argv) try {
   signal(SIGHUP, on_reopen);
   // Who reads the access log from the standard output may go.
   signal(SIGPIPE, SIG_IGN);
-  Documents documents(scheme, cache_mib << 20, lenders, config);
+  Documents documents(scheme, cache_mib << 20, lenders, options.sites, config);
   options.lends = documents.lends();
   options.listen = shifted(options.listen, documents.rank());
   options.metrics = shifted(options.metrics, documents.rank());
-  proxy::Server server(options, documents.store());
+  proxy::Server server(options, documents.store(), documents.placement());
   if (options.lends) {
     fmt::print("lender {} (process {}) lends {} MiB, metrics on port {}\n", documents.rank(),
                ::getpid(), cache_mib, server.metrics_port());

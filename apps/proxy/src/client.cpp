@@ -140,6 +140,7 @@ void Client::take_requests() {
       break;
     }
     state_ = State::kAnswering;
+    asked_ = true;
     handler_.serve(*this);
   }
   if (in_used_ != 0) {

@@ -19,11 +19,32 @@ void append_one(std::string& text, const char* name, const char* type, const cha
                  type, value);
 }
 
+void append_sites(std::string& text, const Metrics& metrics, std::span<const Site> sites) {
+  if (sites.empty()) return;
+  text +=
+      "# HELP cariama_proxy_site_requests_total Requests for each site.\n"
+      "# TYPE cariama_proxy_site_requests_total counter\n";
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    fmt::format_to(std::back_inserter(text),
+                   "cariama_proxy_site_requests_total{{site=\"{}\"}} {}\n", sites[i].host,
+                   metrics.site_requests[i]);
+  }
+  if (!metrics.site) return;
+  text +=
+      "# HELP cariama_proxy_site Whether requests of the site are to be sent here.\n"
+      "# TYPE cariama_proxy_site gauge\n";
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    fmt::format_to(std::back_inserter(text), "cariama_proxy_site{{site=\"{}\"}} {}\n",
+                   sites[i].host, metrics.site == i ? 1 : 0);
+  }
+}
+
 }  // namespace
 
 const char* word_of(Outcome outcome) noexcept { return kWords[static_cast<std::size_t>(outcome)]; }
 
-std::string prometheus_text(const Metrics& metrics, const DocumentStore::Figures& store) {
+std::string prometheus_text(const Metrics& metrics, const DocumentStore::Figures& store,
+                            std::span<const Site> sites) {
   std::string text =
       "# HELP cariama_proxy_requests_total Requests by how they were answered.\n"
       "# TYPE cariama_proxy_requests_total counter\n";
@@ -61,6 +82,7 @@ std::string prometheus_text(const Metrics& metrics, const DocumentStore::Figures
   append_one(text, "cariama_proxy_store_bytes", "gauge", "Bytes of them.", store.bytes);
   append_one(text, "cariama_proxy_store_limit_bytes", "gauge", "Bytes that the store may have.",
              store.limit);
+  append_sites(text, metrics, sites);
   return text;
 }
 

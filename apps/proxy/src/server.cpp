@@ -48,8 +48,12 @@ class Server::Listener final : public Watched {
   bool paused_ = false;
 };
 
-Server::Server(const Options& options, DocumentStore& documents)
-    : context_(options), documents_(documents), random_(std::random_device{}()) {
+Server::Server(const Options& options, DocumentStore& documents, Placement* placement)
+    : context_(options),
+      documents_(documents),
+      placement_(placement),
+      random_(std::random_device{}()) {
+  context_.metrics.site_requests.resize(options.sites.size());
   for (const Site& site : options.sites) {
     origins_.push_back(std::make_unique<OriginPool>(context_, site.origin));
   }
@@ -103,7 +107,14 @@ void Server::look_at_deadlines() {
   std::vector<Client*> all;
   all.reserve(clients_.size());
   for (const auto& [client, owner] : clients_) all.push_back(client);
-  for (Client* const client : all) client->check_deadline();
+  std::uint64_t busy = 0;
+  for (Client* const client : all) {
+    busy += !client->is_admin() && client->take_busy() ? 1 : 0;
+    client->check_deadline();
+  }
+  if (placement_ != nullptr) {
+    context_.metrics.site = placement_->turn(busy, documents_.figures().bytes);
+  }
   for (const auto& origin : origins_) origin->check_deadlines();
   end_turn();
   const bool full = clients_.size() >= context_.options.max_clients;

@@ -46,8 +46,10 @@ void Server::serve(Client& client) {
   if (request.method == Method::kConnect || request.method == Method::kTrace) {
     return client.answer(405, "this method is not served here", "Allow: GET, HEAD\r\n");
   }
-  if (!context_.options.sites.empty() && !site_of(context_.options.sites, request.host)) {
-    return client.answer(421, "no site of this name is served here");
+  if (!context_.options.sites.empty()) {
+    const auto site = site_of(context_.options.sites, request.host);
+    if (!site) return client.answer(421, "no site of this name is served here");
+    ++context_.metrics.site_requests[*site];
   }
   if (goes_past_the_store(client)) {
     make_key(request, key_);
@@ -169,7 +171,8 @@ void Server::serve_admin(Client& client) {
   if (request.method != Method::kGet && request.method != Method::kHead) {
     return client.answer(405, "this is only read", "Allow: GET, HEAD\r\n");
   }
-  client.answer(200, prometheus_text(context_.metrics, documents_.figures()),
+  client.answer(200,
+                prometheus_text(context_.metrics, documents_.figures(), context_.options.sites),
                 "Content-Type: text/plain; version=0.0.4\r\n");
 }
 

@@ -26,6 +26,9 @@ std::vector<Site> parse_sites(std::string_view text) {
     const std::size_t equals = element.find('=');
     if (equals == std::string_view::npos || equals == 0) throw wrong("it is no site");
     const std::string_view host = element.substr(0, equals);
+    for (const char c : host) {
+      if (c <= ' ' || c == '"' || c == '\\' || c == 0x7f) throw wrong("the host is no host");
+    }
     if (without_port(host) != host) throw wrong("the host of the site has a port");
     if (site_of(sites, host)) throw wrong("there is another site with this host");
     if (sites.size() == kMaxSites) throw wrong("there are too many sites before it");

@@ -120,3 +120,50 @@ def case_job_lender():
         done = subprocess.run(job_command(2, "--scheme", *arguments), timeout=PATIENCE,
                               capture_output=True, text=True)
         assert done.returncode != 0 and error in done.stderr, done
+
+
+def case_job_sites():
+    page = {"/": response(b"x", FRESH)}
+    with Origin(page) as shop, Origin(page) as news:
+        sites = "shop=127.0.0.1:%d,news=127.0.0.1:%d" % (shop.port, news.port)
+        with Job(5, "hybcc", shop.port, "--cache-mib", "2", "--lenders", "1", "--sites",
+                 sites) as processes:
+            proxies = processes[:4]
+
+            def of(site):
+                return [proxy for proxy in proxies if not proxy.killed and
+                        proxy.metric('site{site="%s"}' % site) == 1]
+
+            def until_loaded(clients, met, what):
+                """Clients of each site, spread over its proxies, ask until it is met."""
+                links = {}
+
+                def ask():
+                    for site, count in clients.items():
+                        nodes = of(site)
+                        for i in range(count):
+                            proxy = nodes[i % len(nodes)]
+                            key = site, i, proxy.rank
+                            if key not in links:
+                                links[key] = proxy.link()
+                            links[key].send(b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % site.encode())
+                            assert links[key].read().body == b"x"
+                    return met()
+                until(ask, what)
+                for link in links.values():
+                    link.socket.close()
+
+            assert len(of("shop")) == len(of("news")) == 2
+            until_loaded({"shop": 12, "news": 1}, lambda: len(of("shop")) == 3, "shop has three")
+            assert len(of("news")) == 1, "and no more: news keeps one"
+            until_loaded({"shop": 1, "news": 24}, lambda: len(of("news")) >= 2, "news has two")
+            # Whatever a proxy is for, it serves both.
+            for proxy in proxies:
+                for site in ("shop", "news"):
+                    with proxy.link() as link:
+                        link.send(b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % site.encode())
+                        assert link.read().body == b"x"
+            # A site whose proxies have died gets another one.
+            for proxy in of("shop"):
+                proxy.kill()
+            until_loaded({"news": 4}, lambda: len(of("shop")) == 1, "shop has one again")

@@ -24,7 +24,8 @@ TEST_CASE("sites are found by their hosts, whatever the port and the case") {
 }
 
 TEST_CASE("lists of sites that say nothing, or two things, are refused") {
-  for (const char* const bad : {"shop", "=127.0.0.1:81", "a=x:1,b", "a:80=x:1", "a=x:1,A=y:2"}) {
+  for (const char* const bad :
+       {"shop", "=127.0.0.1:81", "a=x:1,b", "a:80=x:1", "a=x:1,A=y:2", "a b=x:1", "a\\=x:1"}) {
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_sites(bad), dtutils::Error);
   }

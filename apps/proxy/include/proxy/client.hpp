@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "proxy/chunked.hpp"
 #include "proxy/conditional.hpp"
@@ -92,6 +93,8 @@ class Client final : public Watched {
   bool is_admin() const noexcept { return admin_; }
   /// It is waiting to be told what comes next, and has no request that is half here.
   bool idle() const noexcept;
+  /// It has asked for something since the last call, or waits for an answer.
+  bool take_busy() noexcept { return std::exchange(asked_, false) || state_ == State::kAnswering; }
   bool gone() const noexcept { return !socket_; }
 
   /// How the request is answered, for the log and the metrics.
@@ -192,6 +195,7 @@ class Client final : public Watched {
   /// Of the steady clock; 0: none.
   std::int64_t deadline_ = 0;
   bool half_head_ = false;
+  bool asked_ = false;
   bool eof_ = false;
 };
 

@@ -2,10 +2,15 @@
 // Counters of the proxy, and their text for Prometheus.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "proxy/document_store.hpp"
+#include "proxy/sites.hpp"
 
 namespace proxy {
 
@@ -42,12 +47,17 @@ struct Metrics {
   std::uint64_t timeouts = 0;
   std::uint64_t clients = 0;
   std::uint64_t origin_connections = 0;
+  /// By the number of the site.
+  std::vector<std::uint64_t> site_requests;
+  /// The number of the one that the proxy is for; nothing where nobody decides that.
+  std::optional<std::size_t> site;
 };
 
 /// The word for an outcome in the access log and in metrics.
 const char* word_of(Outcome outcome) noexcept;
 
 /// All of it in the text format of Prometheus, version 0.0.4.
-std::string prometheus_text(const Metrics& metrics, const DocumentStore::Figures& store);
+std::string prometheus_text(const Metrics& metrics, const DocumentStore::Figures& store,
+                            std::span<const Site> sites);
 
 }  // namespace proxy

@@ -15,6 +15,7 @@
 #include "proxy/fetch.hpp"
 #include "proxy/options.hpp"
 #include "proxy/origin.hpp"
+#include "proxy/placement.hpp"
 
 namespace proxy {
 
@@ -27,9 +28,10 @@ struct Commands {
 /// A caching reverse proxy for one origin, or one for each site, on one thread. Owner thread only.
 class Server final : private RequestHandler, private FetchOwner {
  public:
-  /// Listens from here on. `documents` outlives it. Throws dtutils::Error when it cannot listen, or
-  /// does not know the origin. Setup only.
-  Server(const Options& options, DocumentStore& documents);
+  /// Listens from here on. `documents` and `placement` outlive it; without `placement` it is for
+  /// all sites. Throws dtutils::Error when it cannot listen, or does not know the origin. Setup
+  /// only.
+  Server(const Options& options, DocumentStore& documents, Placement* placement = nullptr);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
@@ -79,6 +81,7 @@ class Server final : private RequestHandler, private FetchOwner {
 
   Context context_;
   DocumentStore& documents_;
+  Placement* const placement_;
   /// One for each site; one, where there are no sites.
   std::vector<std::unique_ptr<OriginPool>> origins_;
   std::unique_ptr<Listener> listener_, metrics_listener_;
