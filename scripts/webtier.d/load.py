@@ -6,7 +6,7 @@ import subprocess
 
 # Document r is asked for in proportion to 1 / (r + 1)^alpha. At its end wrk writes a line of JSON.
 SCRIPT = """
-local documents, alpha, seed = %d, %f, %d
+local documents, alpha, seed, host = %d, %f, %d, "%s"
 local sums, sum = {}, 0
 for i = 1, documents do
   sum = sum + 1 / i ^ alpha
@@ -14,7 +14,7 @@ for i = 1, documents do
 end
 local requests = {}
 -- All proxies stand for one host, else they would have no document in common.
-wrk.headers["Host"] = "webtier"
+wrk.headers["Host"] = host
 
 function init()
   math.randomseed(seed)
@@ -43,22 +43,23 @@ end
 class Load:
     """wrk with one thread, to be started again and again."""
 
-    def __init__(self, wrk, folder, connections, documents=1, alpha=0.0, core=None):
+    def __init__(self, wrk, folder, connections, documents=1, alpha=0.0, core=None,
+                 host="webtier"):
         self.wrk, self.connections, self.core, self.folder = wrk, connections, core, folder
-        self.documents, self.alpha, self.seed = documents, alpha, 0
+        self.documents, self.alpha, self.seed, self.host = documents, alpha, 0, host
 
-    def start(self, port, seconds, path=None):
+    def start(self, port, seconds, path=None, connections=None):
         """A run; figures_of() waits for it. With `path` only that is asked for."""
         self.seed += 1
-        script = os.path.join(self.folder, "load-%d.lua" % self.seed)
-        text = SCRIPT % (self.documents, self.alpha, self.seed)
+        script = os.path.join(self.folder, "load-%s-%d.lua" % (self.host, self.seed))
+        text = SCRIPT % (self.documents, self.alpha, self.seed, self.host)
         if path:
             text += '\nlocal fixed\nfunction init() fixed = wrk.format("GET", "%s") end\n' % path
             text += "function request() return fixed end\n"
         with open(script, "w") as file:
             file.write(text)
-        command = [self.wrk, "-t", "1", "-c", str(self.connections), "-d", "%ds" % seconds, "-s",
-                   script, "http://127.0.0.1:%d" % port]
+        command = [self.wrk, "-t", "1", "-c", str(connections or self.connections),
+                   "-d", "%ds" % seconds, "-s", script, "http://127.0.0.1:%d" % port]
         if self.core is not None and os.cpu_count() > 1:
             command = ["taskset", "-c", str(self.core)] + command
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

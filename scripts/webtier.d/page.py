@@ -3,7 +3,7 @@
 import html
 
 COLOURS = {"local": "#666666", "ac": "#c0392b", "bcc": "#e67e22", "ccwr": "#2980b9",
-           "mtacc": "#8e44ad", "hybcc": "#27ae60"}
+           "mtacc": "#8e44ad", "hybcc": "#27ae60", "shop": "#2980b9", "news": "#c0392b"}
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 240, 60, 30, 10
 
 HEAD = """<!DOCTYPE html>
@@ -114,8 +114,28 @@ def charts(runs, marks):
         chart("From the origin", "B/s", line(lambda e: e["origin_bytes"] / e["seconds"]), marks)])
 
 
-def write(path, setting, sections):
-    """`setting`: {name: value}; `sections`: [(title, runs, marks)], runs: {scheme: slices}."""
+def sites(slices, grows_at):
+    """What sites.run() has measured."""
+    before = [each for each in slices if each["at"] < grows_at]
+    after = slices[-len(before):]
+    rows = []
+    for site in slices[0]["nodes"]:
+        rows.append([site] + [cell for part in (before, after) for cell in (
+            part[-1]["nodes"][site],
+            nice(sum(each["requests"][site] for each in part) / len(part)))])
+
+    def lines(of):
+        return {site: [(each["at"], each[of][site]) for each in slices]
+                for site in slices[0]["nodes"]}
+    marks = [(grows_at, "news has five times the clients")]
+    return table(["site", "proxies", "requests/s", "proxies at the end", "requests/s"], rows) + \
+        chart("Proxies of each site", "proxies", lines("nodes"), marks) + \
+        chart("Throughput of each site", "requests/s", lines("requests"), marks)
+
+
+def write(path, setting, sections, adapted=None):
+    """`setting`: {name: value}; `sections`: [(title, runs, marks)], runs: {scheme: slices};
+    `adapted`: what sites.run() has measured, and when the load grew."""
     with open(path, "w") as file:
         file.write(HEAD)
         file.write(table(["setting", ""], setting.items()))
@@ -124,4 +144,7 @@ def write(path, setting, sections):
             file.write("<p>Means of the second half; p99 is the worst second of it.</p>\n")
             file.write(summary(runs))
             file.write(charts(runs, marks))
+        if adapted:
+            file.write("<h2>Proxies follow the loads of two sites</h2>\n")
+            file.write(sites(*adapted))
         file.write("</body></html>\n")

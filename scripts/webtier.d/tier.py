@@ -170,7 +170,8 @@ class Proxies(Program):
     """`count` proxies with a scheme; one without a job where the scheme is local. Where the scheme
     uses memory of other tiers, so many lenders too."""
 
-    def __init__(self, build, count, scheme, origin, cache_mib, core=None, lenders=0):
+    def __init__(self, build, count, scheme, origin, cache_mib, core=None, lenders=0,
+                 more=()):
         super().__init__()
         apps = os.path.join(build, "apps")
         program = os.path.join(apps, "proxy", "cariama-proxy")
@@ -178,7 +179,7 @@ class Proxies(Program):
             fail("there is no %s: cmake --preset release && cmake --build --preset release "
                  "--target run proxy_server" % program)
         arguments = ["--scheme", scheme, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
-                     "--origin", "127.0.0.1:%d" % origin, "--cache-mib", str(cache_mib)]
+                     "--origin", "127.0.0.1:%d" % origin, "--cache-mib", str(cache_mib), *more]
         lenders = lenders if scheme in ("mtacc", "hybcc") else 0
         if lenders:
             arguments += ["--lenders", str(lenders)]

@@ -267,7 +267,7 @@ def case_mutated():
     with Origin({"/a": page, "/b": page, "/good": response(b"good", FRESH)}) as origin, \
             Proxy(origin.port, "--origin-timeout", "1", "--head-timeout", "1", "--client-timeout",
                   "1") as proxy:
-        end = time.monotonic() + 4
+        end = time.monotonic() + 3
         rounds = 0
         while time.monotonic() < end:
             links = [proxy.link() for _ in range(40)]

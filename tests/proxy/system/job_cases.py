@@ -67,7 +67,7 @@ def case_job_change():
 def case_job_checked():
     for scheme in SCHEMES[1:]:
         with ChangingOrigin() as origin, Job(2, scheme, origin.port, "--cache-mib", "2") as proxies:
-            assert origin.load(proxies, seconds=2) > 100
+            assert origin.load(proxies, seconds=1.5) > 100
             assert sum(proxy.metric('requests_total{cache="neighbour"}') for proxy in proxies) > 0
 
 
@@ -85,7 +85,7 @@ def case_job_killed():
             killer = threading.Thread(target=kill)
             killer.start()
             # Every byte that comes is right, and from the last one all of them come.
-            assert origin.load(proxies, seconds=3, may_end=lambda proxy: proxy is not last) > 100
+            assert origin.load(proxies, seconds=2, may_end=lambda proxy: proxy is not last) > 100
             killer.join()
             assert all(victim.killed for victim in victims)
             assert last.get("/d0").status == 200

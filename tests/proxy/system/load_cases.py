@@ -89,7 +89,7 @@ def accepts(port):
 
 def case_checked():
     with ChangingOrigin() as origin, Proxy(origin.port, "--cache-mib", "1") as proxy:
-        assert origin.load([proxy], seconds=4) > 100
+        assert origin.load([proxy], seconds=3) > 100
         assert proxy.metric('requests_total{cache="hit"}') > 20
         assert proxy.metric("evictions_total") > 0
 
