@@ -24,7 +24,7 @@ svg { background: #fafafa; } text { font-size: 11px; fill: #444; }
 def nice(value):
     if value >= 1e6:
         return "%.3g M" % (value / 1e6)
-    return "%.3g k" % (value / 1e3) if value >= 1e4 else "%.3g" % value
+    return "%.3g k" % (value / 1e3) if value >= 1e3 else "%.3g" % value
 
 
 def chart(title, unit, series, marks=()):
