@@ -58,7 +58,7 @@ Document Cache::get(std::string_view key, std::string_view variant, Time now) no
   try {
     return node_->get(detail::name_of(key, variant), now);
   } catch (const std::exception&) {
-    return Document();  // no memory for this thread's connections
+    return Document(kNoTicket);  // no memory for this thread's connections
   }
 }
 

@@ -81,7 +81,8 @@ Document Node::get(const Name& name, Time now) {
     }
     if (here == kNoEntry) {
       missed_.fetch_add(1, std::memory_order_relaxed);
-      return Document(Ticket{ticket});
+      // Without the directory nothing is known: the empty ticket would put anything.
+      return Document(ticket == 0 ? kNoTicket : Ticket{ticket});
     }
   }
   here_.fetch_add(1, std::memory_order_relaxed);

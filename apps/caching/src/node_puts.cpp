@@ -2,12 +2,14 @@
 // Node: documents that come, here or at another process, and those that are invalidated.
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "block.hpp"
 #include "checksum.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/send_channel.hpp"
 #include "dsfabric/thread.hpp"
+#include "dtutils/wait.hpp"
 #include "dtutils/wait_hook.hpp"
 #include "held.hpp"
 #include "node.hpp"
@@ -201,6 +203,9 @@ bool Node::invalidate(std::uint64_t key_hash) {
   using Round = InvalidateRequest::Round;
   if (!may_wait()) return false;
   InvalidateRequest request{0, key_hash, Round::kCount, 0, {}};
+  // Who does not answer is not asked again, and does not keep the others from knowing.
+  std::vector<bool> silent(peers_.count());
+  bool complete = true;
   // Who fails in the middle of a round is one more that all have to be told of: the round again.
   const auto all_know = [&] {
     for (std::uint32_t failed = ~0u; failed != request.failures;) {
@@ -213,9 +218,12 @@ bool Node::invalidate(std::uint64_t key_hash) {
       for (std::uint16_t process = 0; process < peers_.count(); ++process) {
         if (process == peers_.self()) {
           request.round == Round::kCount ? count_invalidation(key_hash) : drop(key_hash);
-        } else if (peers_.alive(process)) {
+        } else if (peers_.alive(process) && !silent[process]) {
           request.node = peers_[process].node;
-          if (!ask_to_invalidate(process, request) && peers_.alive(process)) return false;
+          if (!ask_to_invalidate(process, request) && peers_.alive(process)) {
+            silent[process] = true;
+            complete = false;
+          }
         }
       }
       for (std::uint16_t process = 0; process < peers_.count(); ++process) {
@@ -226,21 +234,31 @@ bool Node::invalidate(std::uint64_t key_hash) {
   };
   if (!all_know()) return false;
   request.round = Round::kDrop;
-  return all_know();
+  return all_know() && complete;
 }
 
 bool Node::ask_to_invalidate(std::uint16_t process, const InvalidateRequest& request) {
-  dsfabric::ReturnSlot<bool> slot(fabric());
-  dsfabric::SendChannel calls(fabric());
-  if (calls.call_return(ThreadId::service_of({process}), request, slot) != CallStatus::kAccepted ||
-      slot.synchronizer().wait_for(options_.patience) == dtutils::Synchronizer::Outcome::kTimeout) {
-    return false;
+  dtutils::Backoff backoff;
+  dtutils::Deadline deadline(options_.patience);
+  // One whose connection breaks fails soon, and then all have to be told: not before that it is
+  // known not to answer.
+  for (; peers_.alive(process) && !deadline.passed(); backoff.pause()) {
+    dsfabric::ReturnSlot<bool> slot(fabric());
+    dsfabric::SendChannel calls(fabric());
+    if (calls.call_return(ThreadId::service_of({process}), request, slot) !=
+        CallStatus::kAccepted) {
+      continue;
+    }
+    if (slot.synchronizer().wait_for(options_.patience) ==
+        dtutils::Synchronizer::Outcome::kTimeout) {
+      return false;
+    }
+    try {
+      return slot.get();
+    } catch (const dtutils::Error&) {
+    }
   }
-  try {
-    return slot.get();
-  } catch (const dtutils::Error&) {
-    return false;
-  }
+  return false;
 }
 
 }  // namespace caching::detail

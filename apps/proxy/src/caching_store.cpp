@@ -30,7 +30,7 @@ DocumentStore::Found CachingStore::find(std::string_view key) {
   const SplitKey split(key);
   caching::Document got = cache_.get(split.key, split.variant);
   Found found;
-  found.ticket = got.ticket().epoch;
+  found.ticket = got.ticket() == caching::kNoTicket ? next_unknown_++ : got.ticket().epoch;
   if (!got) return found;
   const bool here = got.source() == caching::Source::kHere;
   const auto held = std::make_shared<const caching::Document>(std::move(got));
@@ -42,6 +42,7 @@ DocumentStore::Found CachingStore::find(std::string_view key) {
 }
 
 void CachingStore::put(DocumentPtr document, Ticket ticket) {
+  if (ticket >= kUnknown) return;
   const SplitKey split(document->key());
   caching::Attributes attributes;
   attributes.expires = expiry_of(document->head());

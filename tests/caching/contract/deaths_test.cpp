@@ -133,3 +133,46 @@ TEST_CASE("a_process_that_is_stopped_holds_nobody_up_for_longer_than_patience") 
   job.resume(1);
   CHECK(job.wait() == "");
 }
+
+TEST_CASE("who_does_not_answer_an_invalidation_does_not_keep_it_from_the_others") {
+  ForkJob job(3, [](Member& member) {
+    CacheOptions options = cache_of(Scheme::kBcc);
+    options.patience = std::chrono::milliseconds(50);
+    CachingNode node(member, options);
+    auto* const words = member.memory.words;
+    const auto until = [&](std::size_t word, const char* what) {
+      require(eventually([&] {
+                node.fabric.progress();
+                return words[word] != 0;
+              }),
+              what);
+    };
+    require(put(node.cache, "k", 1, 100) == Stored::kHere, "each has one");
+    meet(member, node, 0);
+    if (member.rank == 1) {
+      words[1] = 1;
+      until(5, "it goes on");
+    } else if (member.rank == 0) {
+      until(2, "the second is stopped");
+      require(!node.cache.invalidate("k"), "it is not complete");
+      require(node.cache.get("k").source() != Source::kHere, "it is not here any more");
+      words[3] = 1;
+      until(4, "the third has looked");
+      require(eventually([&] { return node.cache.invalidate("k"); }), "the second goes on");
+      require(!node.cache.get("k"), "it is nowhere");
+      words[5] = 1;
+    } else {
+      until(3, "the first has told what it can");
+      require(node.cache.get("k").source() != Source::kHere, "it is not here either");
+      words[4] = 1;
+    }
+    meet(member, node, 6);
+  });
+  auto& words = job.memory().words;
+  CHECK(eventually([&] { return words[1] == 1; }));
+  job.stop(1);
+  words[2] = 1;
+  CHECK(eventually([&] { return words[4] == 1; }));
+  job.resume(1);
+  CHECK(job.wait() == "");
+}

@@ -195,6 +195,7 @@ TEST_CASE("a_put_that_is_refused_as_outdated_leaves_the_newer_document_everywher
       if (scheme == Scheme::kAc && member.rank == 1) continue;
       require_equal(version_of(node.cache.get("k"), "k"), 2u, "version");
     }
+    require(put(node.cache, "k", 1, 700, kNoTicket) == Stored::kOutdated, "nothing is known");
     meet(member, node, 4);
   });
 }

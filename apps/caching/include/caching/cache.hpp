@@ -109,7 +109,8 @@ class Cache {
   /// key that was put before, or that is put by a ticket from before. Processes that this process
   /// regards as failed are declared failed by all that are asked, so that nobody reads from them
   /// any more; such a process, if it was only stopped, may give to itself what it had. False when a
-  /// process did not answer in CacheOptions::patience though it has not failed: ask again.
+  /// process did not answer in CacheOptions::patience though it has not failed: ask again. The
+  /// others have taken them out all the same.
   bool invalidate(std::string_view key);
 
   /// Takes all variants of a key out of the cache of this process alone.

@@ -41,6 +41,9 @@ struct Ticket {
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
+/// Of a get that could not look whether its key is being invalidated: no put with it is kept.
+inline constexpr Ticket kNoTicket{~std::uint64_t{0}};
+
 namespace detail {
 class Node;
 }  // namespace detail

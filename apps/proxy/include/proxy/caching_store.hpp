@@ -26,7 +26,11 @@ class CachingStore final : public DocumentStore {
   Figures figures() const noexcept override;
 
  private:
+  /// In the place of caching::kNoTicket, each another one, since what they stand for is not known.
+  static constexpr Ticket kUnknown = Ticket{1} << 63;
+
   caching::Cache& cache_;
+  Ticket next_unknown_ = kUnknown;
 };
 
 }  // namespace proxy
