@@ -205,7 +205,6 @@ bool Node::invalidate(std::uint64_t key_hash) {
   InvalidateRequest request{0, key_hash, Round::kCount, 0, {}};
   // Who does not answer is not asked again, and does not keep the others from knowing.
   std::vector<bool> silent(peers_.count());
-  bool complete = true;
   // Who fails in the middle of a round is one more that all have to be told of: the round again.
   const auto all_know = [&] {
     for (std::uint32_t failed = ~0u; failed != request.failures;) {
@@ -220,10 +219,7 @@ bool Node::invalidate(std::uint64_t key_hash) {
           request.round == Round::kCount ? count_invalidation(key_hash) : drop(key_hash);
         } else if (peers_.alive(process) && !silent[process]) {
           request.node = peers_[process].node;
-          if (!ask_to_invalidate(process, request) && peers_.alive(process)) {
-            silent[process] = true;
-            complete = false;
-          }
+          silent[process] = !ask_to_invalidate(process, request);
         }
       }
       for (std::uint16_t process = 0; process < peers_.count(); ++process) {
@@ -234,7 +230,16 @@ bool Node::invalidate(std::uint64_t key_hash) {
   };
   if (!all_know()) return false;
   request.round = Round::kDrop;
-  return all_know() && complete;
+  if (!all_know()) return false;
+  // Whoever has failed meanwhile is among those that all were told of.
+  const auto told = std::span(request.failed).first(request.failures);
+  for (std::uint16_t process = 0; process < peers_.count(); ++process) {
+    if (silent[process] && fabric().state({process}) != dsfabric::PeerState::kLeft &&
+        std::ranges::find(told, process) == told.end()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool Node::ask_to_invalidate(std::uint16_t process, const InvalidateRequest& request) {
