@@ -80,7 +80,7 @@ def case_job_killed():
             def kill():
                 for victim in victims:
                     asked = len(origin.asked)
-                    until(lambda: len(origin.asked) > asked + 50, "there is load")
+                    until(lambda: len(origin.asked) > asked + 10, "there is load")
                     victim.kill()
             killer = threading.Thread(target=kill)
             killer.start()
