@@ -4,10 +4,13 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <string>
+
+#include "dtutils/error.hpp"
 
 namespace dtutils::software {
 
@@ -15,7 +18,9 @@ std::optional<int> protection_of(const void* address, std::size_t length) {
   const auto begin = reinterpret_cast<std::uintptr_t>(address);
   const std::uintptr_t end = begin + length;
   // Of this thread: the list of a process whose first thread has ended is empty.
-  std::ifstream list("/proc/thread-self/maps");
+  constexpr const char* kList = "/proc/thread-self/maps";
+  std::ifstream list(kList);
+  if (!list) throw Error(kList, "it cannot be opened", "raise `ulimit -n`; mount /proc", errno);
   int granted = PROT_READ | PROT_WRITE;
   std::uintptr_t seen = begin;
   std::string line;

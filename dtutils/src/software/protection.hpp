@@ -8,7 +8,8 @@
 namespace dtutils::software {
 
 /// PROT_READ and PROT_WRITE, as far as mmap(2) and mprotect(2) grant them on every page of the
-/// range; empty when a part of it is not mapped, or the kernel does not tell. Setup only.
+/// range; empty when a part of it is not mapped. Throws Error when the kernel's list of them cannot
+/// be read. Setup only.
 std::optional<int> protection_of(const void* address, std::size_t length);
 
 }  // namespace dtutils::software

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Processes that end before, or while, others connect with them: every wait ends, and in words.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,6 +79,24 @@ class LateBootstrap final : public LetterBootstrap {
   support::Random random_;
   std::optional<Letter> held_;
   Clock::time_point due_;
+};
+
+/// As long as it is there, its process can open nothing more.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    require(getrlimit(RLIMIT_NOFILE, &before_) == 0, "the limit is known");
+    const int next = dup(0);
+    require(next >= 0 && close(next) == 0, "the next descriptor is known");
+    const rlimit none{static_cast<rlim_t>(next), before_.rlim_max};
+    require(setrlimit(RLIMIT_NOFILE, &none) == 0, "the limit is set");
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  ~NoDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
 };
 
 void require_words(const std::string& text, const std::string& part) {
@@ -220,6 +239,30 @@ TEST_CASE("failure_of_a_process_reaches_those_who_never_talked_to_it_with_its_re
     }
     // Without progress, so that the service thread runs the call.
     require(eventually([&] { return member.memory.words[0] == 2; }), "both know");
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("process_without_descriptors_says_so_where_it_cannot_connect_and_others_go_on") {
+  ForkJob job(3, [](Member& member) {
+    Fabric fabric = member.join();
+    WordMemory words(fabric);
+    support::meet(member, fabric, 0);
+    if (member.rank == 0) {
+      const NoDescriptors none;
+      // Some devices need none.
+      if (!words.write({1}, 1)) require_words(reason_of(fabric, {1}), "ulimit -n");
+      member.memory.words[1] = 1 + fabric.failed({1});
+    } else {
+      require(eventually([&] { return member.memory.words[1] != 0; }), "it has tried");
+      if (member.rank == 2) {
+        require(words.write({1}, 7), "others connect");
+        require(!fabric.failed({0}), "who was not asked has not failed");
+      } else if (member.memory.words[1] == 2) {
+        require_words(reason_of(fabric, {0}), "ulimit -n");
+      }
+    }
+    support::meet(member, fabric, 2);
   });
   CHECK(job.wait() == "");
 }
