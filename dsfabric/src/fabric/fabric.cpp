@@ -150,7 +150,7 @@ void Fabric::set_message_handler(MessageKind kind, MessageHandler handler) {
 
 bool Fabric::progress() {
   const bool busy = impl_->messages.progress(impl_->threads.mine());
-  if (!busy) dtutils::found_nothing();
+  busy ? dtutils::found_something() : dtutils::found_nothing();
   return busy;
 }
 

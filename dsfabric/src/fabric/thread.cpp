@@ -53,7 +53,7 @@ dtutils::Transmitter& Thread::transmitter(ProcessId to) noexcept {
 
 bool Thread::progress() {
   const bool busy = messages_.progress(context_);
-  if (!busy) dtutils::found_nothing();
+  busy ? dtutils::found_something() : dtutils::found_nothing();
   return busy;
 }
 

@@ -30,6 +30,8 @@ class Scheduler {
   virtual Time now() noexcept = 0;
   /// The thread has found nothing to do. Returns when it has reason to look again.
   virtual void pause() noexcept = 0;
+  /// It has found something: the next pauses are short again.
+  virtual void got_on() noexcept = 0;
   /// Returns when so much time has passed.
   virtual void sleep_for(std::chrono::nanoseconds time) noexcept = 0;
   /// As poll(2). A negative timeout is without a limit.

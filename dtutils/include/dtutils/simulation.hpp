@@ -158,6 +158,9 @@ class Simulation {
   void compute(std::chrono::nanoseconds time) noexcept;
   /// The next random number that follows from the seed.
   std::uint64_t random() noexcept;
+  /// The caller has written to a descriptor that threads of another node may watch: for what
+  /// connects nodes beside the network, as signaled_descriptor() is for threads of one.
+  void signaled(Node node) noexcept;
   /// Takes part in the digest.
   void note(std::uint64_t value) noexcept;
 
@@ -169,7 +172,8 @@ class Simulation {
   /// Whether it has crashed. What a thread does that finds this true of its own node is no part of
   /// the run any more.
   bool crashed(Node node) const noexcept;
-  /// The threads of the node stand still for so long; its adapter goes on.
+  /// The threads of the node stand still for so long from now, whatever was said before; its
+  /// adapter goes on.
   void stop(Node node, std::chrono::nanoseconds how_long);
   /// What the node's processors do takes `factor` times as long.
   void slow_down(Node node, unsigned factor);

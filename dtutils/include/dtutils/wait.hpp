@@ -22,6 +22,14 @@ inline void found_nothing() noexcept {
   }
 }
 
+/// The other end: a poll has found something, so a simulation lets the next ones that find nothing
+/// look again soon. Any thread, wait-free.
+inline void found_something() noexcept {
+  if (Scheduler* const scheduler = simulated_by()) [[unlikely]] {
+    scheduler->got_on();
+  }
+}
+
 /// Tells the CPU, and a simulation, that this is a spin loop.
 inline void cpu_pause() noexcept {
   found_nothing();
@@ -60,7 +68,10 @@ class Backoff {
     }
   }
   /// Begins with spinning again.
-  void reset() noexcept { polls_ = 0; }
+  void reset() noexcept {
+    polls_ = 0;
+    found_something();
+  }
 
  private:
   void pause_slowly() noexcept;

@@ -84,7 +84,7 @@ int QueuePair::post_one(const ibv_send_wr& request) noexcept {
   if (posted_ - retired_ >= send_depth_) return ENOMEM;
   if (!is_valid(request, {max_sge_, max_inline_, given_.max_rd_atomic != 0})) return EINVAL;
   world_.charge(world_.options.model.post);
-  world_.got_on();
+  world_.used_adapter();
   Request& mine = requests_.push();
   mine.work = request;
   mine.work.next = nullptr;

@@ -81,7 +81,7 @@ int CompletionQueue::poll(int count, ibv_wc* into) noexcept {
   }
   if (taken != 0) {
     world.charge(taken * kTake);
-    world.got_on();
+    world.used_adapter();
     return taken;
   }
   if (count > 0) world.polled_in_vain();

@@ -38,6 +38,7 @@ void Simulation::compute(std::chrono::nanoseconds time) noexcept {
   world_->wait_until(world_->time());
 }
 std::uint64_t Simulation::random() noexcept { return world_->random.next(); }
+void Simulation::signaled(Node node) noexcept { world_->stir_watchers(world_->node(node)); }
 void Simulation::note(std::uint64_t value) noexcept { world_->note(value); }
 
 void Simulation::at(std::chrono::nanoseconds time, std::function<void()> action) {
@@ -46,7 +47,7 @@ void Simulation::at(std::chrono::nanoseconds time, std::function<void()> action)
 void Simulation::crash(Node node) { world_->crash(world_->node(node)); }
 bool Simulation::crashed(Node node) const noexcept { return world_->node(node).crashed; }
 void Simulation::stop(Node node, std::chrono::nanoseconds how_long) {
-  world_->node(node).stopped_until = sim::after(world_->time(), how_long);
+  world_->stop(world_->node(node), sim::after(world_->time(), how_long));
 }
 void Simulation::slow_down(Node node, unsigned factor) { world_->node(node).slowness = factor; }
 void Simulation::cut(Node one, Node other, std::chrono::nanoseconds how_long) {

@@ -55,6 +55,7 @@ void World::polled_in_vain() noexcept {
 
 void World::sleep_for(std::chrono::nanoseconds how_long) noexcept {
   wait_until(after(time(), how_long));
+  got_on();
 }
 
 int World::wait_for_events(pollfd* descriptors, nfds_t count,
@@ -63,7 +64,10 @@ int World::wait_for_events(pollfd* descriptors, nfds_t count,
   for (;;) {
     charge(options.model.poll);
     const int ready = ::poll(descriptors, count, 0);
-    if (ready != 0 || time() >= end) return ready;
+    if (ready != 0 || time() >= end) {
+      got_on();
+      return ready;
+    }
     watch_until(end);
   }
 }
@@ -217,6 +221,16 @@ void World::crash(Node& node) noexcept {
   // Those that wait without a limit would never be parked.
   for (const auto& thread : threads_) {
     if (thread->node == &node) wake(*thread, time());
+  }
+}
+
+void World::stop(Node& node, sim::Time until) noexcept {
+  node.stopped_until = until;
+  if (node.crashed) return;
+  // Those whose time has come were put off until the end of the last stop.
+  for (const auto& thread : threads_) {
+    if (thread->node != &node || thread->state != Thread::State::kWaiting) continue;
+    if (thread->wakes_at <= time()) push(until, Happening::kWake, thread->number, ++thread->wait);
   }
 }
 

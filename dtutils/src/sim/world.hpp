@@ -46,6 +46,8 @@ class World final : public Scheduler {
   int wait_for_events(pollfd* descriptors, nfds_t count,
                       std::chrono::milliseconds timeout) noexcept override;
   void signaled() noexcept override;
+  /// Polls of the adapter in vain still make a pause: it may find something elsewhere for ever.
+  void got_on() noexcept override { running_->idle_since.reset(); }
   unsigned cores() const noexcept override { return options.cores; }
   ThreadNumber announce() override;
   void withdraw(ThreadNumber thread) noexcept override;
@@ -70,9 +72,9 @@ class World final : public Scheduler {
   }
   /// It has polled in vain, and may do so again without a pause.
   void polled_in_vain() noexcept;
-  /// It has done something that it may not have to wait for.
-  void got_on() noexcept {
-    running_->idle_since.reset();
+  /// It has posted, or polled not in vain.
+  void used_adapter() noexcept {
+    got_on();
     running_->empty_polls = 0;
   }
   /// The running thread waits until then, or until it is woken.
@@ -95,6 +97,7 @@ class World final : public Scheduler {
   Node& node(Simulation::Node number);
   Node& running_node() noexcept { return *running_->node; }
   void crash(Node& node) noexcept;
+  void stop(Node& node, sim::Time until) noexcept;
   /// Whether what is sent now from one to the other gets there.
   bool reachable(const Node& from, const Node& to) noexcept;
   /// From adapter to adapter.

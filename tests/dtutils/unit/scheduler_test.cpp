@@ -36,6 +36,7 @@ class Counting final : public dtutils::Scheduler {
     ++pauses;
     if (in_pause) in_pause();
   }
+  void got_on() noexcept override { ++finds; }
   void sleep_for(nanoseconds how_long) noexcept override { time += how_long; }
   int wait_for_events(pollfd* descriptors, nfds_t count, milliseconds timeout) noexcept override {
     waits += "w";
@@ -56,6 +57,7 @@ class Counting final : public dtutils::Scheduler {
 
   Time time{};
   int pauses = 0;
+  int finds = 0;
   std::function<void()> in_pause;
   std::string waits;
   std::atomic<bool> begun{false};
@@ -100,6 +102,13 @@ TEST_CASE("each_way_to_wait_goes_through_the_scheduler") {
   CHECK(scheduler.waits == "wsw");
   CHECK(Clock::now() >= Clock::time_point{} + milliseconds(7));
   close(fd);
+}
+
+TEST_CASE("scheduler_hears_of_what_is_found") {
+  Counting scheduler;
+  dtutils::found_something();
+  dtutils::Backoff().reset();
+  CHECK(scheduler.finds == 2);
 }
 
 TEST_CASE("thread_of_a_simulated_thread_is_simulated") {

@@ -2,6 +2,10 @@
 // Simulations: one seed is one run, time is virtual, faults strike where they are told to.
 #include "dtutils/simulation.hpp"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <optional>
 #include <string>
@@ -250,6 +254,70 @@ TEST_CASE("stopped_simulated_node_is_still_written_to") {
   CHECK(simulation.run().error == "");
   CHECK(completed < 1ms);
   CHECK(seen >= 2ms);
+}
+
+TEST_CASE("simulated_thread_that_gets_on_waits_shortly_when_it_finds_nothing") {
+  Simulation simulation;
+  nanoseconds after_work{}, after_sleep{};
+  simulation.start(0, [&] {
+    const auto wait_of_one_poll = [&] {
+      const nanoseconds begin = simulation.time();
+      found_nothing();
+      return simulation.time() - begin;
+    };
+    while (simulation.time() < 1ms) found_nothing();
+    CHECK(wait_of_one_poll() > 10us);
+    found_something();
+    after_work = wait_of_one_poll();
+    sleep_for(1s);
+    after_sleep = wait_of_one_poll();
+  });
+  CHECK(simulation.run().error == "");
+  CHECK(after_work < 1us);
+  CHECK(after_sleep < 1us);
+}
+
+TEST_CASE("stop_of_a_simulated_node_may_end_before_its_time") {
+  Simulation simulation;
+  nanoseconds woke{}, slept{};
+  simulation.start(0, [&] {
+    sleep_for(1ms);
+    simulation.stop(1, 1h);
+    sleep_for(4ms);
+    simulation.stop(1, 0ms);
+  });
+  simulation.start(1, [&] {
+    sleep_for(2ms);
+    woke = simulation.time();
+    sleep_for(4ms);
+    slept = simulation.time();
+  });
+  CHECK(simulation.run().error == "");
+  CHECK(woke >= 5ms);
+  CHECK(woke < 6ms);
+  CHECK(slept - woke >= 4ms);
+}
+
+TEST_CASE("simulated_node_hears_of_a_descriptor_that_another_one_writes_to") {
+  Simulation simulation;
+  const int fd = eventfd(0, EFD_CLOEXEC);
+  int ready = 0;
+  nanoseconds heard{};
+  simulation.start(0, [&] {
+    pollfd watched{fd, POLLIN, 0};
+    ready = wait_for_events({&watched, 1}, 1min);
+    heard = simulation.time();
+  });
+  simulation.start(1, [&] {
+    sleep_for(3ms);
+    CHECK(eventfd_write(fd, 1) == 0);
+    simulation.signaled(0);
+  });
+  CHECK(simulation.run().error == "");
+  CHECK(ready == 1);
+  CHECK(heard >= 3ms);
+  CHECK(heard < 4ms);
+  close(fd);
 }
 
 TEST_CASE("cut_link_of_a_simulation_loses_and_resends") {
