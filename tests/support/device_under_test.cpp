@@ -16,9 +16,10 @@ std::string device_name() {
 bool on_simulated_device() { return device_name() == "sim"; }
 
 dtutils::Simulation& simulation_under_test() {
+  const char* const seed = std::getenv("CARIAMA_TEST_SEED");
   // As long as the process, since the thread that has entered it never leaves it.
   static dtutils::Simulation& simulation =
-      *new dtutils::Simulation({.seed = 1,
+      *new dtutils::Simulation({.seed = seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1,
                                 .disorder = {.jitter = std::chrono::microseconds(5),
                                              .torn_writes = 4,
                                              .not_ready = 16,

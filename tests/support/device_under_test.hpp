@@ -29,7 +29,8 @@ std::string device_name();
 /// Whether that is "sim".
 bool on_simulated_device();
 /// The simulation of such a test, whose threads are those of node 0. Whatever its network may do
-/// wrong, it does now and then. The first call makes the calling thread one of it.
+/// wrong, it does now and then; CARIAMA_TEST_SEED, or 1, is its seed. The first call makes the
+/// calling thread one of it.
 dtutils::Simulation& simulation_under_test();
 /// Opens that device.
 std::unique_ptr<dtutils::Device> open_device_under_test();

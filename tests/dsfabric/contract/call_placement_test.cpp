@@ -9,6 +9,7 @@
 #include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -20,8 +21,8 @@ using support::require_equal;
 namespace {
 
 std::vector<std::function<void()>>& put_off() {
-  static std::vector<std::function<void()>> calls;
-  return calls;
+  static support::PerProcess<std::vector<std::function<void()>>> calls;
+  return *calls;
 }
 
 /// Keeps calls until the test asks for them.
@@ -53,8 +54,8 @@ struct LaterBuffer {
 };
 
 std::atomic<std::uint64_t>& executed() {
-  static std::atomic<std::uint64_t> count{0};
-  return count;
+  static support::PerProcess<std::atomic<std::uint64_t>> count;
+  return *count;
 }
 
 /// Serves until `count` calls are put off, and then runs them.

@@ -7,6 +7,7 @@
 #include "dsfabric/support/call_job.hpp"
 #include "support/catch.hpp"
 #include "support/patterns.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -21,8 +22,8 @@ namespace {
 
 /// Calls by worker.
 std::atomic<std::uint64_t>& calls_of(const Thread& self) {
-  static std::atomic<std::uint64_t> calls[8];
-  return calls[self.id().index];
+  static support::PerProcess<std::array<std::atomic<std::uint64_t>, 8>> calls;
+  return (*calls)[self.id().index];
 }
 void count(CallContext& call) { ++calls_of(*call.worker); }
 

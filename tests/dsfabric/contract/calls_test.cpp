@@ -2,11 +2,12 @@
 // Calls by messages between processes: where they run, in which order, and who may make them.
 #include <chrono>
 #include <cstdint>
-#include <thread>
 
 #include "dsfabric/support/call_job.hpp"
+#include "dtutils/joinable_thread.hpp"
 #include "dtutils/wait.hpp"
 #include "support/catch.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -18,14 +19,14 @@ using support::serve_until;
 
 TEST_CASE("handlers_call_through_a_channel_that_waits_for_room") {
   in_every_mode(2, 1, [](Thread& self) {
-    static SendChannel* channel = nullptr;
+    static support::PerProcess<SendChannel*> channel;
     SendChannel calls(self.fabric());
-    channel = &calls;
+    *channel = &calls;
     constexpr std::uint64_t kCalls = 3000;
     self.barrier();
     for (std::uint64_t i = 0; i < kCalls; ++i) {
       const auto sent = calls.call(self.neighbour(1), [i](CallContext& call) {
-        require(channel->call(call.source, [i] { ++ledger().calls, ledger().sum += i; }),
+        require((*channel)->call(call.source, [i] { ++ledger().calls, ledger().sum += i; }),
                 "the answer is sent");
       });
       require(sent, "the call is sent");
@@ -136,7 +137,7 @@ TEST_CASE("callable_calls_back_from_where_it_runs") {
 
 TEST_CASE("thread_that_is_no_worker_calls_out_without_any_set_up") {
   in_every_mode(2, 1, [](Thread& self) {
-    std::thread outside([&] {
+    dtutils::JoinableThread outside([&] {
       SendChannel calls(self.fabric());
       ReturnSlot<int> slot(self.fabric());
       for (int i = 0; i < 50; ++i) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Barrier, all-gather, all-reduce and broadcast over processes and threads.
 #include "dsfabric/support/message_job.hpp"
+#include "dtutils/joinable_thread.hpp"
+#include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 
@@ -89,10 +91,10 @@ TEST_CASE("a_barrier_serves_incoming_messages") {
       if (member.rank == 0) {
         require(send(fabric, {{1}, 0}, 0), "it lives");
         // Process 1 waits in its barrier meanwhile.
-        while (member.memory.words[1] == 0) std::this_thread::yield();
+        while (member.memory.words[1] == 0) dtutils::give_way();
         self.barrier();
       } else {
-        std::thread watch([&] {
+        dtutils::JoinableThread watch([&] {
           require(support::eventually([&] { return counter.received == 1; }),
                   "served in the barrier");
           member.memory.words[1] = 1;

@@ -3,13 +3,14 @@
 #include <array>
 #include <chrono>
 #include <memory>
-#include <thread>
 #include <vector>
 
 #include "dsfabric/support/fabric_job.hpp"
 #include "dsfabric/support/fork_job.hpp"
 #include "dsfabric/support/word_memory.hpp"
+#include "dtutils/joinable_thread.hpp"
 #include "support/catch.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -98,7 +99,7 @@ TEST_CASE("all_threads_of_all_processes_may_begin_at_once") {
         require(words.write({to}, 9), "written");
       }
     };
-    std::vector<std::thread> threads;
+    std::vector<dtutils::JoinableThread> threads;
     std::atomic<int> done{0};
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&] {
@@ -106,7 +107,7 @@ TEST_CASE("all_threads_of_all_processes_may_begin_at_once") {
         ++done;
       });
     }
-    for (std::thread& thread : threads) thread.join();
+    for (dtutils::JoinableThread& thread : threads) thread.join();
     require_equal(done.load(), 4, "threads");
     support::meet(member, fabric, 1);
     for (std::uint32_t from = 0; from < member.size; ++from) {
@@ -120,17 +121,17 @@ TEST_CASE("all_threads_of_all_processes_may_begin_at_once") {
 TEST_CASE("calls_to_all_at_once_run_once_in_every_mode") {
   in_every_mode({.processes = 6, .threads = 2, .queue_pairs = 2}, [](Thread& self) {
     SendChannel calls(self.fabric());
-    static std::atomic<std::uint32_t> ran{0};
-    ran = 0;
+    static support::PerProcess<std::atomic<std::uint32_t>> ran;
+    *ran = 0;
     self.barrier();
     const std::uint32_t all = self.fabric().total_threads();
     for (std::uint32_t rank = 0; rank < all; ++rank) {
       require(
-          calls.call(self.fabric().thread_of_rank(rank), [] { ++ran; }) == CallStatus::kAccepted,
+          calls.call(self.fabric().thread_of_rank(rank), [] { ++*ran; }) == CallStatus::kAccepted,
           "accepted");
     }
     wait_for_termination(self);
-    require_equal(ran.load(), all * self.fabric().info(self.fabric().process()).threads, "calls");
+    require_equal(ran->load(), all * self.fabric().info(self.fabric().process()).threads, "calls");
   });
 }
 
@@ -167,20 +168,20 @@ TEST_CASE("process_that_is_in_a_collective_of_the_bootstrap_answers") {
 TEST_CASE("handler_may_be_the_first_to_use_a_process") {
   ForkJob job(3, [](Member& member) {
     Fabric fabric = member.join();
-    static std::atomic<int> ran;
-    ran = 0;
+    static support::PerProcess<std::atomic<int>> ran;
+    *ran = 0;
     SendChannel calls(fabric);
     support::meet(member, fabric, 0);
     if (member.rank == 0) {
       // 0 -> 1 -> 2, which nobody has used.
       const auto pass_on = [](CallContext& call) {
         SendChannel further(call.fabric);
-        require(further.call(ThreadId::service_of({2}), [] { ++ran; }) == CallStatus::kAccepted,
+        require(further.call(ThreadId::service_of({2}), [] { ++*ran; }) == CallStatus::kAccepted,
                 "passed on");
       };
       require(calls.call(ThreadId::service_of({1}), pass_on) == CallStatus::kAccepted, "accepted");
     }
-    if (member.rank == 2) require(eventually([&] { return ran == 1; }), "it ran");
+    if (member.rank == 2) require(eventually([&] { return *ran == 1; }), "it ran");
     support::meet(member, fabric, 1);
     require(fabric.connected({0}) == (member.rank != 2), "who is connected with the first");
   });

@@ -2,6 +2,7 @@
 // A process dies, throws, or breaks the protocol: what the others see.
 #include "dsfabric/support/fork_job.hpp"
 #include "dsfabric/support/killed_job.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
@@ -16,7 +17,7 @@ using support::require_equal;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using dtutils::Clock;
 
 Config config_of(std::uint32_t threads) {
   Config config;
@@ -25,9 +26,9 @@ Config config_of(std::uint32_t threads) {
 }
 
 /// Dies; notes when.
-void die(Member& member) {
+[[noreturn]] void die(Member& member) {
   member.memory.words[0] = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
-  ::kill(getpid(), SIGKILL);
+  member.die();
 }
 
 /// Within which a death must be known: shm watches processes, and tells within a second where they
@@ -91,7 +92,7 @@ TEST_CASE("an_idle_survivor_learns_of_a_death") {
         std::atomic<bool> told{false};
         fabric.on_failure([&](ProcessId, const std::string&) { told = true; });
         if (member.rank == 1) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+          dtutils::sleep_for(std::chrono::milliseconds(50));
           die(member);
         }
         require(support::eventually([&] { return told.load(); }), "told");
@@ -164,7 +165,7 @@ TEST_CASE("what_waits_for_a_reply_of_the_dead_fails") {
     fabric.run([&](Thread& self) {
       self.barrier();
       if (member.rank == 1) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        dtutils::sleep_for(std::chrono::milliseconds(50));
         die(member);
       }
       Synchronizer reply(1);
@@ -190,7 +191,7 @@ TEST_CASE("pending_transfers_to_the_dead_fail") {
       self.barrier();
       if (member.rank == 1) {
         // Takes nothing in, so that the sender comes to wait.
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        dtutils::sleep_for(std::chrono::milliseconds(100));
         die(member);
       }
       // A sender that waits for room must not wait forever either.

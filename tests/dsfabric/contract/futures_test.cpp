@@ -5,13 +5,14 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "dsfabric/support/call_job.hpp"
 #include "dsfabric/support/killed_job.hpp"
+#include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -25,8 +26,8 @@ struct LargeValue {
 
 /// How often the continuations of this process have run.
 int& followed() {
-  static int count = 0;
-  return count;
+  static support::PerProcess<int> count;
+  return *count;
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ TEST_CASE("future_can_be_awaited_for_a_while") {
       require_equal(late.get(), 5, "result");
     } else {
       require(calls.call(other, [] { ++ledger().calls; }) == CallStatus::kAccepted, "sent");
-      while (ledger().sum == 0) std::this_thread::sleep_for(1ms);
+      while (ledger().sum == 0) dtutils::sleep_for(1ms);
     }
     self.barrier();
   });
@@ -160,12 +161,12 @@ TEST_CASE("continuation_gets_the_result_in_progress") {
 
 TEST_CASE("what_a_continuation_cannot_be_told_goes_to_the_upcall") {
   in_every_mode(2, 1, [](Thread& self) {
-    static std::atomic<int> reported;
+    static support::PerProcess<std::atomic<int>> reported;
     self.fabric().on_exception([](const CallContext&, std::exception_ptr thrown) {
       const std::string text = error_text([&] { std::rethrow_exception(thrown); });
-      if (text.find("sold out") != std::string::npos) ++reported;
+      if (text.find("sold out") != std::string::npos) ++*reported;
     });
-    reported = 0;
+    *reported = 0;
     SendChannel calls(self.fabric());
     bool ran = false;
     calls.call_return(self.neighbour(1), []() -> int { throw std::runtime_error("sold out"); })
@@ -173,7 +174,7 @@ TEST_CASE("what_a_continuation_cannot_be_told_goes_to_the_upcall") {
     calls.call_return(self.neighbour(1), [] {}).then([] {
       throw dtutils::Error("continuation", "sold out too", "nothing");
     });
-    serve_until(self, [] { return reported == 2; });
+    serve_until(self, [] { return *reported == 2; });
     require(!ran, "there is no value");
     self.barrier();
   });
@@ -184,8 +185,8 @@ TEST_CASE("end_of_the_run_and_termination_wait_for_continuations") {
   in_every_mode(job, [](Thread& self) {
     SendChannel calls(self.fabric());
     followed() = 0;
-    static std::uint32_t runs = 0;
-    require_equal(runs, static_cast<std::uint32_t>(ledger().wrong.load()), "all had followed");
+    static support::PerProcess<std::uint32_t> runs;
+    require_equal(*runs, static_cast<std::uint32_t>(ledger().wrong.load()), "all had followed");
     // Each continuation calls on, and its call has a continuation.
     struct Chain {
       Fabric& fabric;
@@ -201,7 +202,7 @@ TEST_CASE("end_of_the_run_and_termination_wait_for_continuations") {
     calls.call_return(self.neighbour(1), [] {}).then(Chain{self.fabric(), self.neighbour(1), 9});
     wait_for_termination(self);
     require_equal(followed(), 10, "the chain has ended");
-    ++runs;
+    ++*runs;
     calls.call_return(self.neighbour(1), [] {}).then([] { ++ledger().wrong; });
   });
 }
@@ -318,7 +319,7 @@ TEST_CASE("a_call_on_a_broken_connection_fails_as_its_peer_before_the_detector_k
     SendChannel calls(fabric);
     if (member.rank == 1) {
       member.memory.words[0] = 1;
-      for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+      for (;;) dtutils::sleep_for(std::chrono::seconds(1));
     }
     require(eventually([&] { return member.memory.words[1] != 0; }), "it was killed");
     require(eventually([&] {

@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/matchers.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -175,17 +176,17 @@ TEST_CASE("group_in_different_collectives_is_named") {
 
 TEST_CASE("broadcasts_over_a_group_run_at_its_members") {
   in_every_mode(4, 2, [](Thread& self) {
-    static std::atomic<std::uint64_t> run[8];
+    static support::PerProcess<std::array<std::atomic<std::uint64_t>, 8>> run;
     const auto members = workers(self.fabric(), {6, 1, 2, 7, 4});
     SymmetricBuffer piece(self, 64);
     if (is_in(self, members)) {
       Group group(self, members);
       SendChannel calls(self.fabric());
       ExecutionSlots executed(self.fabric());
-      const auto count = [](CallContext& call) { ++run[call.worker->id().index]; };
+      const auto count = [](CallContext& call) { ++(*run)[call.worker->id().index]; };
       const auto look = [](CallContext& call, std::byte* data, std::uint32_t bytes) {
         if (bytes != 8 || data[0] != std::byte{42}) ++ledger().wrong;
-        ++run[call.worker->id().index];
+        ++(*run)[call.worker->id().index];
       };
       for (std::uint32_t turn = 0; turn < group.size(); ++turn) {
         if (turn == group.rank()) {
@@ -206,12 +207,12 @@ TEST_CASE("broadcasts_over_a_group_run_at_its_members") {
           require(executed.wait().empty(), "all have read");
         }
         group.barrier();
-        require_equal(run[self.id().index].load(), 4u * (turn + 1), "calls here");
+        require_equal((*run)[self.id().index].load(), 4u * (turn + 1), "calls here");
         group.barrier();
       }
     }
     self.barrier();
-    if (!is_in(self, members)) require_equal(run[self.id().index].load(), 0u, "calls of others");
+    if (!is_in(self, members)) require_equal((*run)[self.id().index].load(), 0u, "calls of others");
     require_equal(ledger().wrong.load(), 0u, "wrong calls");
     self.barrier();
   });
@@ -222,14 +223,14 @@ TEST_CASE("termination_of_a_group_waits_for_its_calls_only") {
     // Two pairs; a chain of calls in each, of different lengths. The second pair is done with its
     // own while the first has not begun.
     const std::uint32_t pair = self.id().process.value / 2;
-    static Fabric* fabric = nullptr;
-    fabric = &self.fabric();
+    static support::PerProcess<Fabric*> fabric;
+    *fabric = &self.fabric();
     struct Chain {
       std::uint32_t left;
       void operator()(CallContext& call) const {
         ++ledger().calls;
         if (left == 0) return;
-        SendChannel calls(*fabric);
+        SendChannel calls(**fabric);
         (void)calls.call(call.source, Chain{left - 1});
       }
     };

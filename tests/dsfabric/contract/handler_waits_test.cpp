@@ -2,6 +2,7 @@
 // What a handler outside a fiber may not do is an Error for its caller instead of a hang.
 #include "dsfabric/support/call_job.hpp"
 #include "support/error_text.hpp"
+#include "support/per_process.hpp"
 
 using namespace dsfabric;
 using support::error_text;
@@ -57,17 +58,17 @@ TEST_CASE("handler_that_asks_another_process_for_a_name_is_refused") {
 
 TEST_CASE("handler_takes_a_result_that_is_there") {
   in_every_mode(1, 1, [](Thread& self) {
-    static ReturnSlot<int>* known = nullptr;
+    static support::PerProcess<ReturnSlot<int>*> known;
     SendChannel calls(self.fabric());
     ReturnSlot<int> slot(self.fabric());
     require(calls.call_return(
                 self.id(), [] { return 7; }, slot),
             "sent");
     support::serve_until(self, [&] { return slot.done(); });
-    known = &slot;
+    *known = &slot;
     ReturnSlot<int> copied(self.fabric());
     require(calls.call_return(
-                self.id(), [] { return known->get(); }, copied),
+                self.id(), [] { return (*known)->get(); }, copied),
             "sent");
     support::require_equal(copied.get(), 7, "result");
   });

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "dsfabric/execution_slots.hpp"
@@ -15,6 +14,8 @@
 #include "dsfabric/send_channel.hpp"
 #include "dsfabric/support/fabric_job.hpp"
 #include "dsfabric/support/message_job.hpp"
+#include "dtutils/clock.hpp"
+#include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 
@@ -138,9 +139,9 @@ TEST_CASE("a_sleeping_service_thread_wakes_for_its_own_process") {
     fabric.run([&](Thread&) {
       SendChannel calls(fabric);
       for (int i = 0; i < 5; ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        dtutils::sleep_for(std::chrono::milliseconds(20));
         dtutils::Synchronizer run(1);
-        const auto begin = std::chrono::steady_clock::now();
+        const auto begin = dtutils::Clock::now();
         const auto address = reinterpret_cast<std::uint64_t>(&run);
         require(calls.call(ThreadId::service_of(fabric.process()),
                            [address] {
@@ -149,8 +150,8 @@ TEST_CASE("a_sleeping_service_thread_wakes_for_its_own_process") {
                 "accepted");
         // Without progress() of this thread.
         while (!run.done()) {
-          require(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20), "it woke");
-          std::this_thread::yield();
+          require(dtutils::Clock::now() - begin < std::chrono::seconds(20), "it woke");
+          dtutils::give_way();
         }
       }
     });

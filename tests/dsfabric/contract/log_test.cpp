@@ -7,6 +7,7 @@
 
 #include "dsfabric/dsfabric.hpp"
 #include "dsfabric/support/fork_job.hpp"
+#include "dsfabric/support/killed_job.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 
@@ -44,13 +45,15 @@ TEST_CASE("the_log_names_the_job_and_processes_that_fail") {
     dsfabric::Config config;
     config.threads = 1;
     Fabric fabric = member.join(config);
+    // Each node of a simulation is a machine.
+    const std::string machines = support::on_simulated_device() ? "2" : "1";
     const std::string self = "process " + std::to_string(member.rank) + ": ";
-    support::require(
-        log.holds(self + "joined a job of 2 processes on 1 machines by fork; 1 workers"),
-        "what this process joined");
+    support::require(log.holds(self + "joined a job of 2 processes on " + machines +
+                               " machines by fork; 1 workers"),
+                     "what this process joined");
     if (member.rank == 1) {
       member.memory.words[0] = 1;
-      for (;;) pause();
+      support::serve_nothing();
     }
     support::require(support::eventually([&] {
                        fabric.progress();
@@ -58,7 +61,7 @@ TEST_CASE("the_log_names_the_job_and_processes_that_fail") {
                      }),
                      "who failed");
   });
-  while (job.memory().words[0] == 0) std::this_thread::yield();
+  CHECK(support::eventually([&] { return job.memory().words[0] == 1; }));
   job.kill(1);
   CHECK(job.wait() == "1: signal 9\n");
 }

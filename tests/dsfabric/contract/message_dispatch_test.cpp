@@ -5,10 +5,10 @@
 #include <chrono>
 #include <functional>
 #include <stdexcept>
-#include <thread>
 
 #include "dsfabric/support/fabric_job.hpp"
 #include "dsfabric/support/message_job.hpp"
+#include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 
@@ -34,7 +34,7 @@ TEST_CASE("messages_pile_up_at_a_worker_that_makes_no_progress") {
       if (self.id() == ThreadId{{1}, 1}) {
         // It may have run some while it waited for all workers to begin.
         const std::uint64_t before = counter.received;
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        dtutils::sleep_for(std::chrono::milliseconds(100));
         require(counter.received == before, "nobody else runs them");
         serve_until(self, [&] { return counter.received >= kCount; });
         require_equal(counter.wrong.load(), 0u, "messages out of order");

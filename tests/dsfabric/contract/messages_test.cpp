@@ -2,11 +2,11 @@
 // Messages one by one: who may send them, how large they may be, and when they are sent.
 #include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "dsfabric/support/fabric_job.hpp"
 #include "dsfabric/support/message_job.hpp"
+#include "dtutils/joinable_thread.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/require.hpp"
@@ -27,11 +27,11 @@ TEST_CASE("short_lived_threads_may_send") {
     constexpr std::uint64_t kThreads = 40;
     fabric.run([&](Thread& self) {
       for (std::uint64_t i = 0; i < kThreads; i += 4) {
-        std::vector<std::thread> threads;
+        std::vector<dtutils::JoinableThread> threads;
         for (std::uint64_t k = 0; k < 4; ++k) {
           threads.emplace_back([&] { send(fabric, self.neighbour(1), 7, 1000); });
         }
-        for (std::thread& thread : threads) thread.join();
+        for (dtutils::JoinableThread& thread : threads) thread.join();
       }
       serve_until(self, [&] { return counter.received >= kThreads; });
       self.barrier();
@@ -47,14 +47,15 @@ TEST_CASE("more_short_lived_threads_than_configured_are_refused") {
     config.outside_threads = 1;
     Fabric fabric = member.join(config);
     std::string text;
-    std::thread first([&] {
+    dtutils::JoinableThread first([&] {
       fabric.progress();
-      std::thread second([&] { text = support::error_text([&] { fabric.progress(); }); });
+      dtutils::JoinableThread second(
+          [&] { text = support::error_text([&] { fabric.progress(); }); });
       second.join();
     });
     first.join();
     require(text.find("outside_threads") != std::string::npos, text);
-    std::thread third([&] { fabric.progress(); });
+    dtutils::JoinableThread third([&] { fabric.progress(); });
     third.join();
   });
   CHECK(job.wait() == "");

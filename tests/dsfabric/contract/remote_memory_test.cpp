@@ -5,8 +5,10 @@
 #include <cstring>
 
 #include "dsfabric/support/fork_job.hpp"
+#include "dtutils/clock.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -97,15 +99,15 @@ TEST_CASE("nothing_is_allocated_for_a_process_that_has_failed_since_it_asked") {
     Config config = one_thread();
     config.service_threads = 0;
     Fabric fabric = member.join(config);
-    static std::atomic<bool> told{false};
-    fabric.on_failure([](ProcessId, const std::string&) { told = true; });
+    static support::PerProcess<std::atomic<bool>> told;
+    fabric.on_failure([](ProcessId, const std::string&) { *told = true; });
     fabric.run([&](Thread& self) {
       const std::size_t before = fabric.general_allocator().in_use();
       const auto give_up = [](CallContext& call) {
-        const auto taken_in = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-        while (std::chrono::steady_clock::now() < taken_in) call.fabric.progress();
+        const auto taken_in = dtutils::Clock::now() + std::chrono::milliseconds(100);
+        while (dtutils::Clock::now() < taken_in) call.fabric.progress();
         call.fabric.fail(call.source.process, "a test gives it up");
-        require(support::eventually([] { return told.load(); }), "the failure was handled");
+        require(support::eventually([] { return told->load(); }), "the failure was handled");
       };
       if (member.rank == 1) {
         SendChannel calls(fabric);
@@ -117,7 +119,7 @@ TEST_CASE("nothing_is_allocated_for_a_process_that_has_failed_since_it_asked") {
       }
       require(support::eventually([&] {
                 self.progress();
-                return told.load();
+                return told->load();
               }),
               "it gave up");
       for (int i = 0; i < 100; ++i) self.progress();

@@ -10,6 +10,7 @@
 #include "dsfabric/support/killed_job.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -24,8 +25,8 @@ struct Alive {
   Alive& operator=(const Alive&) = default;
   ~Alive() { --count(); }
   static int& count() {
-    static int living = 0;
-    return living;
+    static support::PerProcess<int> living;
+    return *living;
   }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SIGKILL of a process at any moment of start, run or stop: survivors learn of it and go on.
 #include <cstring>
+#include <thread>
 
 #include "dsfabric/support/fork_job.hpp"
 #include "dtutils/wait.hpp"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A job of forked processes on the device under test, which meet in shared memory: no launcher.
+// A job of processes on the device under test, forked or simulated, which meet in shared memory.
 #pragma once
 
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,16 +12,18 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "dsfabric/dsfabric.hpp"
 #include "dsfabric/support/fork_letters.hpp"
+#include "dsfabric/support/running_member.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 #include "support/device_under_test.hpp"
 #include "support/require.hpp"
 
@@ -64,16 +64,16 @@ class SharedBootstrap : public dsfabric::Bootstrap {
     own.sizes[parity] = static_cast<std::uint32_t>(mine.size());
     if (!mine.empty()) std::memcpy(own.bytes[parity], mine.data(), mine.size());
     own.gathers.store(gathers_, std::memory_order_release);
-    const auto end = std::chrono::steady_clock::now() + limit;
+    dtutils::Deadline deadline(limit);
     std::vector<dsfabric::Bytes> all;
     for (std::uint32_t rank = 0; rank < size_; ++rank) {
       const JobMemory::Process& other = memory_.processes[rank];
       while (other.gathers.load(std::memory_order_acquire) < gathers_) {
-        if (std::chrono::steady_clock::now() > end) {
+        if (deadline.passed()) {
           throw dtutils::Error("bootstrap", "rank " + std::to_string(rank) + " did not come",
                                "check its output");
         }
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        dtutils::sleep_for(std::chrono::microseconds(100));
       }
       all.emplace_back(other.bytes[parity], other.bytes[parity] + other.sizes[parity]);
     }
@@ -133,6 +133,16 @@ struct Member {
     config.leave_timeout = std::min(config.leave_timeout, std::chrono::milliseconds(10'000));
     return dsfabric::join(std::move(bootstrap), config);
   }
+  /// Ends this process as SIGKILL does; a node crashes. Any thread.
+  [[noreturn]] void die() const noexcept {
+    if (dtutils::Simulation* const simulation = dtutils::Simulation::current()) {
+      simulation->crash(simulation->node());
+      end_node(memory.letters, wakes, rank);
+    } else {
+      ::kill(getpid(), SIGKILL);
+    }
+    for (;;) dtutils::sleep_for(std::chrono::hours(1));
+  }
 };
 
 /// All members have come to the same point, which they count in a word of the job's memory; they
@@ -146,8 +156,8 @@ inline void meet(Member& member, dsfabric::Fabric& fabric, std::size_t word) {
           "all came");
 }
 
-/// Forks `size` processes that run `body` each. Make it before this process opens a device. Members
-/// die with the test.
+/// Runs `body` in `size` forked processes; on the simulated device, in as many nodes. Make it
+/// before this process opens a device. Members die with the test.
 class ForkJob {
  public:
   using Body = std::function<void(Member&)>;
@@ -159,53 +169,40 @@ class ForkJob {
     while (letters == Letters::kYes && wakes_.size() < size) {
       wakes_.push_back(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     }
-    for (std::uint32_t rank = 0; rank < size; ++rank) {
-      const pid_t pid = fork();
-      if (pid == 0) _exit(live(rank, size, body));
-      pids_.push_back(pid);
+    for (std::uint32_t rank = 0; rank < size && on_simulated_device(); ++rank) {
+      memory_->letters.nodes[rank] = SimulatedNode::next();
     }
-    statuses_.assign(size, -1);
+    for (std::uint32_t rank = 0; rank < size; ++rank) start(rank, size, body);
   }
   ForkJob(const ForkJob&) = delete;
   ForkJob& operator=(const ForkJob&) = delete;
   ~ForkJob() {
-    for (std::uint32_t rank = 0; rank < pids_.size(); ++rank) {
-      if (statuses_[rank] == -1) {
-        ::kill(pids_[rank], SIGKILL);
-        waitpid(pids_[rank], nullptr, 0);
-      }
-    }
+    members_.clear();
     for (const int wake : wakes_) close(wake);
     munmap(memory_, sizeof(JobMemory));
   }
 
   JobMemory& memory() { return *memory_; }
-  void kill(std::uint32_t rank) { ::kill(pids_[rank], SIGKILL); }
-  /// Takes the member off its core at once, and gives it back.
-  void stop(std::uint32_t rank) { ::kill(pids_[rank], SIGSTOP); }
-  void resume(std::uint32_t rank) { ::kill(pids_[rank], SIGCONT); }
+  void kill(std::uint32_t rank) { members_[rank]->kill(); }
+  /// Takes the member off its core, and gives it back. None of its threads runs between.
+  void stop(std::uint32_t rank) { members_[rank]->stop(); }
+  void resume(std::uint32_t rank) { members_[rank]->resume(); }
   /// Waits for all; one text for each that did not end well, "rank: what". A member that still runs
   /// after `limit`, kSlowdown times, is killed and named.
   std::string wait(std::chrono::milliseconds limit = std::chrono::seconds(30)) {
-    const auto end = std::chrono::steady_clock::now() + kSlowdown * limit;
+    const auto end = dtutils::Clock::now() + kSlowdown * limit;
     std::string bad;
-    for (std::uint32_t rank = 0; rank < pids_.size(); ++rank) {
-      int status = 0;
-      bool late = false;
-      while (waitpid(pids_[rank], &status, late ? 0 : WNOHANG) == 0) {
-        if (std::chrono::steady_clock::now() > end) {
-          late = true;
-          ::kill(pids_[rank], SIGKILL);
-        } else {
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
+    for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {
+      RunningMember& member = *members_[rank];
+      while (!member.ended() && dtutils::Clock::now() <= end) {
+        dtutils::sleep_for(std::chrono::milliseconds(1));
       }
-      statuses_[rank] = status;
-      if (late) {
+      if (!member.ended()) {
+        member.kill();
         bad += std::to_string(rank) + ": still ran after the limit\n";
-      } else if (WIFSIGNALED(status)) {
-        bad += std::to_string(rank) + ": signal " + std::to_string(WTERMSIG(status)) + "\n";
-      } else if (WEXITSTATUS(status) != 0) {
+      } else if (const auto [signal, status] = member.how(); signal != 0) {
+        bad += std::to_string(rank) + ": signal " + std::to_string(signal) + "\n";
+      } else if (status != 0) {
         bad += std::to_string(rank) + ": " + memory_->processes[rank].error + "\n";
       }
     }
@@ -213,15 +210,27 @@ class ForkJob {
   }
 
  private:
-  int live(std::uint32_t rank, std::uint32_t size, const Body& body) noexcept {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    memory_->letters.pids[rank] = getpid();
+  void start(std::uint32_t rank, std::uint32_t size, const Body& body) {
+    const auto life = [memory = memory_, wakes = wakes_, rank, size, body] {
+      return live({rank, size, *memory, wakes}, body);
+    };
+    if (on_simulated_device()) {
+      const auto gone = [memory = memory_, wakes = wakes_, rank] {
+        end_node(memory->letters, wakes, rank);
+      };
+      members_.push_back(std::make_unique<SimulatedNode>(memory_->letters.nodes[rank], life, gone));
+    } else {
+      members_.push_back(std::make_unique<ForkedProcess>(life));
+    }
+  }
+  static int live(Member member, const Body& body) noexcept {
+    member.memory.letters.pids[member.rank] = getpid();
     const auto tell = [&](const char* what) {
-      std::strncpy(memory_->processes[rank].error, what, sizeof(JobMemory::Process::error) - 1);
+      std::strncpy(member.memory.processes[member.rank].error, what,
+                   sizeof(JobMemory::Process::error) - 1);
       return 1;
     };
     try {
-      Member member{rank, size, *memory_, wakes_};
       body(member);
       std::fflush(stdout);
       return 0;
@@ -234,8 +243,7 @@ class ForkJob {
 
   JobMemory* memory_;
   std::vector<int> wakes_;
-  std::vector<pid_t> pids_;
-  std::vector<int> statuses_;
+  std::vector<std::unique_ptr<RunningMember>> members_;
 };
 
 }  // namespace support

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "dsfabric/bootstrap.hpp"
+#include "dtutils/simulation.hpp"
 
 namespace support {
 
@@ -40,7 +41,24 @@ struct LetterMemory {
   Queue queues[kMaxProcesses][kMaxProcesses];
   std::atomic<pid_t> pids[kMaxProcesses];
   std::atomic<bool> left[kMaxProcesses];
+  /// Of members that are simulated: their nodes, and which of them have ended.
+  std::uint32_t nodes[kMaxProcesses];
+  std::atomic<bool> ended[kMaxProcesses];
 };
+
+/// Tells a process that there is news for it.
+inline void wake(const LetterMemory& memory, const std::vector<int>& wakes, std::uint32_t to) {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t put = write(wakes[to], &one, sizeof one);
+  if (dtutils::Simulation* const simulation = dtutils::Simulation::current()) {
+    simulation->signaled(memory.nodes[to]);
+  }
+}
+/// A node has ended, which nobody would see as they see the end of a process.
+inline void end_node(LetterMemory& memory, const std::vector<int>& wakes, std::uint32_t rank) {
+  memory.ended[rank] = true;
+  for (std::uint32_t each = 0; each < wakes.size(); ++each) wake(memory, wakes, each);
+}
 
 /// The letters of one process. `wakes` are event descriptors of all, made before fork(2).
 class ForkLetters {
@@ -50,7 +68,9 @@ class ForkLetters {
         wakes_(std::move(wakes)),
         rank_(rank),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
-        lives_(wakes_.size(), -1) {
+        lives_(wakes_.size(), -1),
+        told_(wakes_.size(), false) {
+    told_[rank] = true;
     watch(wakes_[rank]);
   }
   ForkLetters(const ForkLetters&) = delete;
@@ -65,8 +85,9 @@ class ForkLetters {
   /// All processes are there: from here on their deaths are seen.
   void watch_lives() {
     const std::scoped_lock lock(mutex_);
+    watching_ = true;
     for (std::uint32_t rank = 0; rank < lives_.size(); ++rank) {
-      if (rank == rank_ || lives_[rank] >= 0) continue;
+      if (told_[rank] || lives_[rank] >= 0 || simulated(rank)) continue;
       lives_[rank] = static_cast<int>(syscall(SYS_pidfd_open, memory_.pids[rank].load(), 0));
       if (lives_[rank] >= 0) watch(lives_[rank]);
     }
@@ -82,8 +103,7 @@ class ForkLetters {
     queue.sizes[number % LetterMemory::kLetters] = static_cast<std::uint32_t>(bytes.size());
     std::ranges::copy(bytes, queue.bytes[number % LetterMemory::kLetters]);
     queue.sent.store(number + 1, std::memory_order_release);
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t put = write(wakes_[to], &one, sizeof one);
+    wake(memory_, wakes_, to);
   }
 
   std::optional<dsfabric::Bootstrap::Letter> next() {
@@ -106,10 +126,10 @@ class ForkLetters {
   std::optional<std::uint32_t> next_dead() {
     const std::scoped_lock lock(mutex_);
     for (std::uint32_t rank = 0; rank < lives_.size(); ++rank) {
-      pollfd ended{lives_[rank], POLLIN, 0};
-      if (lives_[rank] < 0 || poll(&ended, 1, 0) != 1) continue;
+      if (told_[rank] || !gone(rank)) continue;
       const LetterMemory::Queue& queue = memory_.queues[rank][rank_];
       if (queue.sent != queue.taken) continue;
+      told_[rank] = true;
       close(std::exchange(lives_[rank], -1));
       if (!memory_.left[rank]) return rank;
     }
@@ -119,6 +139,12 @@ class ForkLetters {
   void leave() noexcept { memory_.left[rank_] = true; }
 
  private:
+  bool simulated(std::uint32_t rank) const { return memory_.nodes[rank] != 0; }
+  bool gone(std::uint32_t rank) const {
+    if (simulated(rank)) return watching_ && memory_.ended[rank];
+    pollfd life{lives_[rank], POLLIN, 0};
+    return lives_[rank] >= 0 && poll(&life, 1, 0) == 1;
+  }
   void watch(int fd) {
     epoll_event event{EPOLLIN, {}};
     epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event);
@@ -128,7 +154,11 @@ class ForkLetters {
   std::vector<int> wakes_;
   std::uint32_t rank_;
   int epoll_;
+  /// Descriptors of processes.
   std::vector<int> lives_;
+  /// Whose end is known here.
+  std::vector<bool> told_;
+  bool watching_ = false;
   std::mutex mutex_;
 };
 

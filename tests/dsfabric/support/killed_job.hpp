@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "dsfabric/support/fabric_job.hpp"
 #include "dsfabric/support/fork_job.hpp"
+#include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 
@@ -26,7 +26,7 @@ inline void meet(Member& member, dsfabric::Thread& self) {
 }
 /// What a victim does that takes part in nothing any more.
 [[noreturn]] inline void serve_nothing() {
-  for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+  for (;;) dtutils::sleep_for(std::chrono::seconds(1));
 }
 
 /// Runs `work` on one worker a process, and kills `victim` after end_victim. The work of all others

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "support/per_process.hpp"
+
 namespace support {
 
 struct Ledger {
@@ -15,8 +17,8 @@ struct Ledger {
   std::atomic<std::uint64_t> thrown{0};
 };
 inline Ledger& ledger() {
-  static Ledger one;
-  return one;
+  static PerProcess<Ledger> own;
+  return *own;
 }
 
 }  // namespace support

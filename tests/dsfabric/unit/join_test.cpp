@@ -3,6 +3,7 @@
 #include <atomic>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "dsfabric/support/fork_job.hpp"

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <string>
+#include <thread>
 
 #include "dsfabric/support/message_job.hpp"
 #include "support/catch.hpp"

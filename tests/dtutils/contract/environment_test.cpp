@@ -19,6 +19,7 @@
 #include "support/error_text.hpp"
 #include "support/matchers.hpp"
 #include "support/require.hpp"
+#include "support/skip.hpp"
 #include "support/two_processes.hpp"
 
 using namespace dtutils;
@@ -144,10 +145,7 @@ TEST_CASE("few_file_descriptors_are_explained") {
   WARN("SKIPPED: the sanitizer needs a descriptor of its own to look at memory");
   return;
 #endif
-  if (support::on_simulated_device()) {
-    WARN("SKIPPED: the simulated device opens no descriptors");
-    return;
-  }
+  if (skipped_on_sim("the simulated device opens no descriptors")) return;
   RemotePeer peer([](Wire&) {
     const rlimit limit{12, 12};
     require(::setrlimit(RLIMIT_NOFILE, &limit) == 0, "cannot lower the limit on open files");

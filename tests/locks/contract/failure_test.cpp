@@ -4,6 +4,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <stdexcept>
+#include <thread>
 
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/send_channel.hpp"

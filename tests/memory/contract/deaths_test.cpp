@@ -2,6 +2,7 @@
 // A process dies: its home's operations end, its locks and subscriptions are taken away.
 #include <signal.h>
 
+#include <thread>
 #include <vector>
 
 #include "memory/support/memory_job.hpp"

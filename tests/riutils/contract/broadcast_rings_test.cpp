@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "dsfabric/support/broken_broadcast.hpp"
+#include "dtutils/wait.hpp"
 #include "riutils/rdma_aggregator.hpp"
 #include "riutils/rdma_messenger_global.hpp"
 #include "riutils/support/helper_job.hpp"
 #include "riutils/support/ring_job.hpp"
 #include "riutils/termination.hpp"
 #include "support/catch.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
+#include "support/threads.hpp"
 
 using namespace dsfabric;
 using riutils::RDMAAggregator;
@@ -109,7 +112,7 @@ TEST_CASE("broadcasts_over_a_group_go_through_rings_of_its_members") {
     dsfabric::Config config;
     config.threads = 2;
     Fabric fabric = member.join(config);
-    static std::array<std::atomic<std::uint64_t>, 2> ran{};
+    static support::PerProcess<std::array<std::atomic<std::uint64_t>, 2>> ran;
     fabric.run([&](Thread& self) {
       RDMAMessengerGlobal messenger(self);
       std::vector<ThreadId> members;
@@ -122,15 +125,15 @@ TEST_CASE("broadcasts_over_a_group_go_through_rings_of_its_members") {
         dsfabric::ExecutionSlots executed(fabric);
         for (int i = 0; i < 50; ++i) {
           const auto sent = messenger.broadcast(
-              group, [](CallContext& call) { ++ran[call.worker->id().index]; }, &executed);
+              group, [](CallContext& call) { ++(*ran)[call.worker->id().index]; }, &executed);
           require(sent == dsfabric::CallStatus::kAccepted, "sent");
           require(executed.wait().empty(), "all have run it");
         }
         self.barrier();
-        require_equal(ran[self.id().index].load(), 200u, "broadcasts of all four");
+        require_equal((*ran)[self.id().index].load(), 200u, "broadcasts of all four");
       } else {
         self.barrier();
-        require_equal(ran[self.id().index].load(), 0u, "broadcasts to others");
+        require_equal((*ran)[self.id().index].load(), 0u, "broadcasts to others");
       }
       self.barrier();
     });
@@ -206,7 +209,7 @@ TEST_CASE("broadcast_goes_on_by_message_when_no_more_can_be_held") {
         require(calls.broadcast(Numbered{i}), "sent");
       }
     } else if (self.id().process.value == 3) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));  // a leaf that does not keep up
+      dtutils::sleep_for(std::chrono::milliseconds(500));  // a leaf that does not keep up
     }
     riutils::wait_for_termination(self);
     require(messages_of_all(self) > messages, "some went by message");
@@ -302,8 +305,9 @@ TEST_CASE("survivors_hear_broadcasts_once_while_a_process_dies") {
                 require(calls.broadcast(Numbered{number++}, &executed), "sent");
                 return executed.wait();
               };
-              std::jthread executioner([&] {
-                std::this_thread::sleep_for(delay);
+              support::Threads executioner;
+              executioner.start([&] {
+                dtutils::sleep_for(delay);
                 support::end_victim(member.memory);
               });
               while (!self.fabric().failed(ProcessId{2})) (void)broadcast();

@@ -2,6 +2,7 @@
 // Rings under everything at once: payloads that look like headers, peers that die in mid-traffic.
 #include <array>
 #include <cstring>
+#include <thread>
 
 #include "riutils/support/ring_job.hpp"
 

@@ -10,6 +10,7 @@
 #include <deque>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "dtutils/synchronizer.hpp"
 #include "riutils/support/fiber_job.hpp"

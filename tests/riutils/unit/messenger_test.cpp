@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <thread>
 
 #include "dsfabric/support/ledger.hpp"
 #include "dtutils/log.hpp"

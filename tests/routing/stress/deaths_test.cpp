@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A router dies in the middle of telling of its changes: the others still count each other as
 // settled.
+#include <thread>
+
 #include "dsfabric/support/fork_job.hpp"
 #include "routing/drive.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Names, places and sizes; bad input; a home, a leader and a holder that die.
+#include <thread>
+
 #include "dsfabric/peer_failed.hpp"
 #include "dtutils/error.hpp"
 #include "sharing/support/sharing_job.hpp"

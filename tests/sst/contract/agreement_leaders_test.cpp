@@ -2,6 +2,7 @@
 // Leaders die: the survivors decide the same, or say that they cannot.
 #include <cstring>
 
+#include "dtutils/wait.hpp"
 #include "sst/support/agreement_job.hpp"
 #include "support/catch.hpp"
 #include "support/random.hpp"
@@ -62,9 +63,9 @@ TEST_CASE("survivors_decide_the_same_when_leaders_die_at_any_moment") {
     // Members write what they decide into memory that their end leaves behind.
     ForkJob job(members, [quorum](Member& member) { decide_past_two_deaths(member, quorum); });
     CHECK(support::eventually([&] { return job.memory().words[0] == members; }));
-    std::this_thread::sleep_for(moment);
+    dtutils::sleep_for(moment);
     job.kill(0);
-    std::this_thread::sleep_for(moment);
+    dtutils::sleep_for(moment);
     job.kill(1);
     CHECK(job.wait() == "0: signal 9\n1: signal 9\n");
     for (std::size_t i = 0; i < kKept && kept_decision(job, 3, i) != 0; ++i) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A member dies: its row stays, everybody is told once, and the others make a new table.
+#include "dtutils/clock.hpp"
+#include "dtutils/wait.hpp"
 #include "sst/support/table_job.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
@@ -8,7 +10,6 @@
 using namespace sst;
 using dsfabric::ProcessId;
 using support::CountRow;
-using support::die;
 using support::evaluate_until;
 using support::ForkJob;
 using support::Member;
@@ -46,7 +47,7 @@ TEST_CASE("a_dead_member_is_told_of_once_and_its_row_stays") {
         table, [&] { return table.min(&CountRow::count) >= 7; }, "all have pushed");
     member.memory.words[0]++;
     require(support::eventually([&] { return member.memory.words[0] == 3; }), "all have seen it");
-    if (member.rank == 1) die();
+    if (member.rank == 1) member.die();
     evaluate_until(
         table, [&] { return !told.empty(); }, "the upcall");
     require(table.frozen({1}), "it is frozen");
@@ -72,10 +73,10 @@ TEST_CASE("each_death_is_told_of_once_by_itself") {
     std::vector<MemberId> told;
     table.on_failure([&](MemberId failed, const std::string&) { told.push_back(failed); });
     support::meet(member, 0);
-    if (member.rank == 1) die();
+    if (member.rank == 1) member.die();
     if (member.rank == 2) {
       require(support::eventually([&] { return member.memory.words[1] != 0; }), "its turn");
-      die();
+      member.die();
     }
     evaluate_until(
         table, [&] { return told.size() == 1; }, "the first death");
@@ -102,7 +103,7 @@ TEST_CASE("a_frozen_row_changes_no_more_though_its_owner_lives_and_pushes_on") {
       node.fabric.fail({1}, "given up");
       require(support::eventually([&] { return table.frozen({1}); }), "it is cut off");
       const std::uint64_t last = table.get({1}, &CountRow::count);
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      dtutils::sleep_for(std::chrono::milliseconds(5));
       const std::uint64_t now = table.get({1}, &CountRow::count);
       words[0] = 1;
       require_equal(now, last, "count of the frozen row");
@@ -120,7 +121,7 @@ TEST_CASE("survivors_make_a_new_table_with_another_row") {
         *old, [&] { return old->min(&CountRow::count) >= 10; }, "all have pushed");
     member.memory.words[0]++;
     require(support::eventually([&] { return member.memory.words[0] == 4; }), "all have seen it");
-    if (member.rank == 2) die();
+    if (member.rank == 2) member.die();
     evaluate_until(
         *old, [&] { return node.fabric.failed({2}); }, "noticed");
     const std::vector<ProcessId> members{{0}, {1}, {3}};
@@ -140,7 +141,7 @@ TEST_CASE("survivors_make_a_new_table_with_another_row") {
 TEST_CASE("a_member_that_dies_while_a_table_is_made_is_named") {
   ForkJob job(3, [](Member& member) {
     TableNode node(member);
-    if (member.rank == 2) die();
+    if (member.rank == 2) member.die();
     ProcessId named{};
     try {
       const Table<CountRow> table(node.group);
@@ -164,8 +165,8 @@ TEST_CASE("who_has_all_of_a_dead_member_does_not_wait_for_those_who_have_not") {
     if (member.rank == 1) {
       support::Threads threads;
       threads.start([] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
-        die();
+        dtutils::sleep_for(std::chrono::milliseconds(100));
+        member.die();
       });
       const Table<CountRow> table(node.group);
     }
@@ -177,9 +178,9 @@ TEST_CASE("who_has_all_of_a_dead_member_does_not_wait_for_those_who_have_not") {
       require(support::eventually(knows), "the death is noticed");
     }
     std::string text;
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = dtutils::Clock::now();
     if (member.rank == 0) text = support::error_text([&] { Table<CountRow> table(node.group); });
-    const auto passed = std::chrono::steady_clock::now() - begin;
+    const auto passed = dtutils::Clock::now() - begin;
     if (member.rank == 0) {
       require(text.find("process 1") != std::string::npos, text);
       require(passed < support::kPatience, "it waits for no time limit");

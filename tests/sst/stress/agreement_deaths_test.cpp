@@ -3,6 +3,7 @@
 #include <array>
 #include <bitset>
 #include <optional>
+#include <thread>
 
 #include "sst/support/table_job.hpp"
 #include "support/catch.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SIGKILL of a member in the middle of its pushes: the row freezes, whole in each field.
 #include <cstdlib>
+#include <thread>
 
 #include "sst/support/table_job.hpp"
 #include "support/catch.hpp"
