@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "epoll_set.hpp"
@@ -159,7 +160,10 @@ void Connection::arm(int wake) noexcept {
   if (stream_ == nullptr || armed_) return;
   armed_ = true;
   // An event that others sleep for is taken away.
-  const bool others = sleepers.has_others(wake) || !registrations.empty();
+  const bool others =
+      sleepers.has_others(wake) ||
+      std::any_of(registrations.begin(), registrations.end(),
+                  [&](const Registration* each) { return has_others(*each, wake); });
   const bool took = others && levels(stream_->descriptor(), POLLIN) != 0;
   stream_->arm();
   if (took) wake_all(wake);

@@ -107,6 +107,7 @@ class Connection : public Entry {
   int receive_step(int fd, Buffers& buffers, int flags) noexcept;
   int receive_undecided(int fd, Buffers& buffers, int flags) noexcept;
   bool find_beginning(int fd) noexcept;
+  void want_space() noexcept;
   void leave_stream() noexcept;
   void cut(int fd) noexcept;
   void reset_if_unread(int fd) noexcept;

@@ -79,6 +79,11 @@ void ask_to_look(Registration& registration, int except) noexcept {
   set.wake(except);
 }
 
+bool has_others(const Registration& registration, int wake) noexcept {
+  const EpollSet& set = *registration.set;
+  return set.kick_ != wake || set.sleepers_.load() != 0;
+}
+
 void EpollSet::wake(int except) noexcept {
   if (sleepers_.load() == 0 || kick_ < 0 || kick_ == except) return;
   const std::uint64_t one = 1;

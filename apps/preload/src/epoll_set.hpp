@@ -52,6 +52,9 @@ struct Registration {
 /// Tells the set that the registration's connection has changed; nothing if the set's own
 /// descriptor for that is `except`. With the connection's mutex. Any thread.
 void ask_to_look(Registration& registration, int except) noexcept;
+/// Whether others than the thread whose own descriptor for that is `wake` may sleep there. With
+/// the connection's mutex. Any thread.
+bool has_others(const Registration& registration, int wake) noexcept;
 
 /// The program's descriptors are registered in the kernel's instance under their numbers, so that
 /// each event is looked up in the table here. Connections with a stream are *hot* while something
@@ -81,6 +84,7 @@ class EpollSet : public Entry {
 
  private:
   friend void ask_to_look(Registration&, int) noexcept;
+  friend bool has_others(const Registration&, int) noexcept;
   class Report;
 
   int control_carried(Registration& registration, int operation, const epoll_event* event);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "connection.hpp"
 #include "kernel_socket.hpp"
@@ -39,7 +40,7 @@ int Connection::try_send(int fd, Buffers& buffers, int flags) noexcept {
   if (out_ == Out::kStream) {
     if ((flags & MSG_OOB) != 0) return EOPNOTSUPP;
     const int code = send_stream(buffers);
-    if (code == EAGAIN) ++blocked_;
+    if (code == EAGAIN) want_space();
     if (code != EPIPE) return code;
     // Whatever the reason is, TCP gives it as it always does.
     out_ = Out::kTcpAgain;
@@ -69,6 +70,12 @@ int Connection::begin_stream(int fd, Buffers& buffers) noexcept {
   out_ = Out::kStream;
   buffers.advance(result.bytes - sizeof beginning);
   return 0;
+}
+
+/// What was armed while there was space makes no event for it.
+void Connection::want_space() noexcept {
+  ++blocked_;
+  if (std::exchange(armed_, false)) wake_all();
 }
 
 void Connection::leave_stream() noexcept {

@@ -6,7 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "dtutils/error.hpp"
 
@@ -85,14 +87,16 @@ void Link::keep(int meeting) {
 }
 
 void Link::drain_events() noexcept {
-  while (channel_.wait(std::chrono::milliseconds(0)) != nullptr) {
+  // What is not there yet wakes in vain, and is taken next time.
+  for (auto left = std::max(1u, std::exchange(events_due_, 0)); left != 0; --left) {
+    if (channel_.wait(std::chrono::milliseconds(0)) == nullptr) return;
   }
 }
 
 void Link::arm() noexcept {
   // A queue that cannot be armed has failed, and the next look finds that.
-  static_cast<void>(sends_.arm());
-  static_cast<void>(receives_.arm());
+  receives_armed_ = receives_.arm();
+  if (signals_ != signals_seen_) sends_armed_ = sends_.arm();
   if (hung_up()) broken_ = flushed_ = true;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "dtutils/completion_queue.hpp"
 #include "dtutils/memory_region.hpp"
@@ -79,6 +80,7 @@ class Link {
     std::array<ibv_wc, 8> completions;
     const int count = sends_.poll(completions);
     if (count < 0) broken_ = true;
+    if (count > 0 && std::exchange(sends_armed_, false)) ++events_due_;
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
       if (completion.status != IBV_WC_SUCCESS) {
@@ -96,6 +98,7 @@ class Link {
     std::array<ibv_wc, 8> completions;
     const int count = receives_.poll(completions);
     if (count < 0) broken_ = flushed_ = true;
+    if (count > 0 && std::exchange(receives_armed_, false)) ++events_due_;
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
       if (completion.status == IBV_WC_SUCCESS) {
@@ -114,9 +117,10 @@ class Link {
   void give_up() noexcept { broken_ = flushed_ = true; }
 
   int descriptor() const noexcept { return watched_; }
-  /// Takes events off the descriptor.
+  /// Takes events off the descriptor: those of completions that were seen, and one at least.
   void drain_events() noexcept;
-  /// Asks for the next event of each queue. Finds also that the peer is gone.
+  /// Asks for the next receive, and for the next send that is under way: a request that is posted
+  /// later makes no event. Finds also that the peer is gone.
   void arm() noexcept;
 
  private:
@@ -142,6 +146,10 @@ class Link {
   std::uint64_t signals_ = 0;
   std::uint64_t signals_seen_ = 0;
   std::array<std::uint64_t, kRequests> posted_at_{};
+  /// Queues that make an event at the next completion, and events whose completions were seen.
+  bool sends_armed_ = false;
+  bool receives_armed_ = false;
+  std::uint32_t events_due_ = 0;
   bool broken_ = false;
   bool flushed_ = false;
 };

@@ -252,3 +252,42 @@ TEST_CASE("two_threads_of_a_connection_wake_each_other") {
   threads.join();
   CHECK(support::are_from(0, bytes));
 }
+
+TEST_CASE("space_wakes_who_slept_for_bytes_before") {
+  TcpPair pair;
+  pair.carry();
+  CHECK(give(pair.here, 0, 1) == 1);
+  take(pair.there, 0, 1);
+  const int set = epoll_create1(0);
+  enter_epoll_set(set);
+  EpollSet* const epoll = table().lock<EpollSet>(set).entry;
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLET;
+  const bool by_epoll = GENERATE(false, true);
+  if (by_epoll) REQUIRE(epoll->control(set, EPOLL_CTL_ADD, pair.here, &event) == 0);
+  std::size_t sent = 1;
+  for (int round = 0; round < 20; ++round) {
+    pollfd entry{pair.here, POLLIN, 0};
+    epoll_event found{};
+    // Sleeps while there is space, and nothing to receive.
+    if (by_epoll) {
+      while (epoll->wait(set, &found, 1, end_after(3), nullptr) != 0) {
+      }
+    } else {
+      REQUIRE(poll_until(&entry, 1, end_after(3), nullptr) == 0);
+    }
+    const std::size_t begin = sent;
+    while (const std::size_t more = give(pair.here, sent, 1000)) sent += more;
+    support::Threads threads;
+    threads.start([&] { take(pair.there, begin, sent - begin); });
+    entry.events = POLLOUT;
+    if (by_epoll) {
+      REQUIRE(epoll->wait(set, &found, 1, end_after(10'000), nullptr) == 1);
+    } else {
+      REQUIRE(poll_until(&entry, 1, end_after(10'000), nullptr) == 1);
+    }
+    threads.join();
+  }
+  leave(set);
+  close(set);
+}
