@@ -2,6 +2,8 @@
 // A TCP connection whose bytes may go over a stream of Cariama instead.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -35,6 +37,10 @@ class Connection : public Entry {
 
   /// Sends what goes now. 0, also when that was a part, or an errno value; EAGAIN: nothing goes.
   int try_send(int fd, Buffers& buffers, int flags) noexcept;
+  /// Whether the next bytes go over TCP.
+  bool sends_over_tcp() const noexcept;
+  /// sendfile(2) of a socket that does not block, while sends_over_tcp.
+  ssize_t send_file_over_tcp(int fd, int file, off64_t* offset, std::size_t length) noexcept;
   /// Receives what is there. 0 and no bytes: the end. Knows MSG_PEEK.
   int try_receive(int fd, Buffers& buffers, int flags) noexcept;
   /// As shutdown(2).

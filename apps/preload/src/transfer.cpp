@@ -125,6 +125,15 @@ ssize_t send(int fd, std::span<const iovec> parts, int flags) noexcept {
 }
 
 ssize_t send_file(int fd, int file, off64_t* offset, std::size_t length) noexcept {
+  if (is_non_blocking(fd)) {
+    auto connection = table().lock<Connection>(fd);
+    if (connection && connection->sends_over_tcp()) {
+      // Neither waits under the lock nor copies.
+      const ssize_t sent = connection->send_file_over_tcp(fd, file, offset, length);
+      if (sent > 0) note(*connection, fd, static_cast<std::size_t>(sent));
+      return sent;
+    }
+  }
   std::byte buffer[streams::kRing];
   off64_t place = offset != nullptr ? *offset : lseek64(file, 0, SEEK_CUR);
   if (place < 0) return -1;

@@ -110,6 +110,17 @@ int Connection::send_tcp(int fd, Buffers& buffers, int flags) noexcept {
   return 0;
 }
 
+bool Connection::sends_over_tcp() const noexcept {
+  return !foreign_ && out_ != Out::kStream && (out_ != Out::kTcp || stream_ == nullptr);
+}
+
+ssize_t Connection::send_file_over_tcp(int fd, int file, off64_t* offset,
+                                       std::size_t length) noexcept {
+  const ssize_t sent = real().sendfile(fd, file, offset, length);
+  if (sent < 0 && errno == EAGAIN) ++blocked_;
+  return sent;
+}
+
 int Connection::try_receive(int fd, Buffers& buffers, int flags) noexcept {
   if (foreign_) return ECONNRESET;
   if (buffers.empty()) return 0;
