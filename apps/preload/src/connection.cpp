@@ -15,26 +15,21 @@
 namespace preload {
 namespace {
 
-/// When a stream is asked for.
-struct Policy {
-  /// Calls that moved bytes before. To make a stream costs more than a few requests over TCP take,
-  /// and servers that fork after accept have forked by then.
-  std::uint32_t transfers = 4;
-  /// Bytes that they moved on average. TCP carries longer transfers faster: a sender over a stream
-  /// waits each time that it has filled the ring.
-  std::uint64_t bytes = streams::kRing / 2;
-};
+/// Calls that moved bytes before a stream is asked for. To make a stream costs more than a few
+/// requests over TCP take, and servers that fork after accept have forked by then.
+constexpr std::uint32_t kTransfers = 4;
+/// Who receives more at a time, on average, gets the larger ring: the sender of long pieces waits
+/// each time that it has filled the ring, and would be slower than over TCP.
+constexpr std::uint64_t kLongReceive = streams::kRing / 4;
+constexpr std::uint32_t kRingForLong = 1 << 17;
 
-/// CARIAMA_PRELOAD_AFTER is the number of transfers, of whichever length: for tests and benches.
-Policy policy_of_environment() noexcept {
-  const char* const text = std::getenv("CARIAMA_PRELOAD_AFTER");
-  const int transfers = text == nullptr ? 0 : std::atoi(text);
-  if (transfers <= 0) return {};
-  return {static_cast<std::uint32_t>(transfers), UINT64_MAX};
-}
-
-const Policy& policy() noexcept {
-  static const Policy instance = policy_of_environment();
+/// CARIAMA_PRELOAD_AFTER is another number of calls: for tests and benches.
+std::uint32_t transfers_before_stream() noexcept {
+  static const std::uint32_t instance = [] {
+    const char* const text = std::getenv("CARIAMA_PRELOAD_AFTER");
+    const int transfers = text == nullptr ? 0 : std::atoi(text);
+    return transfers <= 0 ? kTransfers : static_cast<std::uint32_t>(transfers);
+  }();
   return instance;
 }
 
@@ -50,18 +45,26 @@ void Connection::begin(bool connected_here) noexcept {
   out_ = Out::kTcp;
   in_ = In::kTcp;
   rest_ = taken_ = blocked_ = 0;
-  transfers_ = 0;
-  transferred_ = 0;
-  next_try_ = policy().transfers;
+  transfers_ = receives_ = 0;
+  received_ = 0;
+  next_try_ = transfers_before_stream();
   holders_.begin();
 }
 
-bool Connection::count_transfer(std::size_t bytes) noexcept {
-  if (stream_ != nullptr) return false;
-  transferred_ += bytes;
-  if (++transfers_ < next_try_) return false;
+bool Connection::count_receive(std::size_t bytes) noexcept {
+  ++receives_;
+  received_ += bytes;
+  return count_transfer();
+}
+
+bool Connection::count_transfer() noexcept {
+  if (stream_ != nullptr || ++transfers_ < next_try_) return false;
   next_try_ = 2 * transfers_;
-  return transferred_ / transfers_ <= policy().bytes && may_be_carried();
+  return may_be_carried();
+}
+
+std::uint32_t Connection::ring() const noexcept {
+  return received_ > receives_ * kLongReceive ? kRingForLong : streams::kRing;
 }
 
 bool Connection::may_be_carried() const noexcept {
@@ -150,9 +153,9 @@ short Connection::merge(short tcp) noexcept {
 }
 
 int Connection::unread(int fd) noexcept {
+  if (in_ == In::kStream) return static_cast<int>(stream_->readable());
   int waiting = 0;
   real().ioctl(fd, FIONREAD, &waiting);
-  if (in_ == In::kStream) return static_cast<int>(stream_->readable());
   return waiting;
 }
 

@@ -62,8 +62,12 @@ class Connection : public Entry {
   /// Before a fork.
   void share() noexcept;
 
-  /// Counts a call that moved so many bytes; true when it is time to ask for a stream.
-  bool count_transfer(std::size_t bytes) noexcept;
+  /// Counts a call that moved bytes; true when it is time to ask for a stream.
+  bool count_transfer() noexcept;
+  /// The same for one that received so many.
+  bool count_receive(std::size_t bytes) noexcept;
+  /// Bytes of the ring for what this side receives.
+  std::uint32_t ring() const noexcept;
   /// Whether a stream could be used. False as well while one is made.
   bool may_be_carried() const noexcept;
   /// While the upgrade is under way.
@@ -135,7 +139,8 @@ class Connection : public Entry {
   std::uint64_t taken_ = 0;
   std::uint64_t blocked_ = 0;
   std::uint32_t transfers_ = 0;
-  std::uint64_t transferred_ = 0;
+  std::uint64_t receives_ = 0;
+  std::uint64_t received_ = 0;
   std::uint32_t next_try_ = 0;
   Holders holders_;
 };

@@ -20,6 +20,9 @@
 namespace preload {
 namespace {
 
+/// Bytes of a file that are sent at a time, from the stack of a thread of the program.
+constexpr std::size_t kFilePiece = 16384;
+
 /// SO_RCVTIMEO or SO_SNDTIMEO; nothing: no limit.
 End end_of_call(int fd, int option) noexcept {
   timeval limit{};
@@ -73,11 +76,6 @@ ssize_t answer(std::size_t done, int code) noexcept {
   return -1;
 }
 
-/// With the lock held: a step has moved so many bytes.
-void note(Connection& connection, int fd, std::size_t bytes) noexcept {
-  if (bytes != 0 && connection.count_transfer(bytes)) ask_for_stream(connection, fd);
-}
-
 }  // namespace
 
 bool is_connection(int fd) noexcept {
@@ -94,7 +92,8 @@ ssize_t receive(int fd, std::span<const iovec> parts, int flags) noexcept {
     if (!connection) return answer(buffers.done(), EBADF);
     const std::size_t before = buffers.done();
     int code = connection->try_receive(fd, buffers, flags);
-    note(*connection, fd, buffers.done() - before);
+    const std::size_t bytes = buffers.done() - before;
+    if (bytes != 0 && connection->count_receive(bytes)) ask_for_stream(*connection, fd);
     connection.lock.unlock();
     const bool more = all && buffers.done() != before && !buffers.empty();
     if (code != EAGAIN && !more) return answer(buffers.done(), code);
@@ -112,7 +111,8 @@ ssize_t send(int fd, std::span<const iovec> parts, int flags) noexcept {
     if (!connection) return answer(buffers.done(), EBADF);
     const std::size_t before = buffers.done();
     int code = connection->try_send(fd, buffers, flags);
-    note(*connection, fd, buffers.done() - before);
+    const bool sent = buffers.done() != before;
+    if (sent && connection->count_transfer()) ask_for_stream(*connection, fd);
     connection.lock.unlock();
     if (code == 0 && buffers.empty()) return answer(buffers.done(), 0);
     if (code == EPIPE && buffers.done() == 0 && (flags & MSG_NOSIGNAL) == 0) {
@@ -130,11 +130,11 @@ ssize_t send_file(int fd, int file, off64_t* offset, std::size_t length) noexcep
     if (connection && connection->sends_over_tcp()) {
       // Neither waits under the lock nor copies.
       const ssize_t sent = connection->send_file_over_tcp(fd, file, offset, length);
-      if (sent > 0) note(*connection, fd, static_cast<std::size_t>(sent));
+      if (sent > 0 && connection->count_transfer()) ask_for_stream(*connection, fd);
       return sent;
     }
   }
-  std::byte buffer[streams::kRing];
+  std::byte buffer[kFilePiece];
   off64_t place = offset != nullptr ? *offset : lseek64(file, 0, SEEK_CUR);
   if (place < 0) return -1;
   std::size_t done = 0;

@@ -41,6 +41,7 @@ struct Request {
   Connection* connection;
   std::uint64_t generation;
   std::string name;
+  streams::StreamOptions options;
   /// Of the side that listens.
   std::unique_ptr<streams::Listener> listener;
 };
@@ -162,7 +163,8 @@ class Upgrades {
     try {
       if (domain() != nullptr) {
         const std::scoped_lock lock(upgrades_mutex);
-        request.listener = std::make_unique<streams::Listener>(*domain(), request.name);
+        request.listener =
+            std::make_unique<streams::Listener>(*domain(), request.name, request.options);
         if (leaves_descriptors(request.listener->descriptor())) {
           listening_descriptors().insert(request.listener->descriptor());
           return true;
@@ -191,7 +193,7 @@ class Upgrades {
         try {
           if (domain() != nullptr && is_still_wanted(request) &&
               streams::is_listening(request.name)) {
-            stream = streams::connect(*domain(), request.name, kMeeting);
+            stream = streams::connect(*domain(), request.name, kMeeting, request.options);
           }
         } catch (const dtutils::Error&) {
         }
@@ -227,8 +229,11 @@ Upgrades* upgrades_of_process() noexcept {
 void ask_for_stream(Connection& connection, int fd) noexcept {
   try {
     Upgrades* const all = upgrades_of_process();
-    Request request{&connection, connection.generation(),
-                    meeting_name(fd, connection.connected_here()), nullptr};
+    Request request{&connection,
+                    connection.generation(),
+                    meeting_name(fd, connection.connected_here()),
+                    {.ring = connection.ring()},
+                    nullptr};
     if (all == nullptr || request.name.empty()) return;
     connection.pending = true;
     if (connection.connected_here()) {

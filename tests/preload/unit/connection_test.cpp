@@ -253,6 +253,20 @@ TEST_CASE("two_threads_of_a_connection_wake_each_other") {
   CHECK(support::are_from(0, bytes));
 }
 
+TEST_CASE("who_receives_long_pieces_gets_a_larger_ring") {
+  TcpPair pair;
+  const auto connection = table().lock<Connection>(pair.here);
+  CHECK(connection->ring() == streams::kRing);
+  for (int i = 0; i < 10; ++i) connection->count_receive(500);
+  CHECK(connection->ring() == streams::kRing);
+  // What it sends is for the ring of the other side.
+  for (int i = 0; i < 10; ++i) connection->count_transfer();
+  connection->count_receive(60'000);
+  CHECK(connection->ring() > streams::kRing);
+  connection->begin(true);
+  CHECK(connection->ring() == streams::kRing);
+}
+
 TEST_CASE("space_wakes_who_slept_for_bytes_before") {
   TcpPair pair;
   pair.carry();
