@@ -33,6 +33,12 @@ End end_of_call(int fd, int option) noexcept {
   return end_after(&time);
 }
 
+bool has_handler(int signal) noexcept {
+  struct sigaction action;
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_DFL &&
+         action.sa_handler != SIG_IGN;
+}
+
 /// The kernel goes on with an interrupted receive when the handler was installed with SA_RESTART,
 /// but never with a poll. Which handler it was is not known: one without makes the call end.
 bool restarts_after_signal() noexcept {
@@ -125,7 +131,8 @@ ssize_t send(int fd, std::span<const iovec> parts, int flags) noexcept {
 }
 
 ssize_t send_file(int fd, int file, off64_t* offset, std::size_t length) noexcept {
-  if (is_non_blocking(fd)) {
+  // A handler of SIGPIPE would run under the lock.
+  if (is_non_blocking(fd) && !has_handler(SIGPIPE)) {
     auto connection = table().lock<Connection>(fd);
     if (connection && connection->sends_over_tcp()) {
       // Neither waits under the lock nor copies.
