@@ -164,7 +164,7 @@ TEST_CASE("who_has_all_of_a_dead_member_does_not_wait_for_those_who_have_not") {
     const TableOptions survivors{.members = {{0}, {2}}, .name = "survivors"};
     if (member.rank == 1) {
       support::Threads threads;
-      threads.start([] {
+      threads.start([&] {
         dtutils::sleep_for(std::chrono::milliseconds(100));
         member.die();
       });
