@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Broadcasts: everybody once, with every kind of buffer, and what a dead process costs.
+#include <array>
 #include <memory>
 #include <set>
 

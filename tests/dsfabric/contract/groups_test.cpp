@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Groups: collectives among some workers, at the same time as those of others.
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
