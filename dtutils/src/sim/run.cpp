@@ -40,6 +40,11 @@ void World::start(Simulation::Node number, std::function<void()> body) {
       }
       end(thread.number);
     });
+    // No run waits for it.
+    if (entered_) {
+      started_.back().detach();
+      started_.pop_back();
+    }
   } catch (...) {
     withdraw(thread.number);
     throw;
@@ -53,6 +58,7 @@ void World::enter(Simulation::Node number) {
   Thread& thread = make_thread(node(number));
   thread.state = Thread::State::kRunning;
   running_ = &thread;
+  entered_ = true;
   adopt_this_thread(this);
 }
 
@@ -80,7 +86,7 @@ SimulationReport World::run() {
 }
 
 void World::finish(std::string error) noexcept {
-  if (started_.empty()) give_up("the thread that has entered waits for what never comes: " + error);
+  if (entered_) give_up("the thread that has entered waits for what never comes: " + error);
   error_ = std::move(error);
   {
     const std::scoped_lock lock(ending_);

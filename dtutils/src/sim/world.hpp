@@ -167,6 +167,8 @@ class World final : public Scheduler {
   std::vector<std::function<void()>> actions_;
 
   std::vector<std::thread> started_;
+  /// There is no run, but a thread that has entered.
+  bool entered_ = false;
   /// Given when the run is over.
   Baton over_;
   std::mutex ending_;
