@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cmath>
 
+#include "dtutils/clock.hpp"
 #include "riutils/support/handler_job.hpp"
+#include "support/per_process.hpp"
 
 using namespace dsfabric;
 using riutils::AggregatorOptions;
@@ -46,8 +48,8 @@ struct Tally {
   std::uint64_t refused = 0;
 };
 Tally& tally() {
-  static Tally one;
-  return one;
+  static support::PerProcess<Tally> own;
+  return *own;
 }
 
 struct CallingBackAnswer {
@@ -116,9 +118,9 @@ TEMPLATE_TEST_CASE("a_circle_of_workers_that_pass_calls_on_does_not_block", "", 
 }
 
 TEST_CASE("a_worker_holds_little_for_one_that_does_not_look") {
-  using Clock = std::chrono::steady_clock;
+  using dtutils::Clock;
   constexpr std::uint64_t kQuestions = 300'000;
-  static std::uint64_t answers = 0;
+  static support::PerProcess<std::uint64_t> answers;
   support::ForkJob job(2, [&](support::Member& member) {
     Config config;
     config.threads = 1;
@@ -137,7 +139,7 @@ TEST_CASE("a_worker_holds_little_for_one_that_does_not_look") {
           require(channel.call(self.neighbour(1),
                                [](CallContext& call) {
                                  const auto answer = [two = std::array{1, 1, 1, -2}] {
-                                   answers += static_cast<std::uint64_t>(two[0]);
+                                   *answers += static_cast<std::uint64_t>(two[0]);
                                  };
                                  require(my_channel<RDMAAggregator>()->call(call.source, answer),
                                          "answered");
@@ -152,7 +154,7 @@ TEST_CASE("a_worker_holds_little_for_one_that_does_not_look") {
       const double seconds =
           self.all_reduce(deaf.count(), [](double a, double b) { return a + b; });
       riutils::wait_for_termination(self);
-      require_equal(self.all_reduce(answers), kQuestions, "answers");
+      require_equal(self.all_reduce(*answers), kQuestions, "answers");
       if (self.id().process.value == 1) {
         // Bytes that one poll makes: twice those of its questions, to be safe; and a chunk or two.
         const double bound =

@@ -13,6 +13,7 @@
 #include "riutils/support/handler_job.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -179,16 +180,16 @@ TEMPLATE_TEST_CASE("buffers_and_broadcasts_run_in_fibers_too", "", SendChannel, 
 TEMPLATE_TEST_CASE("waiting_handlers_share_a_lock", "", SendChannel, RDMAMessengerGlobal,
                    RDMAAggregator) {
   CHECK(run_handler_job<TestType>(2, 2, &kDefaultFibers, [](Thread& self) {
-          static riutils::FiberMutex mutex;
-          static std::uint64_t counter = 0;
+          static support::PerProcess<riutils::FiberMutex> mutex;
+          static support::PerProcess<std::uint64_t> counter;
           constexpr std::uint64_t kCalls = 50;
           for (std::uint64_t i = 0; i < kCalls; ++i) {
             require(my_channel<TestType>()->call(self.neighbour(std::int64_t(i)),
                                                  in_fiber([](CallContext& call) {
-                                                   const std::scoped_lock lock(mutex);
-                                                   const std::uint64_t seen = counter;
+                                                   const std::scoped_lock lock(*mutex);
+                                                   const std::uint64_t seen = *counter;
                                                    ask<TestType>(call.fabric, call.source, [] {});
-                                                   counter = seen + 1;
+                                                   *counter = seen + 1;
                                                    ++ledger(0);
                                                  })),
                     "sent");
@@ -196,8 +197,8 @@ TEMPLATE_TEST_CASE("waiting_handlers_share_a_lock", "", SendChannel, RDMAMesseng
           // Counted by both workers of a process.
           serve_until(self, [&] { return self.all_reduce(ledger(0).load()) == 2 * 4 * kCalls; });
           self.barrier();
-          const std::scoped_lock lock(mutex);
-          require_equal(counter, ledger(0).load(), "counted");
+          const std::scoped_lock lock(*mutex);
+          require_equal(*counter, ledger(0).load(), "counted");
         }) == "");
 }
 

@@ -6,6 +6,7 @@
 
 #include "riutils/support/handler_job.hpp"
 #include "support/error_text.hpp"
+#include "support/per_process.hpp"
 
 using namespace dsfabric;
 using riutils::in_fiber;
@@ -55,18 +56,18 @@ TEMPLATE_TEST_CASE("continuations_call_on_over_every_channel", "", SendChannel, 
                    RDMAAggregator) {
   CHECK(
       run_handler_job<TestType>(2, 1, nullptr, [](Thread& self) {
-        static int followed = 0;
+        static support::PerProcess<int> followed;
         TestType& channel = *my_channel<TestType>();
         const ThreadId to = self.neighbour(1);
         for (int i = 0; i < 200; ++i) {
           channel.call_return(to, [i] { return i; }).then([to](int value) {
             my_channel<TestType>()->call_return(to, [value] { return -value; }).then([](int back) {
-              followed -= back;
+              *followed -= back;
             });
           });
         }
         riutils::wait_for_termination(self);
-        require_equal(followed, 199 * 200 / 2, "all were followed");
+        require_equal(*followed, 199 * 200 / 2, "all were followed");
       }) == "");
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What a handler may wait for: the rules of the README, and what happens to those who break them.
+#include <array>
 #include <chrono>
 #include <stdexcept>
 
+#include "dtutils/clock.hpp"
 #include "riutils/fiber_mutex.hpp"
 #include "riutils/in_fiber.hpp"
 #include "riutils/rdma_aggregator.hpp"
@@ -11,6 +13,7 @@
 #include "riutils/termination.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
+#include "support/per_process.hpp"
 
 using namespace dsfabric;
 using dtutils::Synchronizer;
@@ -34,7 +37,8 @@ constexpr std::chrono::milliseconds kShort{100};
 /// Calls `to` back from a handler and waits, for a while, until that call has run.
 template <class Channel>
 bool comes_back(CallContext& call, ThreadId to, std::chrono::nanoseconds limit) {
-  static std::atomic<bool> come[64];
+  static support::PerProcess<std::array<std::atomic<bool>, 64>> all;
+  std::array<std::atomic<bool>, 64>& come = *all;
   const std::size_t which = ledger(3)++ % 64;
   come[which] = false;
   const GlobalPtr<std::atomic<bool>> flag(call.fabric, &come[which]);
@@ -49,8 +53,8 @@ bool comes_back(CallContext& call, ThreadId to, std::chrono::nanoseconds limit) 
               }),
           "sent");
   Synchronizer nothing(1);
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (!come[which] && std::chrono::steady_clock::now() < end) {
+  const auto end = dtutils::Clock::now() + limit;
+  while (!come[which] && dtutils::Clock::now() < end) {
     (void)nothing.wait_for(std::chrono::milliseconds(1));
   }
   return come[which];
@@ -81,12 +85,12 @@ TEMPLATE_TEST_CASE("inline_handler_that_would_wait_is_told_to_be_a_fiber", "", S
   // what is queued or batched is sent by progress(), which does nothing of the kind inside a
   // handler.
   CHECK(run_handler_job<TestType>(3, 1, &kDefaultFibers, [](Thread& self) {
-          static Synchronizer opened(1);
+          static support::PerProcess<Synchronizer, 1u> opened;
           const ThreadId last = self.neighbour(2);
           const auto forward = [last](CallContext& call) {
             // Whoever is off its core for long may find a result when it comes to wait for it.
             return ask<TestType>(call.fabric, last, in_fiber([] {
-                                   opened.wait();
+                                   opened->wait();
                                    return 20;
                                  })) +
                    1;
@@ -96,7 +100,7 @@ TEMPLATE_TEST_CASE("inline_handler_that_would_wait_is_told_to_be_a_fiber", "", S
             const std::string text =
                 error_text([&] { (void)ask<TestType>(self.fabric(), next, forward); });
             require(text.find("in_fiber") != std::string::npos, text);
-            require(my_channel<TestType>()->call(last, [] { opened.decrement(); }), "sent");
+            require(my_channel<TestType>()->call(last, [] { opened->decrement(); }), "sent");
             require_equal(ask<TestType>(self.fabric(), next, in_fiber(forward)), 21, "result");
           }
           riutils::wait_for_termination(self);
@@ -106,12 +110,12 @@ TEMPLATE_TEST_CASE("inline_handler_that_would_wait_is_told_to_be_a_fiber", "", S
 TEMPLATE_TEST_CASE("inline_handlers_take_a_lock_only_by_trying", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
   CHECK(run_handler_job<TestType>(2, 1, &kDefaultFibers, [](Thread& self) {
-          static riutils::FiberMutex mutex;
+          static support::PerProcess<riutils::FiberMutex> mutex;
           const ThreadId other = self.neighbour(1);
           TestType& calls = *my_channel<TestType>();
           ReturnSlot<void> queued(self.fabric());
           require(calls.call_return(other, in_fiber([](CallContext& call) {
-                                      const std::scoped_lock lock(mutex);
+                                      const std::scoped_lock lock(*mutex);
                                       (void)ask<TestType>(call.fabric, call.source,
                                                           [] { return ++ledger(0); });
                                     }),
@@ -119,9 +123,9 @@ TEMPLATE_TEST_CASE("inline_handlers_take_a_lock_only_by_trying", "", SendChannel
                   "sent");
           require(calls.call(other,
                              [] {
-                               if (mutex.try_lock()) {
+                               if (mutex->try_lock()) {
                                  ++ledger(1);
-                                 mutex.unlock();
+                                 mutex->unlock();
                                } else {
                                  ++ledger(2);
                                }
@@ -189,15 +193,15 @@ TEMPLATE_TEST_CASE("exceptions_of_handlers_go_to_the_upcall", "", SendChannel, R
 TEMPLATE_TEST_CASE("inline_handler_that_would_wait_for_a_lock_is_told_how_to", "", SendChannel,
                    RDMAMessengerGlobal, RDMAAggregator) {
   CHECK(run_handler_job<TestType>(2, 1, &kDefaultFibers, [](Thread& self) {
-          static riutils::FiberMutex mutex;
+          static support::PerProcess<riutils::FiberMutex> mutex;
           const ThreadId other = self.neighbour(1);
           const auto count = [] {
-            const std::scoped_lock lock(mutex);
+            const std::scoped_lock lock(*mutex);
             return ++ledger(0);
           };
           require_equal(ask<TestType>(self.fabric(), other, count), 1u, "a free lock");
           riutils::wait_for_termination(self);
-          mutex.lock();
+          mutex->lock();
           self.barrier();
           const std::string text =
               error_text([&] { (void)ask<TestType>(self.fabric(), other, count); });
@@ -205,13 +209,13 @@ TEMPLATE_TEST_CASE("inline_handler_that_would_wait_for_a_lock_is_told_how_to", "
           require(text.find("in_fiber") != std::string::npos, text);
           ReturnSlot<std::uint64_t> counted(self.fabric());
           require(my_channel<TestType>()->call_return(other, in_fiber([] {
-                                                        const std::scoped_lock lock(mutex);
+                                                        const std::scoped_lock lock(*mutex);
                                                         return std::uint64_t{++ledger(0)};
                                                       }),
                                                       counted),
                   "sent");
           self.barrier();
-          mutex.unlock();
+          mutex->unlock();
           require_equal(counted.get(), 2u, "a fiber waits");
           riutils::wait_for_termination(self);
         }) == "");

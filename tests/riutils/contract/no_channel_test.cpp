@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "riutils/support/ring_job.hpp"
+#include "support/per_process.hpp"
 
 using dsfabric::CallContext;
 using dsfabric::Thread;
@@ -20,8 +21,8 @@ constexpr std::uint32_t kCalls = 500;
 
 /// Calls that ran in this process.
 std::atomic<std::uint32_t>& ran() {
-  static std::atomic<std::uint32_t> calls{0};
-  return calls;
+  static support::PerProcess<std::atomic<std::uint32_t>> calls;
+  return *calls;
 }
 
 /// Worker 0 of the job calls, the others only make progress until all calls to them are there.
@@ -56,7 +57,7 @@ TEST_CASE("worker_without_a_channel_runs_calls_in_a_later_run_too") {
 
 TEST_CASE("worker_without_a_channel_answers") {
   in_every_mode({}, [](Thread& self) {
-    static std::atomic<bool> over{false};
+    static support::PerProcess<std::atomic<bool>> over;
     const ThreadId other = self.neighbour(1);
     if (self.fabric().rank_of(self.id()) == 0) {
       RDMAMessengerGlobal messenger(self);
@@ -67,9 +68,9 @@ TEST_CASE("worker_without_a_channel_answers") {
                 "it lives");
         require_equal(answer.get(), 3 * i, "answer");
       }
-      require(messenger.call(other, [] { over = true; }), "it lives");
+      require(messenger.call(other, [] { *over = true; }), "it lives");
     } else {
-      serve_until(self, [] { return over.load(); });
+      serve_until(self, [] { return over->load(); });
     }
     self.barrier();
   });
@@ -100,18 +101,18 @@ TEST_CASE("calls_for_fibers_wait_until_there_is_a_pool") {
 
 TEST_CASE("handlers_may_make_channels_of_their_own") {
   in_every_mode({}, [](Thread& self) {
-    static std::atomic<std::uint32_t> back{0};
+    static support::PerProcess<std::atomic<std::uint32_t>> back;
     const ThreadId other = self.neighbour(1);
     RDMAMessengerGlobal messenger(self);
     for (std::uint32_t i = 0; i < kCalls; ++i) {
       require(messenger.call(other,
                              [](CallContext& call) {
                                RDMAMessengerGlobal mine(*call.worker);
-                               (void)mine.call(call.source, [] { ++back; });
+                               (void)mine.call(call.source, [] { ++*back; });
                              }),
               "it lives");
     }
-    serve_until(self, [] { return back == kCalls; });
+    serve_until(self, [] { return *back == kCalls; });
     self.barrier();
   });
 }

@@ -4,12 +4,13 @@
 #include <chrono>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include "dsfabric/support/fork_job.hpp"
+#include "dtutils/wait.hpp"
 #include "riutils/riutils.hpp"
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
+#include "support/per_process.hpp"
 #include "support/require.hpp"
 
 using namespace dsfabric;
@@ -24,8 +25,8 @@ using support::require_equal;
 namespace {
 
 std::atomic<std::uint64_t>& executed_calls() {
-  static std::atomic<std::uint64_t> calls{0};
-  return calls;
+  static support::PerProcess<std::atomic<std::uint64_t>> calls;
+  return *calls;
 }
 
 struct Count {
@@ -44,16 +45,23 @@ struct Chain {
 
 constexpr std::uint64_t kManyCalls = 400;
 
+/// However many cores there are for each process.
+Config one_worker_each() {
+  Config config;
+  config.threads = 1;
+  return config;
+}
+
 }  // namespace
 
 TEST_CASE("calls_that_were_accepted_run_before_run_returns") {
   ForkJob job(2, [](Member& member) {
-    Fabric fabric = member.join();
+    Fabric fabric = member.join(one_worker_each());
     for (std::uint64_t round = 1; round <= 3; ++round) {
       fabric.run([&](Thread& self) {
         if (self.id().process.value == 0) {
           // It is still away when the other one has ended.
-          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          dtutils::sleep_for(std::chrono::milliseconds(20));
           return;
         }
         const ThreadId to = self.neighbour(1);
@@ -77,7 +85,7 @@ TEST_CASE("calls_that_were_accepted_run_before_run_returns") {
 
 TEST_CASE("calls_by_messages_alone_run_before_run_returns") {
   ForkJob job(3, [](Member& member) {
-    Fabric fabric = member.join();
+    Fabric fabric = member.join(one_worker_each());
     fabric.run([&](Thread& self) {
       SendChannel sends(fabric);
       for (int i = 0; i < 100; ++i) require(sends.call(self.neighbour(1), Count()), "accepted");
@@ -89,7 +97,7 @@ TEST_CASE("calls_by_messages_alone_run_before_run_returns") {
 
 TEST_CASE("worker_that_throws_ends_run_everywhere_without_its_calls") {
   ForkJob job(2, [](Member& member) {
-    Fabric fabric = member.join();
+    Fabric fabric = member.join(one_worker_each());
     std::string said;
     try {
       fabric.run([&](Thread& self) {
@@ -107,13 +115,13 @@ TEST_CASE("worker_that_throws_ends_run_everywhere_without_its_calls") {
 
 TEST_CASE("process_that_dies_with_calls_before_it_does_not_hold_up_the_end_of_run") {
   ForkJob job(3, [](Member& member) {
-    Fabric fabric = member.join();
+    Fabric fabric = member.join(one_worker_each());
     fabric.run([&](Thread& self) {
       RDMAMessengerGlobal messenger(self);
       self.barrier();
       for (int i = 0; i < 10; ++i) (void)messenger.call({{2}, 0}, Count());
       ++member.memory.words[0];
-      while (member.rank == 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      while (member.rank == 2) dtutils::sleep_for(std::chrono::milliseconds(1));
     });
     require(fabric.failed(ProcessId{2}), "it ended because the other one died");
   });
@@ -124,10 +132,10 @@ TEST_CASE("process_that_dies_with_calls_before_it_does_not_hold_up_the_end_of_ru
 
 TEST_CASE("calls_that_never_end_are_counted_in_an_error") {
   ForkJob job(2, [](Member& member) {
-    Config config;
+    Config config = one_worker_each();
     config.leave_timeout = std::chrono::milliseconds(300);
     Fabric fabric = member.join(config);
-    static dtutils::Synchronizer never(1);
+    static support::PerProcess<dtutils::Synchronizer, 1u> never;
     fabric.run([&](Thread& self) {
       // Outlives the work: nobody waits for its fibers before the end of run().
       static thread_local riutils::FiberPool* const pool =
@@ -135,7 +143,7 @@ TEST_CASE("calls_that_never_end_are_counted_in_an_error") {
       require(pool != nullptr, "it has a pool");
       RDMAMessengerGlobal messenger(self);
       for (int i = 0; i < 3; ++i) {
-        require(messenger.call(self.neighbour(1), riutils::in_fiber([] { never.wait(); })),
+        require(messenger.call(self.neighbour(1), riutils::in_fiber([] { never->wait(); })),
                 "accepted");
       }
     });

@@ -6,6 +6,7 @@
 
 #include "dsfabric/support/killed_job.hpp"
 #include "riutils/support/call_trees.hpp"
+#include "support/per_process.hpp"
 
 using namespace dsfabric;
 using riutils::FiberPool;
@@ -39,7 +40,7 @@ TEST_CASE("termination_waits_for_a_fiber_that_no_call_will_resume") {
     Config config;
     config.threads = 1;
     Fabric fabric = member.join(config);
-    static std::atomic<std::uint64_t> ended{0};
+    static support::PerProcess<std::atomic<std::uint64_t>> ended;
     fabric.run([&](Thread& self) {
       const FiberPool fibers(self);
       riutils::RDMAMessengerGlobal messenger(self);
@@ -47,11 +48,11 @@ TEST_CASE("termination_waits_for_a_fiber_that_no_call_will_resume") {
       const auto sent = messenger.call(self.neighbour(1), riutils::in_fiber([] {
                                          dtutils::Synchronizer never(1);
                                          never.wait_for(std::chrono::milliseconds(50));
-                                         ++ended;
+                                         ++*ended;
                                        }));
       require(sent, "sent");
       riutils::wait_for_termination(self);
-      require_equal(ended.load(), 1u, "fibers that have ended here");
+      require_equal(ended->load(), 1u, "fibers that have ended here");
       self.barrier();
     });
   });
@@ -63,8 +64,8 @@ TEST_CASE("termination_of_a_group_counts_its_own_calls_by_rings") {
     Config config;
     config.threads = 1;
     Fabric fabric = member.join(config);
-    static std::atomic<std::uint64_t> ran{0};
-    static std::atomic<std::uint64_t> strangers{0};
+    static support::PerProcess<std::atomic<std::uint64_t>> ran;
+    static support::PerProcess<std::atomic<std::uint64_t>> strangers;
     fabric.run([&](Thread& self) {
       const FiberPool fibers(self);
       Own mine(self);
@@ -76,21 +77,21 @@ TEST_CASE("termination_of_a_group_counts_its_own_calls_by_rings") {
       const ThreadId stranger{{static_cast<std::uint16_t>((self.id().process.value + 2) % 4)}, 0};
       for (std::uint64_t round = 1; round <= 5; ++round) {
         for (int i = 0; i < 20; ++i) {
-          require(mine.messenger.call(stranger, [] { ++strangers; }), "sent");
+          require(mine.messenger.call(stranger, [] { ++*strangers; }), "sent");
         }
         const ThreadId partner = group.member(1 - group.rank());
         require(mine.messenger.call(partner, riutils::in_fiber([](CallContext& call) {
                                       dtutils::Synchronizer never(1);
                                       never.wait_for(std::chrono::milliseconds(5));
-                                      (void)own()->messenger.call(call.source, [] { ++ran; });
+                                      (void)own()->messenger.call(call.source, [] { ++*ran; });
                                     })),
                 "sent");
         wait_for_termination(group);
-        require_equal(ran.load(), round, "answers");
+        require_equal(ran->load(), round, "answers");
         group.barrier();
       }
       riutils::wait_for_termination(self);
-      require_equal(strangers.load(), 100u, "calls of the other pair");
+      require_equal(strangers->load(), 100u, "calls of the other pair");
       self.barrier();
     });
   });
@@ -102,22 +103,22 @@ TEST_CASE("termination_counts_broadcasts_and_services") {
     Config config;
     config.threads = 2;
     Fabric fabric = member.join(config);
-    static std::atomic<std::uint64_t> ran{0};
+    static support::PerProcess<std::atomic<std::uint64_t>> ran;
     fabric.run([&](Thread& self) {
       Own mine(self);
       own() = &mine;
       self.barrier();
-      require(mine.messenger.broadcast([] { ++ran; }), "sent");
+      require(mine.messenger.broadcast([] { ++*ran; }), "sent");
       const ThreadId next = self.neighbour(1);
       require(mine.sends.call(ThreadId::service_of(next.process),
                               [next](CallContext& call) {
                                 SendChannel calls(call.fabric);
-                                require(calls.call(next, [] { ++ran; }), "sent");
+                                require(calls.call(next, [] { ++*ran; }), "sent");
                               }),
               "sent");
       riutils::wait_for_termination(self);
       // Six broadcasts at two workers, and one call at each of them.
-      require_equal(ran.load(), 6u * 2 + 2, "calls executed here");
+      require_equal(ran->load(), 6u * 2 + 2, "calls executed here");
       self.barrier();
     });
   });

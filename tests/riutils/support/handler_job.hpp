@@ -2,6 +2,7 @@
 // Jobs whose handlers call out themselves, over any channel, and may wait.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "dtutils/synchronizer.hpp"
 #include "riutils/fiber_pool.hpp"
 #include "riutils/support/ring_job.hpp"
+#include "support/per_process.hpp"
 
 namespace support {
 
@@ -40,15 +42,15 @@ void flush_if_gathered(Channel& channel) {
 
 /// Counters of this process.
 inline std::atomic<std::uint64_t>& ledger(std::size_t index) {
-  static std::atomic<std::uint64_t> words[4];
-  return words[index];
+  static PerProcess<std::array<std::atomic<std::uint64_t>, 4>> words;
+  return (*words)[index];
 }
 
 /// What fibers wait for until the test lets them go. There from the first call on, which may come
 /// before the work begins here.
 inline dtutils::Synchronizer& go() {
-  static dtutils::Synchronizer one(1);
-  return one;
+  static PerProcess<dtutils::Synchronizer, 1u> own;
+  return *own;
 }
 
 inline const riutils::FiberOptions kDefaultFibers;
