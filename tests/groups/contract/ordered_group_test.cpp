@@ -5,7 +5,6 @@
 
 using groups::GroupState;
 using groups::SendStatus;
-using support::die;
 using support::ForkJob;
 using support::Histories;
 using support::Member;
@@ -64,7 +63,7 @@ TEST_CASE("a_death_ends_the_view_and_the_others_go_on") {
       if (member.rank == victim) {
         send_while(
             node, [&] { return node.ordered.next_sequence() < 300; }, "some have come");
-        die();
+        member.die();
       }
       send_while(
           node, [&] { return node.ordered.view().id < 2; }, "the next view");
@@ -87,7 +86,7 @@ TEST_CASE("two_of_five_die_at_once_the_leader_too") {
     if (member.rank < 2) {
       send_while(
           node, [&] { return node.ordered.next_sequence() < 300; }, "some have come");
-      die();
+      member.die();
     }
     send_while(
         node, [&] { return node.ordered.view().members.size() != 3; }, "the next view");
@@ -111,7 +110,7 @@ TEST_CASE("the_leader_dies_at_each_of_its_rounds_while_the_view_changes") {
       if (member.rank == 4) {
         send_while(
             node, [&] { return node.ordered.next_sequence() < 100; }, "some have come");
-        die();
+        member.die();
       }
       int changing = 0;
       send_while(
@@ -119,7 +118,7 @@ TEST_CASE("the_leader_dies_at_each_of_its_rounds_while_the_view_changes") {
           [&] {
             const bool now = node.ordered.state() == GroupState::kChanging;
             // Or in the next view, when there were not so many rounds.
-            if (member.rank == 0 && (now || changing != 0) && ++changing == round) die();
+            if (member.rank == 0 && (now || changing != 0) && ++changing == round) member.die();
             return node.ordered.view().members.size() != 3;
           },
           "the view of three");
@@ -144,7 +143,7 @@ TEST_CASE("a_minority_stands_still_and_says_so") {
       node.member.memory.words[1]++;
       send_while(
           node, [&] { return member.memory.words[1] < 2; }, "both");
-      die();
+      member.die();
     }
     send_while(
         node, [&] { return node.ordered.state() != GroupState::kMajorityLost; }, "it is alone");
@@ -274,7 +273,7 @@ TEST_CASE("the_member_that_gives_the_state_dies_and_another_one_gives_it") {
           node,
           [&] {
             asked = asked || node.snapshots != 0;
-            if (asked && member.rank == 1) die();
+            if (asked && member.rank == 1) member.die();
             return member.memory.words[3] == 0;
           },
           "3 is in");
@@ -296,7 +295,7 @@ TEST_CASE("a_process_that_dies_while_it_joins_holds_nobody_up") {
     if (member.rank == 3) {
       node.ordered.join();
       for (int i = 0; i < 20; ++i) node.step();
-      die();
+      member.die();
     }
     send_while(
         node, [&] { return !node.fabric.failed({3}); }, "the death is noticed");

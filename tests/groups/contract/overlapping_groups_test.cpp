@@ -8,7 +8,6 @@
 
 using dsfabric::ProcessId;
 using groups::GroupState;
-using support::die;
 using support::ForkJob;
 using support::Histories;
 using support::Member;
@@ -68,7 +67,7 @@ TEST_CASE("groups_with_members_in_common_have_an_order_and_views_each") {
       return [=](OrderedPart& part) { return part.ordered.next_sequence() >= sequence; };
     };
     node.send_until(has_come(200), "messages of all groups");
-    if (member.rank == 1) die();
+    if (member.rank == 1) member.die();
     node.send_until([](OrderedPart& part) { return part.ordered.view().id == 2; },
                     "each group has a view without it");
     for (OrderedPart* const part : node.parts) {

@@ -249,7 +249,7 @@ TEST_CASE("the_survivors_have_the_same_object_and_an_answer") {
   ForkJob job(3, [](Member& member) {
     ObjectNode<Chain> node(member);
     for (std::uint64_t i = 0; i < 200; ++i) {
-      if (member.rank == 1 && i == 100) support::die();
+      if (member.rank == 1 && i == 100) member.die();
       Answer<std::uint64_t> answer;
       node.until(
           [&] {

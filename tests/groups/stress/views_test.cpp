@@ -9,7 +9,6 @@
 #include "support/catch.hpp"
 
 using groups::GroupState;
-using support::die;
 using support::ForkJob;
 using support::Histories;
 using support::Member;
@@ -103,7 +102,7 @@ void live(Member& member, const Plan& plan, const Histories& histories, std::uin
   node.meet(kReady, member.size);
   const auto perish = [&] {
     set(member, kDead);
-    die();
+    member.die();
   };
   std::uint64_t rounds = 0;
   std::uint64_t changing = 0;

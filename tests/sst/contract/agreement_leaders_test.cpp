@@ -2,6 +2,7 @@
 // Leaders die: the survivors decide the same, or say that they cannot.
 #include <cstring>
 
+#include "dsfabric/support/killed_job.hpp"
 #include "dtutils/wait.hpp"
 #include "sst/support/agreement_job.hpp"
 #include "support/catch.hpp"
@@ -91,7 +92,7 @@ TEST_CASE("survivors_with_different_beliefs_decide_the_same_behind_two_dead_lead
       node.agreement.propose(101);
       node.vote();
       words[kProposed] = 1;
-      pause();
+      support::serve_nothing();
     }
     node.await(kProposed, 1);
     if (member.rank == 1) {  // takes over with a wish of its own, and dies
@@ -100,7 +101,7 @@ TEST_CASE("survivors_with_different_beliefs_decide_the_same_behind_two_dead_lead
       node.agreement.propose(102);
       node.agreement.evaluate();
       words[kTookOver] = 1;
-      pause();
+      support::serve_nothing();
     }
     node.vote();
     words[kVoted]++;
@@ -140,7 +141,7 @@ TEST_CASE("who_has_decided_helps_those_who_have_not_and_the_survivors_go_on_or_s
       node.agreement.propose(101);
       node.vote();
       words[kProposed] = 1;
-      pause();
+      support::serve_nothing();
     }
     node.await(kProposed, 1);
     if (member.rank == 2) {
@@ -150,7 +151,7 @@ TEST_CASE("who_has_decided_helps_those_who_have_not_and_the_survivors_go_on_or_s
     } else {
       node.vote();
       words[kVoted]++;
-      if (member.rank == 1) pause();
+      if (member.rank == 1) support::serve_nothing();
       node.await(kOneDecided, 1);
     }
     node.await_deaths({0, 1});

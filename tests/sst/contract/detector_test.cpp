@@ -2,6 +2,7 @@
 // Who evaluates: a PollingThread's thread, or progress() of a worker.
 #include "sst/support/table_job.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 
 using namespace sst;
 using support::CountRow;
@@ -105,6 +106,7 @@ TEST_CASE("what_a_trigger_throws_goes_to_the_upcall_for_exceptions") {
 }
 
 TEST_CASE("what_a_trigger_throws_and_nobody_takes_ends_the_process") {
+  if (support::skipped_on_sim("it ends the process, which all nodes share")) return;
   ForkJob job(1, [](Member& member) {
     TableNode node(member);
     static std::atomic<bool> thrown{false};

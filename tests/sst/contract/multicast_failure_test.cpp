@@ -5,7 +5,6 @@
 
 using namespace sst;
 using support::DeliveryLog;
-using support::die;
 using support::ForkJob;
 using support::Member;
 using support::MulticastNode;
@@ -32,7 +31,7 @@ TEST_CASE("without_order_the_others_go_on_without_a_dead_receiver") {
     MulticastNode node(member, log, {.senders = {{0}, {1}}, .max_message = 16, .slots = 8});
     if (member.rank == 2) {
       node.evaluate_while([&] { return node.delivered() < 20; }, "some have come");
-      die();
+      member.die();
     }
     send_while(
         node, [&] { return !node.multicast.gone({2}); }, "the death is noticed");
@@ -68,7 +67,7 @@ TEST_CASE("by_turns_the_order_ends_in_words_when_a_member_dies") {
       if (member.rank == victim) {
         send_while(
             node, [&] { return node.delivered() < 100; }, "some have come");
-        die();
+        member.die();
       }
       send_while(
           node, [&] { return !node.multicast.stopped(); }, "the death is noticed");
@@ -101,7 +100,7 @@ TEST_CASE("nothing_is_delivered_that_a_dead_member_has_not_received") {
       // It evaluates no more.
       words[0] = 1;
       require(support::eventually([&] { return words[1] == 1; }), "all is sent");
-      die();
+      member.die();
     }
     if (member.rank == 0) {
       require(support::eventually([&] { return words[0] == 1; }), "it rests");
@@ -247,7 +246,7 @@ TEST_CASE("a_member_that_ends_its_multicast_is_gone_to_the_others") {
 TEST_CASE("a_member_that_dies_while_a_multicast_is_made_is_named") {
   ForkJob job(3, [](Member& member) {
     support::TableNode node(member);
-    if (member.rank == 1) die();
+    if (member.rank == 1) member.die();
     dsfabric::ProcessId named{};
     try {
       Multicast multicast(node.group, {}, [](const Message&) {});

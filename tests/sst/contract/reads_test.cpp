@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SST-reads: owners only store, everybody else fetches.
+#include "dtutils/clock.hpp"
 #include "sst/support/table_job.hpp"
 #include "support/catch.hpp"
 
@@ -70,7 +71,7 @@ TEST_CASE("the_pace_is_the_least_time_between_refreshes") {
   ForkJob job(2, [](Member& member) {
     TableNode node(member);
     Table<ReadRow> table(node.group, kReads);
-    using Clock = std::chrono::steady_clock;
+    using dtutils::Clock;
     const MemberId other{static_cast<std::uint16_t>(1 - member.rank)};
     table.set_pace(std::chrono::milliseconds(40));
     std::uint64_t seen = 0;
@@ -98,7 +99,7 @@ TEST_CASE("a_reader_goes_on_without_a_member_that_died") {
     evaluate_until(
         table, [&] { return table.min(&ReadRow::count) == 5; }, "all have stored");
     meet(member, 0);
-    if (member.rank == 2) ::kill(getpid(), SIGKILL);
+    if (member.rank == 2) member.die();
     evaluate_until(
         table, [&] { return node.fabric.failed({2}); }, "it is noticed");
     table.set(&ReadRow::count, 6);
@@ -119,7 +120,7 @@ TEST_CASE("what_a_failed_fetch_leaves_behind_is_no_row") {
     first.count = 7;
     Table<ReadRow> table(node.group, kReads, first);
     meet(member, 0);
-    if (member.rank == 1) ::kill(getpid(), SIGKILL);
+    if (member.rank == 1) member.die();
     // Nothing was fetched before the connection broke.
     require(support::eventually([&] { return node.fabric.failed({1}); }), "it is noticed");
     evaluate_until(

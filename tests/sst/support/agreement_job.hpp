@@ -10,9 +10,10 @@
 #include <functional>
 #include <initializer_list>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "dtutils/clock.hpp"
+#include "dtutils/wait.hpp"
 #include "sst/membership.hpp"
 #include "sst/support/table_job.hpp"
 
@@ -51,10 +52,10 @@ template <class Target>
 void evaluate_while(const dsfabric::Fabric& fabric, Target& target,
                     const std::function<bool()>& more, const std::string& what,
                     Where where = Where::current()) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = dtutils::Clock::now() + kPatience;
   while (more()) {
-    if (!target.evaluate()) std::this_thread::yield();
-    require_of(fabric, target, std::chrono::steady_clock::now() < end, what, where);
+    if (!target.evaluate()) dtutils::give_way();
+    require_of(fabric, target, dtutils::Clock::now() < end, what, where);
   }
 }
 

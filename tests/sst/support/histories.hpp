@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "dtutils/wait.hpp"
 #include "sst/support/table_job.hpp"
 #include "support/catch.hpp"
 #include "support/random.hpp"
@@ -61,7 +61,7 @@ void write_and_look(Member& member, const History& history, sst::Mode mode, std:
   Random random(seed * 31 + member.rank);
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     history.write(table, round, random);
-    if (round % 16 == 0) std::this_thread::yield();
+    if (round % 16 == 0) dtutils::give_way();
   }
   require(eventually([&] { return table.min(&History::Row::last) == rounds; }), "all arrived");
   meet(member, 0);

@@ -15,6 +15,7 @@
 #include <new>
 #include <string>
 
+#include "dtutils/clock.hpp"
 #include "sst/support/table_job.hpp"
 #include "support/random.hpp"
 
@@ -166,10 +167,10 @@ struct MulticastNode : TableNode {
   void step() { pace.after(multicast.evaluate()); }
   void evaluate_while(const std::function<bool()>& more, const std::string& what,
                       Where where = Where::current()) {
-    const auto end = std::chrono::steady_clock::now() + kPatience;
+    const auto end = dtutils::Clock::now() + kPatience;
     while (more()) {
       step();
-      if (std::chrono::steady_clock::now() >= end) {
+      if (dtutils::Clock::now() >= end) {
         fail(fmt::format("{}: {} sent, {} by all, {} delivered, {}", what, multicast.sent(),
                          multicast.delivered_by_all(), delivered(), multicast.why_stopped()),
              where);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "dsfabric/support/fork_job.hpp"
+#include "dtutils/clock.hpp"
 #include "sst/sst.hpp"
 #include "support/require.hpp"
 
@@ -39,17 +40,11 @@ struct TableNode {
 template <class Table>
 void evaluate_until(Table& table, const std::function<bool()>& done, const std::string& what) {
   sst::Pace pace(table.group().fabric());
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto end = dtutils::Clock::now() + std::chrono::seconds(20);
   while (!done()) {
     pace.after(table.evaluate());
-    require(std::chrono::steady_clock::now() < end, what);
+    require(dtutils::Clock::now() < end, what);
   }
-}
-
-/// Ends this process as a crash would.
-[[noreturn]] inline void die() {
-  ::kill(getpid(), SIGKILL);
-  std::abort();
 }
 
 /// All members have come to the same point, which they count in a word of the job's memory.
