@@ -103,6 +103,8 @@ void die_at(int step, bool reader, const std::string& adversary) {
     }
     p = shared_pointer(node, "p", member.rank == 0 ? &p : nullptr);
     plain = shared_pointer(node, "plain", member.rank == 0 ? &plain : nullptr);
+    // The names may be at process 1, which answers before it dies.
+    support::meet(member, node.fabric, 0);
     if (member.rank == 1) {
       Dying dying(node, p.place());
       dying.know(client.locate(plain), plain.place());
