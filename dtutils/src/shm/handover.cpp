@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
@@ -20,6 +21,7 @@
 #include <utility>
 
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 #include "shm/layout_digest.hpp"
 #include "shm/service_thread.hpp"
 
@@ -235,7 +237,14 @@ void Door::answer(const Descriptor& visitor) const try {
   // No descriptor is left. The visitor hears nothing, and says so.
 }
 
-Descriptor knock(const Address& address) {
+namespace {
+
+/// The door was open, but its owner does not wait long for what a visitor wants: on a machine with
+/// far more processes than cores, a visitor may come too late.
+bool turned_away(int code) noexcept { return code == EPIPE || code == ECONNRESET; }
+
+/// Knocks once. Empty: it was turned away.
+Descriptor knock_once(const Address& address) {
   const Descriptor door = local_socket();
   limit_waiting(door, kDoorSeconds * 1000);
   const Name name(static_cast<pid_t>(address.pid), address.door);
@@ -252,9 +261,11 @@ Descriptor knock(const Address& address) {
   Answer answer{};
   Parcel parcel(&answer, sizeof answer);
   if (send(door.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) {
+    if (turned_away(errno)) return Descriptor();
     refuse_connection(address, errno);
   }
   const ssize_t size = recvmsg(door.get(), &parcel.message, MSG_CMSG_CLOEXEC);
+  if (size < 0 && turned_away(errno)) return Descriptor();
   if (size < 0) refuse_connection(address, errno);
   if (size != sizeof answer || answer.magic != kMagic ||
       owner->pid != static_cast<pid_t>(address.pid)) {
@@ -271,6 +282,15 @@ Descriptor knock(const Address& address) {
            EMFILE);
   }
   return file;
+}
+
+}  // namespace
+
+Descriptor knock(const Address& address) {
+  for (Deadline deadline{std::chrono::seconds(kDoorSeconds)};;) {
+    if (Descriptor file = knock_once(address)) return file;
+    if (deadline.passed()) refuse_connection(address, ECONNRESET);
+  }
 }
 
 }  // namespace dtutils::shm
