@@ -52,7 +52,7 @@ void FailureDetector::run() {
       touch_peers();
     }
     failures_.handle(pending_, [this](ProcessId process, const std::string& reason) {
-      handshakes_.end(process);
+      handshakes_.fence();
       notices_.part_from(process, reason);
     });
   }

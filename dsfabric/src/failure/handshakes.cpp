@@ -92,24 +92,26 @@ void Handshakes::begin(ProcessId with) noexcept {
   begin_locked(with);
 }
 
-void Handshakes::finish(ProcessId with) noexcept try {
-  dtutils::Deadline deadline(patience_);
-  dtutils::Backoff backoff;
-  begin(with);
-  for (;;) {
+template <class Done>
+bool Handshakes::hear_until(Done done, std::chrono::milliseconds limit) {
+  dtutils::Deadline deadline(limit);
+  for (dtutils::Backoff backoff;; backoff.pause()) {
     {
       const std::scoped_lock lock(mutex_);
       hear_locked();
-      if (connections_.ready(with) || !failures_.active(with) || closed_) return;
+      if (done()) return true;
     }
-    if (deadline.passed()) {
-      failures_.declare(with, fmt::format("it did not answer within {} ms when this process "
-                                          "wanted to connect with it",
-                                          patience_.count()));
-      return;
-    }
-    backoff.pause();
+    if (deadline.passed()) return false;
   }
+}
+
+void Handshakes::finish(ProcessId with) noexcept try {
+  begin(with);
+  const auto over = [&] { return connections_.ready(with) || !failures_.active(with) || closed_; };
+  if (hear_until(over, patience_)) return;
+  failures_.declare(with, fmt::format("it did not answer within {} ms when this process wanted to "
+                                      "connect with it",
+                                      patience_.count()));
 } catch (const std::exception& error) {
   failures_.declare(with, error.what());
 }
@@ -176,25 +178,11 @@ void Handshakes::hear() noexcept {
   hear_locked();
 }
 
-void Handshakes::end(ProcessId) noexcept {
-  // Whoever was connecting with it is through; all others see that it has failed.
-  const std::scoped_lock lock(mutex_);
-}
+void Handshakes::fence() noexcept { const std::scoped_lock lock(mutex_); }
 
 void Handshakes::leave(std::chrono::milliseconds limit) noexcept {
-  dtutils::Deadline deadline(limit);
-  dtutils::Backoff backoff;
-  for (;;) {
-    {
-      const std::scoped_lock lock(mutex_);
-      hear_locked();
-      if (!in_progress() || deadline.passed()) {
-        closed_ = true;
-        return;
-      }
-    }
-    backoff.pause();
-  }
+  // Under the lock, so that none begins in between.
+  if (!hear_until([this] { return closed_ = !in_progress(); }, limit)) close();
 }
 
 void Handshakes::close() noexcept {

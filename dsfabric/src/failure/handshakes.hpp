@@ -73,8 +73,9 @@ class Handshakes final : public FirstUse {
   void finish(ProcessId with) noexcept override;
   /// Reads letters and obituaries.
   void hear() noexcept;
-  /// From here on nothing connects with a process that was declared failed.
-  void end(ProcessId failed) noexcept;
+  /// Waits until whoever was about to connect with a process that was declared failed is through:
+  /// all others see that it has failed.
+  void fence() noexcept;
   /// Lets handshakes that have begun end, but waits no longer than `limit`. From then on nothing
   /// connects.
   void leave(std::chrono::milliseconds limit) noexcept;
@@ -89,6 +90,10 @@ class Handshakes final : public FirstUse {
     /// The last letter of the peer has come: it has ended. Its notice may come earlier.
     bool ended = false;
   };
+
+  /// Reads letters until `done()`, which is asked under the lock. False: `limit` has passed before.
+  template <class Done>
+  bool hear_until(Done done, std::chrono::milliseconds limit);
 
   // All under the lock.
   void hear_locked() noexcept;
