@@ -109,12 +109,6 @@ dtutils::Transmitter& Connections::connect_now(const ThreadContext& context,
   return out != nullptr ? *out : broken_;
 }
 
-dtutils::Transmitter& Connections::next(ThreadContext& context) noexcept {
-  const std::span<const ProcessId> all = touched();
-  context.poll_next = context.poll_next + 1 < all.size() ? context.poll_next + 1 : 0;
-  return *to(all[context.poll_next])[context.number % queue_pairs_];
-}
-
 bool Connections::leads_to(ProcessId process, std::uint32_t queue_pair) const noexcept {
   for (auto& transmitter : to(process)) {
     if (transmitter->queue_pair().raw()->qp_num == queue_pair) return true;

@@ -68,7 +68,7 @@ class Connections {
     Slot* const first = ready_[to.value].load(std::memory_order_acquire);
     if (first == nullptr) [[unlikely]]
       return nullptr;
-    return &*first[queue_pairs_ == 1 ? 0 : context.number % queue_pairs_];
+    return &*first[number_for(context)];
   }
   /// Begins to connect with a process that will be used, and does not wait.
   void expect(ProcessId process) noexcept {
@@ -78,7 +78,12 @@ class Connections {
     return ready_[process.value].load(std::memory_order_acquire) != nullptr;
   }
   /// The next Transmitter of the thread context, in turn, that may have something to poll.
-  dtutils::Transmitter& next(ThreadContext& context) noexcept;
+  dtutils::Transmitter& next(ThreadContext& context) noexcept {
+    const std::span<const ProcessId> all = touched();
+    context.poll_next = context.poll_next + 1 < all.size() ? context.poll_next + 1 : 0;
+    Slot* const first = made_[all[context.poll_next].value].load(std::memory_order_acquire);
+    return *first[number_for(context)];
+  }
   /// Of a process: none where it has none.
   Transmitters to(ProcessId process) const noexcept {
     Slot* const first = made_[process.value].load(std::memory_order_acquire);
@@ -118,6 +123,11 @@ class Connections {
  private:
   using Slot = std::optional<dtutils::Transmitter>;
 
+  /// Which of the Transmitters to a process. A division in each look for messages is worth
+  /// avoiding.
+  std::uint32_t number_for(const ThreadContext& context) const noexcept {
+    return queue_pairs_ == 1 ? 0 : context.number % queue_pairs_;
+  }
   dtutils::Transmitter& connect_now(const ThreadContext& context, ProcessId to) noexcept;
 
   dtutils::ProtectionDomain& pd_;
