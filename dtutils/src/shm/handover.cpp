@@ -20,8 +20,8 @@
 #include <string>
 #include <utility>
 
+#include "dtutils/clock.hpp"
 #include "dtutils/error.hpp"
-#include "dtutils/wait.hpp"
 #include "shm/layout_digest.hpp"
 #include "shm/service_thread.hpp"
 
@@ -243,10 +243,10 @@ namespace {
 /// far more processes than cores, a visitor may come too late.
 bool turned_away(int code) noexcept { return code == EPIPE || code == ECONNRESET; }
 
-/// Knocks once. Empty: it was turned away.
-Descriptor knock_once(const Address& address) {
+/// Knocks once, and waits no longer than `limit`. Empty: it was turned away.
+Descriptor knock_once(const Address& address, std::chrono::milliseconds limit) {
   const Descriptor door = local_socket();
-  limit_waiting(door, kDoorSeconds * 1000);
+  limit_waiting(door, static_cast<int>(limit.count()));
   const Name name(static_cast<pid_t>(address.pid), address.door);
   if (connect(door.get(), name.get(), name.length) != 0) {
     const int code = errno;
@@ -287,9 +287,11 @@ Descriptor knock_once(const Address& address) {
 }  // namespace
 
 Descriptor knock(const Address& address) {
-  for (Deadline deadline{std::chrono::seconds(kDoorSeconds)};;) {
-    if (Descriptor file = knock_once(address)) return file;
-    if (deadline.passed()) refuse_connection(address, ECONNRESET);
+  const Clock::time_point by = Clock::now() + std::chrono::seconds(kDoorSeconds);
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(by - Clock::now());
+    if (left.count() <= 0) refuse_connection(address, ECONNRESET);
+    if (Descriptor file = knock_once(address, left)) return file;
   }
 }
 
