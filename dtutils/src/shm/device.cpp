@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "dtutils/error.hpp"
 #include "host_id.hpp"
 #include "shm/send_lock.hpp"
+#include "software/describe.hpp"
 
 namespace dtutils {
 
@@ -81,23 +81,9 @@ ShmDevice::ShmDevice(const DeviceOptions& options)
       agent_(own_, chosen_adversary(options)),
       region_generations_(kMaxRegions),
       queue_pair_generations_(kMaxQueuePairs) {
-  std::strcpy(verbs_device_.name, "shm");
-  context_.device = &verbs_device_;
-  context_.cmd_fd = -1;
-  context_.async_fd = -1;
+  software::describe_device("shm", DeviceKind::kShm, verbs_device_, context_, info_);
   set_operations(context_);
-  info_.name = "shm";
-  info_.kind = DeviceKind::kShm;
-  info_.port = 1;
   info_.gid = to_gid(own_.address());
-  info_.mtu = IBV_MTU_4096;
-  info_.link_layer = IBV_LINK_LAYER_UNSPECIFIED;
-  info_.max_work_requests = kMaxDepth;
-  info_.max_scatter_gather = kMaxScatterGather;
-  info_.max_inline = kMaxInline;
-  info_.max_completions = kMaxCompletions;
-  info_.atomics = true;
-  info_.atomics_with_cpu = true;
   info_.reads_in_order = !agent_.adversary();
   info_.host = host_id();
   info_.reason = "shared memory of this host, no network adapter involved";

@@ -9,6 +9,7 @@
 #include "dtutils/shared_segment.hpp"
 #include "shm/device.hpp"
 #include "shm/send_lock.hpp"
+#include "software/describe.hpp"
 
 namespace dtutils::shm {
 namespace {
@@ -50,13 +51,7 @@ ibv_mr* ShmDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int acc
   std::uint32_t& generation = region_generations_[index];
   generation = next_generation(generation);
   const std::uint32_t key = (generation << 16) | index;
-  region->verbs = {.context = &context_,
-                   .pd = pd,
-                   .addr = address,
-                   .length = length,
-                   .handle = index,
-                   .lkey = key | kLocalKeyBit,
-                   .rkey = key};
+  region->verbs = software::describe_region(pd, address, length, index, key);
   own_.add_region(key, {begin, length, entry.access, entry.pd});
   // Release: pairs with the loads in execute.cpp and RegionCache::find_slowly.
   entry.key.store(key, std::memory_order_release);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shm/device.hpp"
+#include "software/describe.hpp"
 
 namespace dtutils::shm {
 ibv_qp* ShmDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
@@ -13,7 +14,8 @@ ibv_qp* ShmDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
     const std::scoped_lock lock(mutex_);
     std::uint32_t& generation = queue_pair_generations_[index];
     generation = generation % ((1u << (24 - kIndexBits)) - 1) + 1;
-    qp->verbs.qp_num = (generation << kIndexBits) | index;
+    const std::uint32_t number = (generation << kIndexBits) | index;
+    qp->verbs = software::describe_queue_pair(pd, attributes, index, number);
   }
   QueuePairEntry& entry = *qp->entry;
   entry.receive_queue = index;
@@ -39,14 +41,6 @@ ibv_qp* ShmDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   entry.gate.store(0);
   entry.state.store(IBV_QPS_RESET);
   entry.qp_num.store(qp->verbs.qp_num, std::memory_order_release);
-  qp->verbs.context = &context_;
-  qp->verbs.pd = pd;
-  qp->verbs.send_cq = attributes.send_cq;
-  qp->verbs.recv_cq = attributes.recv_cq;
-  qp->verbs.srq = attributes.srq;
-  qp->verbs.handle = index;
-  qp->verbs.state = IBV_QPS_RESET;
-  qp->verbs.qp_type = IBV_QPT_RC;
   {
     const std::scoped_lock lock(mutex_);
     ++reinterpret_cast<CompletionQueue*>(attributes.send_cq)->users;

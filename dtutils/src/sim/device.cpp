@@ -10,6 +10,7 @@
 
 #include "dtutils/error.hpp"
 #include "dtutils/shared_segment.hpp"
+#include "software/describe.hpp"
 #include "software/limits.hpp"
 #include "software/requests.hpp"
 
@@ -48,23 +49,9 @@ std::uint32_t SimDevice::number_of(const ibv_gid& gid) noexcept {
 
 SimDevice::SimDevice(World& world)
     : world_(world), node_(world.running_node()), number_(world.add(*this)) {
-  std::strcpy(verbs_device_.name, "sim");
-  context_.device = &verbs_device_;
-  context_.cmd_fd = -1;
-  context_.async_fd = -1;
+  describe_device("sim", DeviceKind::kSim, verbs_device_, context_, info_);
   set_operations(context_);
-  info_.name = "sim";
-  info_.kind = DeviceKind::kSim;
-  info_.port = 1;
   info_.gid = to_gid(number_);
-  info_.mtu = IBV_MTU_4096;
-  info_.link_layer = IBV_LINK_LAYER_UNSPECIFIED;
-  info_.max_work_requests = kMaxDepth;
-  info_.max_scatter_gather = kMaxScatterGather;
-  info_.max_inline = kMaxInline;
-  info_.max_completions = kMaxCompletions;
-  info_.atomics = true;
-  info_.atomics_with_cpu = true;
   info_.host = node_.number + 1;
   info_.reason = fmt::format("the adapter of node {} of a simulation, seed {}", node_.number,
                              world.options.seed);
@@ -105,15 +92,7 @@ ibv_mr* SimDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int acc
   region.length = length;
   region.access = static_cast<std::uint32_t>(access);
   region.pd = pd->handle;
-  auto mr = std::make_unique<ibv_mr>();
-  *mr = {.context = &context_,
-         .pd = pd,
-         .addr = address,
-         .length = length,
-         .handle = index,
-         .lkey = region.key | kLocalKeyBit,
-         .rkey = region.key};
-  return mr.release();
+  return new ibv_mr(describe_region(pd, address, length, index, region.key));
 }
 
 void SimDevice::dereg_mr(ibv_mr* mr) noexcept {
@@ -207,19 +186,7 @@ ibv_qp* SimDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   check_queue_pair("sim", attributes);
   auto pair = std::make_unique<QueuePair>(*this, attributes, pd->handle);
   pairs_.push_back(pair.get());
-  pair->verbs = {.context = &context_,
-                 .qp_context = attributes.qp_context,
-                 .pd = pd,
-                 .send_cq = attributes.send_cq,
-                 .recv_cq = attributes.recv_cq,
-                 .srq = attributes.srq,
-                 .handle = 0,
-                 .qp_num = static_cast<std::uint32_t>(pairs_.size()),
-                 .state = IBV_QPS_RESET,
-                 .qp_type = IBV_QPT_RC,
-                 .mutex = {},
-                 .cond = {},
-                 .events_completed = 0};
+  pair->verbs = describe_queue_pair(pd, attributes, 0, static_cast<std::uint32_t>(pairs_.size()));
   ++reinterpret_cast<CompletionQueue*>(attributes.send_cq)->users;
   ++reinterpret_cast<CompletionQueue*>(attributes.recv_cq)->users;
   if (attributes.srq != nullptr) ++reinterpret_cast<SharedReceiveQueue*>(attributes.srq)->users;
