@@ -11,14 +11,12 @@ import subprocess
 import sys
 import time
 
-PATIENCE = 20
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../support"))
+from system_tests import skip
+
+PATIENCE = 20
 LIBRARY = None
-
-
-def skip(reason):
-    print(f"SKIPPED: {reason}")
-    sys.exit(77)
 
 
 def need(*programs):

@@ -8,30 +8,17 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 try:
     import redis
 except ImportError:
     redis = None
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+from system_tests import skip, until_within
+
 PATIENCE = 40
-
-
-def skip(why):
-    print("SKIPPED: " + why)
-    sys.exit(77)
-
-
-def until(done, what, patience=PATIENCE):
-    """Asks again and again, for a limited time."""
-    end = time.monotonic() + patience
-    while True:
-        answer = done()
-        if answer:
-            return answer
-        assert time.monotonic() < end, "not in time: " + what
-        time.sleep(0.01)
+until = until_within(PATIENCE)
 
 
 def has_ended(pid):
