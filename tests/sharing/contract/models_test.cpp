@@ -105,18 +105,13 @@ std::string in_a_job(const Check& check, const Model& model, std::uint16_t home)
   options.clock = test_clock;
   std::string wrong;
   ForkJob job(2, [&](Member& member) {
-    dsfabric::Config config;
-    config.threads = 1;
-    dsfabric::Fabric fabric = member.join(config);
-    Space space(fabric, options);
-    fabric.run([&](dsfabric::Thread& self) {
-      Client client(self, space);
-      Sharer here{member, self, space, client};
+    const auto run_check = [&](Sharer& here) {
       const Datum datum = here.shared("data", model, home);
       const std::string found = check(here, datum);
       if (!found.empty()) member.memory.words[0] = 1;
-      self.barrier();
-    });
+      here.self.barrier();
+    };
+    as_sharer(member, run_check, options);
   });
   wrong = job.wait();
   if (wrong.empty() && job.memory().words[0] != 0) wrong = "broken";

@@ -112,13 +112,10 @@ TEST_CASE("whoever_dies_in_the_middle_of_puts_leaves_data_that_can_be_put") {
   for (const Model& model : kModels) {
     CAPTURE(static_cast<int>(model.coherence));
     ForkJob job(3, [&](Member& member) {
-      dsfabric::Config config;
-      config.threads = 1;
-      dsfabric::Fabric fabric = member.join(config);
-      Space space(fabric, small_space());
-      fabric.run([&](dsfabric::Thread& self) {
-        Client client(self, space);
-        Sharer here{member, self, space, client};
+      as_sharer(member, [&](Sharer& here) {
+        dsfabric::Thread& self = here.self;
+        dsfabric::Fabric& fabric = here.self.fabric();
+        Client& client = here.client;
         const Datum datum = here.shared("data", model, 0);
         const Datum lost = here.shared("lost", model, 2);
         member.memory.words[0]++;
@@ -157,13 +154,10 @@ TEST_CASE("whoever_dies_in_the_middle_of_puts_leaves_data_that_can_be_put") {
 
 TEST_CASE("without_the_leader_of_its_host_a_process_fetches_what_may_have_changed") {
   ForkJob job(3, [](Member& member) {
-    dsfabric::Config config;
-    config.threads = 1;
-    dsfabric::Fabric fabric = member.join(config);
-    Space space(fabric, small_space());
-    fabric.run([&](dsfabric::Thread& self) {
-      Client client(self, space);
-      Sharer here{member, self, space, client};
+    as_sharer(member, [&](Sharer& here) {
+      dsfabric::Thread& self = here.self;
+      dsfabric::Fabric& fabric = here.self.fabric();
+      Client& client = here.client;
       const Datum datum = here.shared("data", delta(0), 1);
       Words words;
       require_done(client.get(datum, words.bytes()), "get");
@@ -197,13 +191,10 @@ TEST_CASE("without_the_leader_of_its_host_a_process_fetches_what_may_have_change
 
 TEST_CASE("whoever_dies_while_it_fills_the_cache_of_the_host_harms_no_copy") {
   ForkJob job(3, [](Member& member) {
-    dsfabric::Config config;
-    config.threads = 1;
-    dsfabric::Fabric fabric = member.join(config);
-    Space space(fabric, small_space());
-    fabric.run([&](dsfabric::Thread& self) {
-      Client client(self, space);
-      Sharer here{member, self, space, client};
+    as_sharer(member, [&](Sharer& here) {
+      dsfabric::Thread& self = here.self;
+      dsfabric::Fabric& fabric = here.self.fabric();
+      Client& client = here.client;
       // Each get fetches, and keeps a copy.
       const Datum datum = here.shared("data", temporal(std::chrono::nanoseconds(0)), 0);
       member.memory.words[0]++;

@@ -75,20 +75,29 @@ inline sharing::SpaceOptions small_space() {
   return options;
 }
 
+/// What a process of a job does: it joins, makes a Space, and runs `body` on one worker.
+inline void as_sharer(Member& member, const std::function<void(Sharer&)>& body,
+                      const sharing::SpaceOptions& options = small_space()) {
+  dsfabric::Config config;
+  config.threads = 1;
+  dsfabric::Fabric fabric = member.join(config);
+  sharing::Space space(fabric, options);
+  fabric.run([&](dsfabric::Thread& self) {
+    sharing::Client client(self, space);
+    Sharer sharer{member, self, space, client};
+    body(sharer);
+  });
+}
+
 /// Runs `body` in a job; "" when all ended well.
 inline std::string share(std::uint32_t processes, const std::function<void(Sharer&)>& body,
                          const sharing::SpaceOptions& options = small_space()) {
   ForkJob job(processes, [&](Member& member) {
-    dsfabric::Config config;
-    config.threads = 1;
-    dsfabric::Fabric fabric = member.join(config);
-    sharing::Space space(fabric, options);
-    fabric.run([&](dsfabric::Thread& self) {
-      sharing::Client client(self, space);
-      Sharer sharer{member, self, space, client};
+    const auto to_the_end = [&](Sharer& sharer) {
       body(sharer);
-      self.barrier();
-    });
+      sharer.self.barrier();
+    };
+    as_sharer(member, to_the_end, options);
   });
   return job.wait();
 }
