@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "dtutils/limits.hpp"
 #include "sim/device.hpp"
 #include "software/copy.hpp"
 #include "software/requests.hpp"
