@@ -22,8 +22,7 @@ Collectives::Collectives(const Participants& participants, dtutils::RDMAMemory m
       workers_(participants.here()),
       came_(workers_),
       wait_(participants, failures, own_failure, messages),
-      block_(std::move(memory), RoundLayout(participants.processes(), participants.max_workers()),
-             connections),
+      block_(std::move(memory), RoundLayout(participants.processes(), participants.max_workers())),
       rounds_(participants, connections, block_, failures, messages, wait_) {}
 
 void Collectives::require_one_collective() const {

@@ -10,8 +10,8 @@
 #include "dsfabric/detail/sparse_array.hpp"
 #include "dtutils/limits.hpp"
 #include "dtutils/rdma_memory.hpp"
+#include "dtutils/transmitter.hpp"
 #include "job/job_limits.hpp"
-#include "mesh/connections.hpp"
 
 namespace dsfabric {
 
@@ -67,11 +67,8 @@ class RoundLayout {
 class RoundBlock {
  public:
   /// `memory` has the size of the layout. Setup only.
-  RoundBlock(dtutils::RDMAMemory memory, const RoundLayout& layout, Connections& connections)
-      : layout_(layout),
-        memory_(std::move(memory)),
-        connections_(connections),
-        peers_(layout.processes()) {
+  RoundBlock(dtutils::RDMAMemory memory, const RoundLayout& layout)
+      : layout_(layout), memory_(std::move(memory)), peers_(layout.processes()) {
     std::memset(memory_.data(), 0, memory_.size());
   }
 
@@ -87,10 +84,9 @@ class RoundBlock {
   }
 
   /// Writes `length` bytes from `source` here to `offset` in the block of the peer with this index,
-  /// process `to`. False: its connection is broken, or it was never reached.
-  bool write(ThreadContext& context, ProcessId to, std::uint32_t index, std::size_t offset,
-             std::size_t source, std::size_t length) noexcept {
-    dtutils::Transmitter& out = connections_.of(context, to);
+  /// by a Transmitter to it. False: its connection is broken, or it was never reached.
+  bool write(dtutils::Transmitter& out, std::uint32_t index, std::size_t offset, std::size_t source,
+             std::size_t length) noexcept {
     const dtutils::RemoteMemoryLocator* const there = peers_.find(index);
     if (there == nullptr) [[unlikely]]
       return false;
@@ -103,7 +99,6 @@ class RoundBlock {
  private:
   RoundLayout layout_;
   dtutils::RDMAMemory memory_;
-  Connections& connections_;
   detail::SparseArray<dtutils::RemoteMemoryLocator> peers_;
 };
 

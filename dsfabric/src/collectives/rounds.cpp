@@ -136,24 +136,26 @@ void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
       return settled->tag.done() || out.broken();
     });
     settled->awaited = false;
-    pass_over(context, i, settled->tag.ticket);
+    pass_over(context, i, out, settled->tag.ticket);
   }
 }
 
 void Rounds::write(ThreadContext& context, std::uint32_t to, std::size_t offset, std::size_t source,
                    std::size_t length) {
   const ProcessId process = participants_.process(to);
-  const std::uint64_t before = connections_.of(context, process).tag().ticket;
-  if (!block_.write(context, process, to, offset, source, length)) [[unlikely]] {
+  dtutils::Transmitter& out = connections_.of(context, process);
+  const std::uint64_t before = out.tag().ticket;
+  if (!block_.write(out, to, offset, source, length)) [[unlikely]] {
     // The failure detector's thread knows, or finds out, why.
     failures_.look();
     wait_.until(context, process, [] { return false; });
   }
-  pass_over(context, to, before);
+  pass_over(context, to, out, before);
 }
 
-void Rounds::pass_over(ThreadContext& context, std::uint32_t to, std::uint64_t before) noexcept {
-  const dtutils::RetireTag now = connections_.of(context, participants_.process(to)).tag();
+void Rounds::pass_over(const ThreadContext& context, std::uint32_t to,
+                       const dtutils::Transmitter& out, std::uint64_t before) noexcept {
+  const dtutils::RetireTag now = out.tag();
   dtutils::RetireTag& settled = settled_[participants_.slot_of(context.number)]->at(to).tag;
   // Else others share the Transmitter, and have posted too.
   if (settled.ticket == before && now.ticket == before + 1) settled = now;

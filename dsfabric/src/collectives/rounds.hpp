@@ -105,8 +105,10 @@ class Rounds {
              std::size_t length);
   void write_word(ThreadContext& context, std::uint32_t to, Kind kind, unsigned round,
                   unsigned partner);
-  /// The one post after `before` is nothing that wait_for_posts() has to wait for.
-  void pass_over(ThreadContext& context, std::uint32_t to, std::uint64_t before) noexcept;
+  /// The one post after `before` of the Transmitter to the process with this index is nothing that
+  /// wait_for_posts() has to wait for.
+  void pass_over(const ThreadContext& context, std::uint32_t to, const dtutils::Transmitter& out,
+                 std::uint64_t before) noexcept;
 
   /// Of one worker's Transmitter to one process: no post before this tag matters to a barrier any
   /// more; and whether a barrier waits for it now.
