@@ -100,6 +100,7 @@ void SpaceCore::leave() {
   dtutils::Backoff backoff;
   while (frozen_.load(std::memory_order_acquire) != 0) backoff.pause();
   keeper_->stop();
+  server_.close();
   std::shared_ptr<SpaceCore> last;
   const std::scoped_lock lock(registry->mutex);
   last = std::move(registry->spaces[number_]);

@@ -41,13 +41,20 @@ bool send(Worker& worker, Place& place, const LockAddress& lock, const Call& cal
 void Srsl::lock(Worker& worker, Place& place, const LockAddress& lock) {
   const auto ask = [space = worker.core().number(),
                     request = request_of(worker, place)](dsfabric::CallContext& call) {
-    if (const auto core = SpaceCore::find(call.fabric, space)) core->server().request(request);
+    const auto core = SpaceCore::find(call.fabric, space);
+    if (core) {
+      core->server().request(request);
+    } else {
+      detail::SrslServer::refuse(call.fabric, space, request.number);
+    }
   };
   worker.at(Point::kPlaced);
   if (!send(worker, place, lock, ask)) worker.lose_home(place);
   place.phase = Phase::kWaiting;
   worker.at(Point::kTold);
-  place.owner_died = worker.wait(place) == Verdict::kOwnerDied;
+  const Verdict verdict = worker.wait(place);
+  if (verdict == Verdict::kHomeGone) worker.throw_left(place);
+  place.owner_died = verdict == Verdict::kOwnerDied;
   worker.at(Point::kGranted);
   place.phase = Phase::kHeld;
 }
@@ -57,7 +64,8 @@ bool Srsl::try_lock(Worker& worker, Place& place, const LockAddress& lock) {
   const auto ask = [space = worker.core().number(),
                     request = request_of(worker, place)](dsfabric::CallContext& call) {
     const auto core = SpaceCore::find(call.fabric, space);
-    return core ? core->server().try_request(request) : detail::SrslServer::kRefused;
+    return core ? core->server().try_request(request)
+                : static_cast<std::uint32_t>(Verdict::kHomeGone);
   };
   if (!worker.may_wait()) {
     worker.give_back(place);
@@ -81,7 +89,9 @@ bool Srsl::try_lock(Worker& worker, Place& place, const LockAddress& lock) {
     worker.give_back(place);
     return false;
   }
-  place.owner_died = static_cast<Verdict>(answer) == Verdict::kOwnerDied;
+  const auto verdict = static_cast<Verdict>(answer);
+  if (verdict == Verdict::kHomeGone) worker.throw_left(place);
+  place.owner_died = verdict == Verdict::kOwnerDied;
   place.phase = Phase::kHeld;
   return true;
 }

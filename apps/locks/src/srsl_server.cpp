@@ -51,9 +51,13 @@ void SrslServer::request(const SrslRequest& request) {
     const std::scoped_lock lock(mutex_);
     // What a process has sent before it failed may be run after remove_dead.
     if (gone(request.number)) return;
-    Queue& queue = queues_[request.lock];
-    queue.waiting.push_back({request.number, request.mode});
-    grant_next(queue, grants);
+    if (closed_) {
+      grants.push_back({request.number, Verdict::kHomeGone});
+    } else {
+      Queue& queue = queues_[request.lock];
+      queue.waiting.push_back({request.number, request.mode});
+      grant_next(queue, grants);
+    }
   }
   send(grants);
 }
@@ -61,6 +65,7 @@ void SrslServer::request(const SrslRequest& request) {
 std::uint32_t SrslServer::try_request(const SrslRequest& request) {
   const std::scoped_lock lock(mutex_);
   if (gone(request.number)) return kRefused;
+  if (closed_) return static_cast<std::uint32_t>(Verdict::kHomeGone);
   Queue& queue = queues_[request.lock];
   if (!queue.waiting.empty() || !admits(queue, request.mode)) return kRefused;
   return static_cast<std::uint32_t>(admit(queue, {request.number, request.mode}));
@@ -101,19 +106,40 @@ void SrslServer::remove_dead() {
   send(grants);
 }
 
-void SrslServer::send(const std::vector<Grant>& grants) {
-  dsfabric::SendChannel calls(fabric_);
-  for (const Grant& grant : grants) {
-    const auto tell = [space = space_, grant](dsfabric::CallContext& call) {
-      const std::shared_ptr<SpaceCore> core = SpaceCore::find(call.fabric, space);
-      if (!core || call.worker == nullptr) return;
-      Place& place = core->places_of(call.worker->id().index)[slot_of(grant.number)];
-      dtutils::store_device_word(&place.granted,
-                                 pair_word(static_cast<std::uint32_t>(grant.verdict), 0));
-    };
-    // When it is gone, remove_dead comes by once more.
-    (void)calls.call(fabric_.thread_of_rank(rank_of(grant.number)), tell);
+void SrslServer::close() {
+  std::vector<Grant> refused;
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+    for (const auto& [lock_address, queue] : queues_) {
+      for (const Waiter& waiter : queue.waiting) {
+        if (!gone(waiter.number)) refused.push_back({waiter.number, Verdict::kHomeGone});
+      }
+    }
+    queues_.clear();
   }
+  send(refused);
+}
+
+void SrslServer::refuse(dsfabric::Fabric& fabric, std::uint32_t space, PlaceNumber number) {
+  send(fabric, space, {number, Verdict::kHomeGone});
+}
+
+void SrslServer::send(const std::vector<Grant>& grants) {
+  for (const Grant& grant : grants) send(fabric_, space_, grant);
+}
+
+void SrslServer::send(dsfabric::Fabric& fabric, std::uint32_t space, const Grant& grant) {
+  const auto tell = [space, grant](dsfabric::CallContext& call) {
+    const std::shared_ptr<SpaceCore> core = SpaceCore::find(call.fabric, space);
+    if (!core || call.worker == nullptr) return;
+    Place& place = core->places_of(call.worker->id().index)[slot_of(grant.number)];
+    dtutils::store_device_word(&place.granted,
+                               pair_word(static_cast<std::uint32_t>(grant.verdict), 0));
+  };
+  dsfabric::SendChannel calls(fabric);
+  // When it is gone, remove_dead comes by once more.
+  (void)calls.call(fabric.thread_of_rank(rank_of(grant.number)), tell);
 }
 
 }  // namespace locks::detail

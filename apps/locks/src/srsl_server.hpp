@@ -31,14 +31,18 @@ class SrslServer {
   SrslServer(const SrslServer&) = delete;
   SrslServer& operator=(const SrslServer&) = delete;
 
-  /// Grants the lock by a call, at once or later.
+  /// Grants the lock by a call, at once or later; refuses it when the server is closed.
   void request(const SrslRequest& request);
-  /// Grants the lock at once, or not at all: a Verdict, or kRefused.
+  /// Grants the lock at once, or not at all: a Verdict (kHomeGone: closed), or kRefused.
   std::uint32_t try_request(const SrslRequest& request);
   static constexpr std::uint32_t kRefused = 0xffff;
   void release(const SrslRequest& request);
   /// Takes out all requests of processes that have failed. Every process has cut them off.
   void remove_dead();
+  /// Refuses all that wait and all that will ask: the workers of this process leave the space.
+  void close();
+  /// Answers a request with Verdict::kHomeGone, where there is no server any more.
+  static void refuse(dsfabric::Fabric& fabric, std::uint32_t space, PlaceNumber number);
 
  private:
   struct Waiter {
@@ -63,11 +67,13 @@ class SrslServer {
   static void grant_next(Queue& queue, std::vector<Grant>& grants);
   void forget_if_free(std::uint64_t lock);
   void send(const std::vector<Grant>& grants);
+  static void send(dsfabric::Fabric& fabric, std::uint32_t space, const Grant& grant);
 
   dsfabric::Fabric& fabric_;
   const std::uint32_t space_;
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, Queue> queues_;
+  bool closed_ = false;
 };
 
 }  // namespace locks::detail

@@ -132,6 +132,12 @@ void Worker::lose_home(Place& place) {
       reason.empty() ? "the connection to the home of the lock is broken" : reason);
 }
 
+void Worker::throw_left(Place& place) {
+  const dsfabric::ProcessId home{place.home};
+  give_back(place);
+  throw dsfabric::PeerFailed(home, "locking", "its workers have left the space of the lock");
+}
+
 void Worker::require_home(Place& place) {
   if (self_.fabric().state({place.home}) != dsfabric::PeerState::kActive) lose_home(place);
 }

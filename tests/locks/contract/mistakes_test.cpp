@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Mistakes of programs, each with an Error that says what to do.
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 
 #include "dsfabric/send_channel.hpp"
@@ -141,6 +142,39 @@ TEMPLATE_TEST_CASE("handlers_that_wait_for_a_lock_are_fibers_and_what_others_thr
           self.barrier();
           mutex.lock();  // nobody has it
           mutex.unlock();
+          self.barrier();
+        }) == "");
+}
+
+TEST_CASE("who_asks_a_server_or_waits_for_one_that_left_the_space_is_told") {
+  CHECK(support::run_members({.processes = 3}, [](Member& member, Thread& self) {
+          support::count_waiters(member.memory.words[0]);
+          std::optional<LockSpace> space(std::in_place, self, options_of<Srsl>());
+          if (member.rank == 0) {
+            self.barrier();
+            // One has the lock, and one waits for it.
+            serve_until_word(member, self, 0, 2);
+            space.reset();
+            self.barrier();
+            self.barrier();
+            return;
+          }
+          SharedMutex<Srsl> mutex(*space, LockId{{0}, 0});
+          SharedMutex<Srsl> other(*space, LockId{{0}, 1});
+          if (member.rank == 1) mutex.lock();
+          self.barrier();
+          if (member.rank == 2) {
+            says(error_text([&] { mutex.lock(); }), "its workers have left");
+            require(!mutex.held(), "it does not hold it");
+          }
+          self.barrier();
+          if (member.rank == 1) mutex.unlock();
+          // More often than there are places.
+          for (int i = 0; i < 100; ++i) {
+            says(error_text([&] { other.lock(); }), "its workers have left");
+            says(error_text([&] { other.lock_shared(); }), "its workers have left");
+            says(error_text([&] { (void)other.try_lock(); }), "its workers have left");
+          }
           self.barrier();
         }) == "");
 }

@@ -119,6 +119,8 @@ class Worker {
   }
   /// Throws the PeerFailed of the home, which may have learned of the place: then it is retired.
   [[noreturn]] void lose_home(Place& place);
+  /// Gives the place back and throws PeerFailed: the workers of the home have left the space.
+  [[noreturn]] void throw_left(Place& place);
 
   // --- waits ------------------------------------------------------------------------------------
   /// Waits until the place is granted: serves meanwhile, or suspends the fiber. What handlers throw
