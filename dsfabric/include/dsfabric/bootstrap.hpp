@@ -13,6 +13,8 @@
 
 namespace dsfabric {
 
+class ElasticJob;
+
 /// What one process gives to all others.
 using Bytes = std::vector<std::byte>;
 
@@ -31,7 +33,7 @@ class Bootstrap {
 
   /// The number of this process in the job, from 0.
   virtual std::uint32_t rank() const noexcept = 0;
-  /// Number of processes in the job.
+  /// Number of processes in the job; of an elastic one, of those that start it.
   virtual std::uint32_t size() const noexcept = 0;
   /// "alone", "cariama-run at 127.0.0.1:4711", "PMIx".
   virtual std::string name() const = 0;
@@ -78,6 +80,10 @@ class Bootstrap {
 
   /// This process leaves in order: its end is not a failure.
   virtual void goodbye() noexcept {}
+
+  /// Set in a job whose processes come and go: it then tells of their ends, not next_failed(). Any
+  /// thread, wait-free.
+  virtual ElasticJob* elastic() noexcept { return nullptr; }
 };
 
 }  // namespace dsfabric

@@ -15,6 +15,8 @@ struct BootstrapOptions {
   /// Version and digest of what all processes must have in common; a difference is refused with
   /// both texts.
   std::string build;
+  /// The same for an elastic job, whose processes all run one program.
+  std::string elastic_build;
   /// Whatever launcher there is: a job of one.
   bool alone = false;
 };

@@ -19,6 +19,10 @@ inline constexpr const char* kAddressVariable = "CARIAMA_RENDEZVOUS";
 /// The job secret, in hexadecimal digits.
 inline constexpr const char* kSecretVariable = RendezvousServer::kSecretVariable;
 inline constexpr const char* kRankVariable = "CARIAMA_RANK";
+/// The rank of a process that comes to a job which runs already; it needs no size.
+inline constexpr const char* kNewcomerRank = "new";
 inline constexpr const char* kSizeVariable = "CARIAMA_SIZE";
+/// How many processes an elastic job may have; unset or 0: its processes are fixed.
+inline constexpr const char* kElasticVariable = "CARIAMA_ELASTIC";
 
 }  // namespace dsfabric::rendezvous

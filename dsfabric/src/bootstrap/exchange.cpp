@@ -38,7 +38,7 @@ void Server::contribute(Member& member, const Frame& frame) {
     return lose(*member.guest);
   }
   // Of the right form, once and for all.
-  const std::size_t parts = frame.type == Type::kGather ? 1 : members_.size();
+  const std::size_t parts = frame.type == Type::kGather ? 1 : founders_;
   for (std::size_t i = 0; i < parts; ++i) {
     if (!reader.bytes()) return lose(*member.guest);
   }
@@ -51,13 +51,13 @@ void Server::contribute(Member& member, const Frame& frame) {
 }
 
 void Server::finish_exchange() {
-  if (contributed_ == members_.size()) {
+  if (contributed_ == founders_) {
     *exchange_ == Type::kGather ? send_gathered() : send_scattered();
     return end_exchange();
   }
   if (gone_ == 0) return;
   std::vector<std::size_t> ended;
-  for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+  for (std::size_t rank = 0; rank < founders_; ++rank) {
     if (!members_[rank].contribution && members_[rank].gone()) ended.push_back(rank);
   }
   if (ended.empty()) return;
@@ -69,26 +69,26 @@ void Server::send_gathered() {
   std::vector<std::shared_ptr<const Bytes>> frames;
   const auto out = [&](std::shared_ptr<const Bytes> frame) { frames.push_back(std::move(frame)); };
   Run run;
-  for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {
+  for (std::uint32_t rank = 0; rank < founders_; ++rank) {
     Reader reader(*members_[rank].contribution);
     (void)reader.u32();
     run.add(rank, *reader.bytes(), out);
   }
   run.end(out);
   for (const auto& frame : frames) {
-    for (Member& member : members_) send(member, frame);
+    for (Member& member : founders()) send(member, frame);
   }
 }
 
 void Server::send_scattered() {
   std::vector<Reader> readers;
-  for (const Member& member : members_) {
+  for (const Member& member : founders()) {
     (void)readers.emplace_back(*member.contribution).u32();
   }
-  for (Member& to : members_) {
+  for (Member& to : founders()) {
     const auto out = [&](const std::shared_ptr<const Bytes>& frame) { send(to, frame); };
     Run run;
-    for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {
+    for (std::uint32_t rank = 0; rank < founders_; ++rank) {
       run.add(rank, *readers[rank].bytes(), out);
     }
     run.end(out);
@@ -97,14 +97,14 @@ void Server::send_scattered() {
 
 void Server::fail_exchange(const std::string& sentence) {
   const auto frame = make_frame(Type::kMissing, Writer().text(sentence).take());
-  for (Member& member : members_) {
+  for (Member& member : founders()) {
     if (member.contribution) send(member, frame);
   }
   end_exchange();
 }
 
 void Server::end_exchange() {
-  for (Member& member : members_) member.contribution.reset();
+  for (Member& member : founders()) member.contribution.reset();
   contributed_ = 0;
   exchange_.reset();
   exchange_by_.reset();

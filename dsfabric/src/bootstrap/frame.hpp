@@ -19,7 +19,7 @@
 namespace dsfabric::rendezvous {
 
 /// Raise it with every change below.
-inline constexpr std::uint32_t kProtocol = 3;
+inline constexpr std::uint32_t kProtocol = 4;
 /// Larger frames are refused before anything is allocated for them. What a
 /// process gives to all others fits into one; what it gets from them comes in
 /// as many as it takes.
@@ -38,6 +38,9 @@ inline constexpr std::uint32_t kStrangers = 64;
 inline constexpr std::chrono::milliseconds kPatience{1000};
 /// Bytes of the job secret.
 inline constexpr std::size_t kSecretSize = 32;
+/// In the place of a rank: a process that comes to a running job, and a letter to all others.
+inline constexpr std::uint32_t kNewcomer = 0xffffffff;
+inline constexpr std::uint32_t kAllOthers = 0xffffffff;
 
 /// A frame is: length of the body, 4 bytes | type, 1 byte | body. Numbers are
 /// little-endian.
@@ -52,10 +55,12 @@ inline constexpr std::size_t kSecretSize = 32;
 /// launcher. What follows is neither encrypted nor proved: the secret keeps
 /// strangers out, but not those who can change bytes on the way.
 enum class Type : std::uint8_t {
-  /// process -> launcher: protocol, nonce, rank, size, build text, proof.
+  /// process -> launcher: protocol, nonce, rank, size, build text, proof. A
+  /// newcomer has the rank kNewcomer, and the size 0.
   kHello = 1,
-  /// launcher -> process: proof; or a sentence, before it closes the
-  /// connection.
+  /// launcher -> process: rank, size, capacity, and a proof over rank and size,
+  /// which a newcomer gets here; the capacity of a job of fixed processes is 0.
+  /// Or kRefused, with a sentence, before it closes the connection.
   kWelcome = 2,
   kRefused = 3,
   /// process -> launcher: limit in milliseconds, bytes.
@@ -79,10 +84,17 @@ enum class Type : std::uint8_t {
   /// Answered by kGathered, with
   /// what each rank has for this one.
   kScatter = 11,
-  /// process -> launcher: the rank that the letter goes to, or the number of processes for all
-  /// others; bytes. launcher -> process: the rank that it comes from; bytes. It follows all
+  /// process -> launcher: the rank that the letter goes to, or kAllOthers; bytes. launcher ->
+  /// process: the rank that it comes from; bytes. It follows all
   /// letters of that rank to the same one that were sent before, and stands before its obituary.
   kLetter = 12,
+  /// process -> launcher, in an elastic job: what all members are to know of it.
+  kIntroduce = 13,
+  /// process -> launcher, in an elastic job: a rank, and the reason in words.
+  kAccuse = 14,
+  /// launcher -> process, in an elastic job: kind of the event, rank, bytes
+  /// (JobEvent). All of them, from the first one on, in one order.
+  kEvent = 15,
 };
 
 struct Frame {

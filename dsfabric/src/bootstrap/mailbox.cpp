@@ -15,7 +15,9 @@
 namespace dsfabric::rendezvous {
 namespace {
 
-bool is_news(Type type) noexcept { return type == Type::kFailed || type == Type::kLetter; }
+bool is_news(Type type) noexcept {
+  return type == Type::kFailed || type == Type::kLetter || type == Type::kEvent;
+}
 
 }  // namespace
 

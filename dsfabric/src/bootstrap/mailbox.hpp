@@ -35,9 +35,9 @@ class Mailbox {
   /// is left; kLate: `by` has passed. One thread at a time.
   Outcome wait_for_answer(Frame& answer, std::chrono::steady_clock::time_point by);
 
-  /// The next news, if it is of that type, kFailed or kLetter. An obituary without a rank is that
-  /// of the launcher: the connection has ended. Never waits. Throws std::bad_alloc. One thread at a
-  /// time.
+  /// The next news, if it is of that type, kFailed, kLetter or kEvent. An obituary without a rank
+  /// is that of the launcher: the connection has ended. Never waits. Throws std::bad_alloc. One
+  /// thread at a time.
   std::optional<Frame> next_news(Type type);
   /// Readable when there may be news.
   int news_fd() const noexcept { return epoll_; }

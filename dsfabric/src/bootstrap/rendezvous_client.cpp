@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: MIT
 // The process' side of the rendezvous that scripts/run starts.
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/connect.hpp"
 #include "bootstrap/environment.hpp"
 #include "bootstrap/frame.hpp"
 #include "bootstrap/mailbox.hpp"
 #include "bootstrap/proof.hpp"
+#include "dsfabric/elastic_job.hpp"
 #include "dtutils/error.hpp"
 
 namespace dsfabric {
@@ -50,65 +46,35 @@ std::uint32_t number(const char* name) {
   return value;
 }
 
-std::pair<std::string, std::string> split(const std::string& address) {
-  const auto colon = address.rfind(':');
-  if (colon == std::string::npos) {
-    throw Error("rendezvous", fmt::format("{} is \"{}\"", kAddressVariable, address),
-                "it must be an address and a port, as 127.0.0.1:4711");
-  }
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  return {host, address.substr(colon + 1)};
+bool comes_later() { return variable(kRankVariable) == kNewcomerRank; }
+
+bool starts_an_elastic_job() {
+  return std::getenv(kElasticVariable) != nullptr && number(kElasticVariable) != 0;
 }
 
-/// Tries until `by`: the launcher's machine may still be busy accepting others.
-std::unique_ptr<Mailbox> connect_to(const std::string& address, Clock::time_point by) {
-  const auto [host, port] = split(address);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int code = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); code != 0) {
-    throw Error(fmt::format("rendezvous at {}", address),
-                fmt::format("the address cannot be resolved: {}", gai_strerror(code)),
-                "check the host name, and that this machine can resolve it");
-  }
-  int code = 0;
-  int fd = -1;
-  do {
-    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0) break;
-    code = errno;
-    if (fd >= 0) close(fd);
-    fd = -1;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  } while (Clock::now() < by && (code == ECONNREFUSED || code == EAGAIN || code == ETIMEDOUT));
-  freeaddrinfo(found);
-  if (fd < 0) {
-    throw Error(fmt::format("rendezvous at {}", address), "no server answers there",
-                "check that the launcher still runs, and that no firewall "
-                "stops the port",
-                code);
-  }
-  return std::make_unique<Mailbox>(std::make_unique<Connection>(fd));
-}
-
-class Client final : public Bootstrap {
+/// The events of an elastic job come on the connection that everything else uses.
+class Client final : public Bootstrap, private ElasticJob {
  public:
   explicit Client(const BootstrapOptions& options)
       : address_(variable(kAddressVariable)),
         secret_(variable(kSecretVariable)),
-        rank_(number(kRankVariable)),
-        size_(number(kSizeVariable)) {
+        rank_(comes_later() ? kNewcomer : number(kRankVariable)),
+        size_(comes_later() ? 0 : number(kSizeVariable)) {
+    const bool all_alike = comes_later() || starts_an_elastic_job();
+    const std::string& build = all_alike ? options.elastic_build : options.build;
     const auto by = Clock::now() + options.start_timeout;
     const auto connect_by = Clock::now() + std::min(options.start_timeout, kConnectTime);
     // Again, where the launcher has no room for one more, or drops the oldest
     // of too many.
-    for (;;) {
+    for (auto answer_by = by;; answer_by = Clock::now() + kConnectTime) {
       mailbox_ = connect_to(address_, connect_by);
-      const std::string reason = greet(by, options.build);
+      // An attempt that has begun in time may end later, so that the reason is told.
+      const std::string reason = greet(std::max(by, answer_by), build);
       if (reason.empty()) return;
       if (Clock::now() >= by) {
-        throw Error(name(), reason, "let strangers keep away from the port of the launcher");
+        throw Error(name(), reason,
+                    "look why the others have not come, and let strangers keep away from the port "
+                    "of the launcher");
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
@@ -136,6 +102,7 @@ class Client final : public Bootstrap {
   int failure_fd() const noexcept override { return mailbox_->news_fd(); }
 
   std::optional<std::uint32_t> next_failed() noexcept override try {
+    if (capacity_ != 0) return std::nullopt;
     const auto obituary = mailbox_->next_news(Type::kFailed);
     if (!obituary) return std::nullopt;
     return Reader(obituary->body).u32().value_or(size_);
@@ -146,7 +113,8 @@ class Client final : public Bootstrap {
   bool relays() const noexcept override { return true; }
 
   void send(std::uint32_t to, std::span<const std::byte> bytes) override {
-    mailbox_->send(Type::kLetter, Writer().u32(to).bytes(bytes).take());
+    const std::uint32_t all = capacity_ != 0 ? capacity_ : size_;
+    mailbox_->send(Type::kLetter, Writer().u32(to == all ? kAllOthers : to).bytes(bytes).take());
   }
 
   std::optional<Letter> next_letter() noexcept override try {
@@ -170,7 +138,37 @@ class Client final : public Bootstrap {
     }
   }
 
+  ElasticJob* elastic() noexcept override { return capacity_ != 0 ? this : nullptr; }
+
  private:
+  std::uint32_t capacity() const noexcept override { return capacity_; }
+
+  void introduce(std::span<const std::byte> bytes) override {
+    mailbox_->send(Type::kIntroduce, Writer().bytes(bytes).take());
+  }
+
+  std::optional<JobEvent> next_event() noexcept override try {
+    if (const auto frame = mailbox_->next_news(Type::kEvent)) {
+      Reader reader(frame->body);
+      const auto kind = reader.u32();
+      const auto process = reader.u32();
+      const auto bytes = reader.bytes();
+      if (bytes) {
+        return JobEvent{
+            static_cast<JobEvent::Kind>(*kind), *process, {bytes->begin(), bytes->end()}};
+      }
+    }
+    // Of the launcher alone: all others are events.
+    if (!mailbox_->next_news(Type::kFailed)) return std::nullopt;
+    return JobEvent{JobEvent::Kind::kFailed, capacity_, {}};
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+
+  void accuse(std::uint32_t process, std::string_view reason) override {
+    mailbox_->send(Type::kAccuse, Writer().u32(process).text(reason).take());
+  }
+
   static constexpr std::chrono::milliseconds kConnectTime{5000};
 
   /// Empty: it is in. Else why it should come again.
@@ -206,12 +204,22 @@ class Client final : public Bootstrap {
       throw Error(name(), Reader(answer->body).text().value_or("refused"),
                   "start all processes of a job with one command and one build");
     }
-    const auto proof = Reader(answer->body).bytes();
+    if (answer->type == Type::kBusy) return Reader(answer->body).text().value_or(kDropped);
+    Reader welcome(answer->body);
+    const auto rank = welcome.u32();
+    const auto size = welcome.u32();
+    const auto capacity = welcome.u32();
+    const auto proof = welcome.bytes();
     if (answer->type != Type::kWelcome || !proof) refuse_answer();
+    greeting.rank = *rank;
+    greeting.size = *size;
     if (!secret_.accepts(Side::kLauncher, greeting, *proof)) {
       throw Error(name(), "whoever answers there does not know the job secret",
                   "check that the address is that of the launcher");
     }
+    rank_ = *rank;
+    size_ = *size;
+    capacity_ = *capacity;
     return {};
   }
 
@@ -277,6 +285,8 @@ class Client final : public Bootstrap {
   Secret secret_;
   std::uint32_t rank_;
   std::uint32_t size_;
+  /// 0: the processes are fixed.
+  std::uint32_t capacity_ = 0;
   std::unique_ptr<Mailbox> mailbox_;
 };
 

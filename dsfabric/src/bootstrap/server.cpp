@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Server: admission, and obituaries.
+// Server: its guests, what members say, and obituaries.
 #include "bootstrap/server.hpp"
 
 #include <fmt/format.h>
@@ -17,11 +17,15 @@
 namespace dsfabric::rendezvous {
 
 Server::Server(std::uint32_t processes, const std::string& secret, const std::string& address,
-               std::uint16_t port)
+               std::uint16_t port, std::uint32_t capacity)
     : secret_(secret),
       listener_(address, port),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      founders_(processes),
+      capacity_(capacity),
       members_(processes) {
+  // Nobody holds a Member while there come more, but their number is known.
+  members_.reserve(std::max(processes, capacity));
   // No pointer: the listener.
   epoll_event event{EPOLLIN, {}};
   if (epoll_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_.fd(), &event) != 0) {
@@ -63,7 +67,7 @@ void Server::handle(const std::vector<pollfd>&) {
   }
   if (exchange_by_ && now >= *exchange_by_) {
     std::string missing;
-    for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+    for (std::size_t rank = 0; rank < founders_; ++rank) {
       if (members_[rank].contribution) continue;
       missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
     }
@@ -84,7 +88,7 @@ void Server::accept_guests() {
     auto accepted = listener_.accept(false);
     if (!accepted && listener_.starved()) accepted = listener_.accept(!make_place());
     if (!accepted) return listener_.starved() ? pause_listening() : void();
-    const bool full = strangers_.size() >= kStrangers + (members_.size() - joined_);
+    const bool full = strangers_.size() >= kStrangers + (founders_ - joined_);
     if (accepted->last) {
       send_away(accepted->socket,
                 "the launcher has no descriptors left: raise "
@@ -146,91 +150,46 @@ void Server::watch_for_room(Guest& guest) {
   epoll_ctl(epoll_, EPOLL_CTL_MOD, guest.connection.fd(), &event);
 }
 
-std::string Server::refusal(const Guest& guest, const Bytes& hello, Greeting& greeting) {
-  Reader reader(hello);
-  const auto protocol = reader.u32();
-  if (!protocol) return "this is no greeting of a Cariama process";
-  if (*protocol != kProtocol) {
-    return fmt::format(
-        "the process speaks rendezvous protocol {}, the "
-        "launcher {}: use one version",
-        *protocol, kProtocol);
-  }
-  const auto nonce = reader.bytes();
-  const auto rank = reader.u32();
-  const auto size = reader.u32();
-  const auto build = reader.text();
-  const auto proof = reader.bytes();
-  if (!proof || nonce->size() != sizeof(Nonce)) return "this is no greeting of a Cariama process";
-  greeting.launcher = guest.nonce;
-  std::ranges::copy(*nonce, greeting.process.begin());
-  greeting.rank = *rank;
-  greeting.size = *size;
-  greeting.build = *build;
-  const bool knows = secret_.accepts(Side::kProcess, greeting, *proof);
-  greeting.build = {};
-  // Before anything about the job is told.
-  if (!knows) return "the job secret is wrong: this is another job";
-  if (*size != members_.size()) {
-    return fmt::format("the process expects {} processes, the job has {}", *size, members_.size());
-  }
-  if (*rank >= members_.size()) {
-    return fmt::format("there is no rank {} in a job of {} processes", *rank, members_.size());
-  }
-  if (members_[*rank].joined) return fmt::format("rank {} has joined already", *rank);
-  if (joined_ == 0) build_ = *build;
-  if (*build != build_) {
-    return fmt::format(
-        "the builds differ: this process is \"{}\", the first "
-        "one to join is \"{}\"",
-        *build, build_);
-  }
-  greeting.build = build_;
-  return {};
-}
-
-void Server::greet(Guest& guest, const Frame& frame) {
-  Greeting greeting;
-  const std::string sentence =
-      frame.type == Type::kHello ? refusal(guest, frame.body, greeting) : "a greeting was expected";
-  if (!sentence.empty()) return refuse(guest, sentence);
-  known_.splice(known_.end(), strangers_, guest.place);
-  guest.rank = greeting.rank;
-  members_[greeting.rank].guest = &guest;
-  members_[greeting.rank].joined = true;
-  ++joined_;
-  guest.connection.send(Type::kWelcome,
-                        Writer().bytes(secret_.prove(Side::kLauncher, greeting)).take());
-}
-
-void Server::refuse(Guest& guest, const std::string& sentence) {
-  guest.connection.send(Type::kRefused, Writer().text(sentence).take());
-  drop(guest);
-}
-
 void Server::serve_member(Guest& guest, const Frame& frame) {
   Member& member = members_[*guest.rank];
-  if (frame.type == Type::kGather || frame.type == Type::kScatter) {
+  const bool exchanges = frame.type == Type::kGather || frame.type == Type::kScatter;
+  if (elastic() && member.failed) {
+    // It has been given up: nothing that it says counts.
+  } else if (exchanges && is_founder(*guest.rank)) {
     contribute(member, frame);
   } else if (frame.type == Type::kLetter) {
     relay(*guest.rank, frame);
   } else if (frame.type == Type::kGoodbye) {
-    gone_ += !member.gone();
-    member.left = true;
+    leave(*guest.rank);
+  } else if (frame.type == Type::kIntroduce && elastic()) {
+    introduce(guest, frame);
+  } else if (frame.type == Type::kAccuse && elastic()) {
+    accuse(guest, frame);
   } else {
     lose(guest);
   }
+}
+
+void Server::leave(std::uint32_t rank) {
+  Member& member = members_[rank];
+  if (member.gone()) return;
+  member.left = true;
+  gone_ += is_founder(rank);
+  if (elastic() && is_known(rank)) tell(JobEvent::Kind::kLeft, rank, {});
 }
 
 void Server::relay(std::uint32_t from, const Frame& frame) {
   Reader reader(frame.body);
   const auto to = reader.u32();
   const auto bytes = reader.bytes();
-  if (!bytes || *to > members_.size()) return lose(*members_[from].guest);
+  const bool to_all = to == kAllOthers;
+  if (!bytes || !is_known(from) || (!to_all && *to >= members_.size())) {
+    return lose(*members_[from].guest);
+  }
   const auto letter = make_frame(Type::kLetter, Writer().u32(from).bytes(*bytes).take());
-  if (*to < members_.size()) return send(members_[*to], letter);
+  if (!to_all) return send(members_[*to], letter);
   for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {
-    if (rank != from) send(members_[rank], letter);
+    if (rank != from && is_known(rank)) send(members_[rank], letter);
   }
 }
 
@@ -253,7 +212,7 @@ void Server::lose(Guest& guest) {
   if (!guest.rank) return;
   const std::uint32_t rank = *guest.rank;
   members_[rank].guest = nullptr;
-  if (!members_[rank].left) fail(rank);
+  if (!members_[rank].left) fail(rank, "the launcher says that it ended");
 }
 
 void Server::process_ended(std::uint32_t rank, bool in_order) {
@@ -261,26 +220,30 @@ void Server::process_ended(std::uint32_t rank, bool in_order) {
   // Its goodbye may have arrived since the last look.
   if (member.guest != nullptr) serve(*member.guest);
   if (member.left || (in_order && !member.joined)) {
-    gone_ += !member.gone();
-    member.left = true;
+    leave(rank);
     if (exchange_) finish_exchange();
   } else {
-    fail(rank);
+    fail(rank, "the launcher says that it ended");
   }
   free_closed();
 }
 
-void Server::fail(std::uint32_t rank) {
-  gone_ += !members_[rank].gone();
-  if (std::exchange(members_[rank].failed, true)) return;
-  const auto frame = make_frame(Type::kFailed, Writer().u32(rank).take());
-  for (Member& member : members_) send(member, frame);
+void Server::fail(std::uint32_t rank, const std::string& reason) {
+  Member& failed = members_[rank];
+  gone_ += is_founder(rank) && !failed.gone();
+  if (std::exchange(failed.failed, true)) return;
+  if (elastic()) {
+    if (is_known(rank)) tell(JobEvent::Kind::kFailed, rank, std::as_bytes(std::span(reason)));
+  } else {
+    const auto frame = make_frame(Type::kFailed, Writer().u32(rank).take());
+    for (Member& member : members_) send(member, frame);
+  }
   if (exchange_) finish_exchange();
 }
 
 std::vector<std::uint32_t> Server::not_joined() const {
   std::vector<std::uint32_t> ranks;
-  for (std::uint32_t rank = 0; rank < members_.size(); ++rank) {
+  for (std::uint32_t rank = 0; rank < founders_; ++rank) {
     if (!members_[rank].joined) ranks.push_back(rank);
   }
   return ranks;

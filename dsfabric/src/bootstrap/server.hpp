@@ -9,12 +9,14 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "bootstrap/frame.hpp"
 #include "bootstrap/listener.hpp"
 #include "bootstrap/proof.hpp"
+#include "dsfabric/elastic_job.hpp"
 
 namespace dsfabric::rendezvous {
 
@@ -27,9 +29,11 @@ namespace dsfabric::rendezvous {
 class Server {
  public:
   /// Listens on `address` (an IPv4 or IPv6 literal) and `port`, 0 for any free
-  /// one. Throws Error (a used port, a wrong address).
+  /// one. With a `capacity`, the job is elastic: it begins with `processes`, and
+  /// may have so many in the course of its life (ElasticJob). Throws Error (a
+  /// used port, a wrong address).
   Server(std::uint32_t processes, const std::string& secret, const std::string& address,
-         std::uint16_t port);
+         std::uint16_t port, std::uint32_t capacity = 0);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
@@ -69,6 +73,8 @@ class Server {
   struct Member {
     Guest* guest = nullptr;
     bool joined = false;
+    /// All others know of it: the event of its joining is out.
+    bool introduced = false;
     bool left = false;
     bool failed = false;
     /// Its part of the exchange that is under way: one for all others, or one
@@ -77,6 +83,13 @@ class Server {
 
     bool gone() const noexcept { return left || failed; }
   };
+
+  bool elastic() const noexcept { return capacity_ != 0; }
+  bool is_founder(std::uint32_t rank) const noexcept { return rank < founders_; }
+  /// To the others: a newcomer is so once it has introduced itself.
+  bool is_known(std::uint32_t rank) const noexcept {
+    return is_founder(rank) || members_[rank].introduced;
+  }
 
   void accept_guests();
   void pause_listening();
@@ -87,6 +100,8 @@ class Server {
   void greet(Guest& guest, const Frame& frame);
   void refuse(Guest& guest, const std::string& sentence);
   void serve_member(Guest& guest, const Frame& frame);
+  /// The processes that were started together, which alone exchange bytes.
+  std::span<Member> founders() noexcept { return {members_.data(), founders_}; }
   void contribute(Member& member, const Frame& frame);
   /// Hands a letter on. Those to members that have not come, or are gone, are lost.
   void relay(std::uint32_t from, const Frame& frame);
@@ -97,11 +112,20 @@ class Server {
   void end_exchange();
   void drop(Guest& guest);
   void lose(Guest& guest);
-  void fail(std::uint32_t rank);
+  void fail(std::uint32_t rank, const std::string& reason);
+  void leave(std::uint32_t rank);
+  // Of elastic jobs.
+  void introduce(Guest& guest, const Frame& frame);
+  void accuse(Guest& guest, const Frame& frame);
+  /// The next event, for all members.
+  void tell(JobEvent::Kind kind, std::uint32_t rank, std::span<const std::byte> bytes);
   void drop_late(Clock::time_point now);
   void free_closed();
   void send(Member& member, const std::shared_ptr<const Bytes>& frame);
   std::string refusal(const Guest& guest, const Bytes& hello, Greeting& greeting);
+  std::string refusal_of_newcomer() const;
+  /// All who start an elastic job are known.
+  bool begun() const noexcept { return introduced_ == founders_; }
 
   Secret secret_;
   Listener listener_;
@@ -110,10 +134,16 @@ class Server {
   /// the reserve.
   std::optional<Clock::time_point> paused_until_;
   std::string build_;
+  const std::uint32_t founders_;
+  const std::uint32_t capacity_;
+  /// By rank: the founders, then newcomers; as many as had a rank so far.
   std::vector<Member> members_;
-  /// Of the members: those that joined, that are gone, and that have
-  /// contributed.
+  /// All events of an elastic job, as they travel.
+  std::vector<std::shared_ptr<const Bytes>> events_;
+  /// Of the founders: those that joined, that introduced themselves, that are
+  /// gone, and that have contributed.
   std::size_t joined_ = 0;
+  std::size_t introduced_ = 0;
   std::size_t gone_ = 0;
   std::size_t contributed_ = 0;
   /// kGather or kScatter, while some have contributed.

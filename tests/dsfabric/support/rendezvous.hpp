@@ -41,28 +41,32 @@ inline int stranger_at(std::uint16_t port) {
 }
 
 /// A process that joins, of a job of `size`.
-inline std::unique_ptr<Bootstrap> client_at(std::uint16_t port, std::uint32_t rank,
-                                            std::uint32_t size,
-                                            const std::string& secret = "secret",
-                                            const std::string& build = "build") {
+inline std::unique_ptr<Bootstrap> client_at(
+    std::uint16_t port, std::uint32_t rank, std::uint32_t size,
+    const std::string& secret = "secret", const std::string& build = "build",
+    std::chrono::milliseconds limit = std::chrono::seconds(10)) {
+  const bool newcomer = rank == kNewcomer;
   setenv(kAddressVariable, fmt::format("127.0.0.1:{}", port).c_str(), 1);
   setenv(kSecretVariable, secret.c_str(), 1);
-  setenv(kRankVariable, std::to_string(rank).c_str(), 1);
-  setenv(kSizeVariable, std::to_string(size).c_str(), 1);
+  setenv(kRankVariable, newcomer ? kNewcomerRank : std::to_string(rank).c_str(), 1);
+  newcomer ? unsetenv(kSizeVariable) : setenv(kSizeVariable, std::to_string(size).c_str(), 1);
   const struct Unset {
     ~Unset() { unsetenv(kAddressVariable); }
   } unset;
   BootstrapOptions options;
-  options.start_timeout = std::chrono::seconds(10);
+  options.start_timeout = limit;
   options.build = build;
+  options.elastic_build = build;
   return make_rendezvous_client(options);
 }
 
 /// A server with the poll loop that the launcher has.
 class Rendezvous {
  public:
-  explicit Rendezvous(std::uint32_t processes)
-      : processes_(processes), server_(processes, "secret", "127.0.0.1", 0), loop_([this] {
+  explicit Rendezvous(std::uint32_t processes, std::uint32_t capacity = 0)
+      : processes_(processes),
+        server_(processes, "secret", "127.0.0.1", 0, capacity),
+        loop_([this] {
           while (!stop_) turn();
         }) {}
   ~Rendezvous() {

@@ -235,7 +235,9 @@ TEST_CASE("replayed_greeting_is_refused") {
   const auto [greeting, hello] = greeting_of(first, 1, 2);
   REQUIRE(first.send(Type::kHello, hello));
   const Bytes welcome = next_frame(first, Type::kWelcome);
-  const auto proof = Reader(welcome).bytes();
+  Reader reader(welcome);
+  CHECK((reader.u32() == 1u && reader.u32() == 2u && reader.u32() == 0u));
+  const auto proof = reader.bytes();
   REQUIRE(proof);
   CHECK(secret.accepts(Side::kLauncher, greeting, *proof));
 
@@ -273,7 +275,7 @@ TEST_CASE("launcher_that_does_not_know_the_secret_is_found_out") {
   const Bytes hello = next_frame(impostor, Type::kHello);
   CHECK(std::string(reinterpret_cast<const char*>(hello.data()), hello.size()).find("secret") ==
         std::string::npos);
-  REQUIRE(impostor.send(Type::kWelcome, Writer().bytes(make_nonce()).take()));
+  REQUIRE(impostor.send(Type::kWelcome, Writer().u32(0).u32(1).u32(0).bytes(make_nonce()).take()));
   CHECK_THAT(text.get(), contains("does not know the job secret"));
 }
 
