@@ -88,6 +88,12 @@ def summary(figures):
         items.append(("%.1f s" % took if took is not None else "no move",
                       "until the first proxy moved to the site that had five times the clients; it "
                       "had %d, and %d at the end" % (before, now)))
+    if figures.get("accuracy"):
+        schemes = figures["accuracy"]["schemes"]
+        items.append((
+            "%s untrue" % percent(untrue(schemes["rdma-sync"])),
+            "of what RDMA-sync said of a busy process, at the instant of the read; %s by "
+            "socket-async" % percent(untrue(schemes["socket-async"]))))
     sentences = "".join(paragraph(won(each)) for each in figures["sections"])
     return cards(items) + sentences
 
@@ -183,9 +189,43 @@ def sites(figures):
             lines("Throughput of each site", "requests/s", over_time("requests"), marks))
 
 
+def untrue(scheme):
+    """The part of its reads that said what was true at no moment of them."""
+    return scheme["untrue"] / max(scheme["reads"], 1)
+
+
+def accuracy(figures):
+    """What cariama-accuracy has found."""
+    schemes = {name: figures["schemes"][name]
+               for name in ("socket-async", "socket-sync", "rdma-async", "rdma-sync")}
+    rows = [[name, each["reads"], "%.1f" % each["took_median_us"], "%.1f" % each["took_p99_us"],
+             "%.2f" % each["connections_mean"], each["connections_most"],
+             "%.2f" % each["threads_mean"], each["threads_most"], percent(untrue(each))]
+            for name, each in schemes.items()]
+
+    def pictured(title, unit, value):
+        return bars(title, unit, [(name, [(name, value(each))], nice(value(each)))
+                                  for name, each in schemes.items()])
+    return "<h2>How true monitoring is under load</h2>\n" + paragraph(
+        "One process watched another one that was busy on all of %d cores, while its threads and "
+        "connections came and went: %d changes in %d s. What a read said is set beside what was "
+        "true when it was asked for. The async schemes read copies, made every %d ms. The socket "
+        "schemes ask a thread there, by a call of DSfabric; RDMA asks nobody." % (
+            figures["cores"], figures["changes"], figures["seconds"], figures["sample_ms"])) + \
+        table(["scheme", "reads", "a read takes, us: median", "p99", "connections off by: mean",
+               "most", "threads off by: mean", "most", "true at no moment of the read"], rows) + \
+        '<div class="pictures">\n%s</div>\n' % "".join([
+            pictured("Connections off by", "mean", lambda e: e["connections_mean"]),
+            pictured("A read takes", "us, median", lambda e: e["took_median_us"]),
+            lines("Connections off by, over time", "mean of 250 ms",
+                  {name: [(s["at"], s["connections"]) for s in each["slices"]]
+                   for name, each in schemes.items()})])
+
+
 def write(path, figures):
     """`figures`: "command", "setting" {name: value}, "sections" [{"title", "runs" {scheme: slices},
-    "killed_at"}], "sites" {"slices", "grows_at", "errors"} or None."""
+    "killed_at"}], "sites" {"slices", "grows_at", "errors"} or None, "accuracy" or None: what
+    cariama-accuracy writes."""
     parts = [HEAD % STYLE, summary(figures)]
     for section in figures["sections"]:
         parts.append("<h2>%s</h2>\n" % html.escape(section["title"]))
@@ -197,6 +237,8 @@ def write(path, figures):
             parts.append(death(section))
     if figures.get("sites"):
         parts.append(sites(figures["sites"]))
+    if figures.get("accuracy"):
+        parts.append(accuracy(figures["accuracy"]))
     parts.append("<h2>How it was measured</h2>\n")
     parts.append(paragraph(
         "nginx is the origin, wrk asks by Zipf's law, and the proxies share their memory by each "
