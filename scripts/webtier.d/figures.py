@@ -30,8 +30,8 @@ def rate(slices, name="requests"):
 
 def share(slices, kinds):
     """The part of the requests that was answered so."""
-    total = sum(each["requests"] for each in slices) or 1
-    return min(1, sum(each["kinds"].get(kind, 0) for each in slices for kind in kinds) / total)
+    total = sum(sum(each["kinds"].values()) for each in slices) or 1
+    return sum(each["kinds"][kind] for each in slices for kind in kinds) / total
 
 
 def median_latency(slices):

@@ -135,6 +135,8 @@ def scheme_pictures(section):
         bars("Where documents were found", "share of requests; in the tier", shares, PLACES),
         over_time("Found in the tier", "% of requests",
                   lambda e: 100 * of.share([e], of.HERE + of.NEIGHBOUR)),
+        over_time("Found in the proxy's own cache", "% of requests",
+                  lambda e: 100 * of.share([e], of.HERE)),
         over_time("Found at a neighbour", "% of requests",
                   lambda e: 100 * of.share([e], of.NEIGHBOUR)),
         *(link("Link %s" % title, counter) for title, counter in (

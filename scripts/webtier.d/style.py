@@ -24,10 +24,10 @@ h2 { font-size: 1.3em; margin: 40px 0 4px; border-top: 1px solid var(--rule); pa
 p { max-width: 75ch; margin: 8px 0; }
 p.soft, td.soft { color: var(--soft); }
 .cards, .pictures { display: grid; gap: 14px; margin: 16px 0; }
-.cards { grid-template-columns: repeat(auto-fit, minmax(min(210px, 100%), 1fr)); }
+.cards { grid-template-columns: repeat(auto-fit, minmax(min(180px, 100%), 1fr)); }
 .pictures { grid-template-columns: repeat(auto-fill, minmax(min(420px, 100%), 1fr)); }
 .cards > div, figure { background: var(--card); border-radius: 8px; padding: 12px; margin: 0; }
-.cards b { display: block; font-size: 1.7em; line-height: 1.3; }
+.cards b { display: block; font-size: 1.45em; line-height: 1.3; }
 .cards span { color: var(--soft); font-size: 0.92em; }
 figcaption { font-weight: 600; margin-bottom: 6px; }
 svg { display: block; width: 100%; height: auto; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # A page in a real browser (headless Chromium): what it shows, in one theme and at one width.
-# browser.py PAGE looks at a page in both themes, on a phone and on a wide screen.
+# browser.py PAGE looks at a page on a phone.
 import json
 import os
 import re
@@ -157,4 +157,4 @@ def check(page):
 
 
 if __name__ == "__main__":
-    check(sys.argv[1])
+    check_layout(look(sys.argv[1], PHONE, False), PHONE, False)

@@ -86,8 +86,9 @@ def case_page():
     assert setting == [["proxies", "3"], ["cache of each", "32 MiB"]]
     # A line or bar for each scheme, the better ones longer.
     pictures = {picture["title"]: picture for picture in shown["pictures"]}
-    assert len(pictures) == 16, list(pictures)
+    assert len(pictures) == 17, list(pictures)
     for title in ("Throughput", "Latency, median", "Latency, 99th percentile", "Found in the tier",
+                  "Found in the proxy's own cache", "Found at a neighbour",
                   "From the origin, over time", "From neighbours, over time"):
         assert len(pictures[title]["lines"]) == len(SCHEMES), title
         assert any("one proxy is killed" == each["text"] for each in pictures[title]["texts"])
