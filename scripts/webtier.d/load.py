@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # wrk as load, with Zipf's law, and its figures.
+import itertools
 import json
 import os
 import subprocess
@@ -42,17 +43,19 @@ end
 
 class Load:
     """wrk with one thread, to be started again and again."""
+    # Each run of each has a seed, and so a script, of its own: others are being read meanwhile.
+    seeds = itertools.count(1)
 
     def __init__(self, wrk, folder, connections, documents=1, alpha=0.0, core=None,
                  host="webtier"):
         self.wrk, self.connections, self.core, self.folder = wrk, connections, core, folder
-        self.documents, self.alpha, self.seed, self.host = documents, alpha, 0, host
+        self.documents, self.alpha, self.host = documents, alpha, host
 
     def start(self, port, seconds, path=None, connections=None):
         """A run; figures_of() waits for it. With `path` only that is asked for."""
-        self.seed += 1
-        script = os.path.join(self.folder, "load-%s-%d.lua" % (self.host, self.seed))
-        text = SCRIPT % (self.documents, self.alpha, self.seed, self.host)
+        seed = next(Load.seeds)
+        script = os.path.join(self.folder, "load-%d.lua" % seed)
+        text = SCRIPT % (self.documents, self.alpha, seed, self.host)
         if path:
             text += '\nlocal fixed\nfunction init() fixed = wrk.format("GET", "%s") end\n' % path
             text += "function request() return fixed end\n"
@@ -62,10 +65,13 @@ class Load:
                    "-d", "%ds" % seconds, "-s", script, "http://127.0.0.1:%d" % port]
         if self.core is not None and os.cpu_count() > 1:
             command = ["taskset", "-c", str(self.core)] + command
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True)
 
 
 def figures_of(process):
     """requests, seconds, p50 and p99 in ms, errors."""
     text, _ = process.communicate(timeout=120)
+    if "{" not in text:
+        raise ValueError("wrk has measured nothing: " + (text or "it said nothing"))
     return json.loads(text[text.rindex("{"):])

@@ -63,15 +63,15 @@ class Balancer:
                 process.communicate()
 
 
-def run(options, alpha, origin, wrk):
-    """Slices of a run in which the load of the second site grows fivefold after a third, and the
-    errors that wrk has seen."""
+def run(options, count, alpha, origin, wrk):
+    """A run of so many proxies in which the load of the second site grows fivefold after a third:
+    its slices, when that was, and the errors that wrk has seen."""
     sites = ",".join("%s=127.0.0.1:%d" % (site, origin.port) for site in SITES)
     calm = {site: options.connections for site in SITES}
     loaded = dict(calm, news=5 * options.connections)
     seconds = max(options.seconds, 6)
     slices = []
-    with Proxies(options.build, options.proxies, "hybcc", origin.port, options.cache_mib,
+    with Proxies(options.build, count, "hybcc", origin.port, options.cache_mib,
                  more=["--sites", sites]) as proxies, \
             Balancer(wrk, proxies, seconds + 60, options.documents, alpha) as balancer:
         began = time.monotonic()
@@ -88,4 +88,4 @@ def run(options, alpha, origin, wrk):
                 slices.append({"at": now - began, "requests": rates, "nodes": nodes})
                 counted, last = requests, now
         balancer.end(list(balancer.running))
-    return slices, seconds / 3, balancer.errors
+    return {"slices": slices, "grows_at": seconds / 3, "errors": balancer.errors}

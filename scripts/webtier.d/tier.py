@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The programs of a web tier: nginx as origin, proxies, nginx as a cache to compare with.
+import json
 import os
 import random
 import re
@@ -206,3 +207,18 @@ def write_documents(origin, count, sizes, seed=1):
         origin.write("d%d" % i, source.randbytes(size))
         total += size
     return total
+
+
+def accuracy(build, seconds):
+    """What cariama-accuracy has found in so many seconds."""
+    apps = os.path.join(build, "apps")
+    program = os.path.join(apps, "accuracy", "cariama-accuracy")
+    if not os.path.exists(program):
+        fail("there is no %s: cmake --build --preset release --target accuracy" % program)
+    with tempfile.TemporaryDirectory() as folder:
+        found = os.path.join(folder, "accuracy.json")
+        subprocess.run([os.path.join(apps, "run", "cariama-run"), "-n", "2", "-t", "1", program,
+                        "--seconds", str(seconds), "--json", found], check=True,
+                       timeout=PATIENCE + seconds, stdout=subprocess.DEVNULL)
+        with open(found) as file:
+            return json.load(file)

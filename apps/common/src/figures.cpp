@@ -11,12 +11,22 @@
 namespace common {
 namespace {
 
+nlohmann::json object_of(const Figures& figures);
+
+nlohmann::json array_of(const std::vector<Figures>& objects) {
+  nlohmann::json array = nlohmann::json::array();
+  for (const Figures& each : objects) array.push_back(object_of(each));
+  return array;
+}
+
 nlohmann::json object_of(const Figures& figures) {
   nlohmann::json object = nlohmann::json::object();
   for (const Figure& figure : figures) {
     nlohmann::json& place = object[figure.name];
     if (const auto* inner = std::get_if<Figures>(&figure.value)) {
       place = object_of(*inner);
+    } else if (const auto* objects = std::get_if<std::vector<Figures>>(&figure.value)) {
+      place = array_of(*objects);
     } else if (const auto* text = std::get_if<std::string>(&figure.value)) {
       place = *text;
     } else if (const auto* number = std::get_if<double>(&figure.value)) {
@@ -37,10 +47,6 @@ void write_json(const std::string& path, const Figures& figures) {
   if (!file) throw dtutils::Error("--json", "cannot write " + path, "name another file", errno);
 }
 
-std::string json_array(const std::vector<Figures>& objects) {
-  nlohmann::json array = nlohmann::json::array();
-  for (const Figures& each : objects) array.push_back(object_of(each));
-  return array.dump(2);
-}
+std::string json_array(const std::vector<Figures>& objects) { return array_of(objects).dump(2); }
 
 }  // namespace common

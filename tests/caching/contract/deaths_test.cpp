@@ -17,12 +17,12 @@ CacheOptions cache_of(Scheme scheme) {
   return options;
 }
 
-/// The two that live have come here.
-void meet_two(Member& member, CachingNode& node) {
-  member.memory.words[5]++;
+/// The two that live have come here; each place has a word of its own.
+void meet_two(Member& member, CachingNode& node, std::size_t word = 5) {
+  member.memory.words[word]++;
   require(eventually([&] {
             node.fabric.progress();
-            return member.memory.words[5] >= 2;
+            return member.memory.words[word] >= 2;
           }),
           "both live");
 }
@@ -88,6 +88,69 @@ TEST_CASE("a_process_that_dies_takes_its_documents_along_and_no_others") {
       require(node.cache.invalidate(mine), "the dead are not asked");
       require(!node.cache.get(mine), "it is invalidated");
       meet_two(member, node);
+    });
+    CHECK(eventually([&] { return job.memory().words[2] == 1; }));
+    job.kill(2);
+    CHECK(job.wait() == "2: signal 9\n");
+  }
+}
+
+TEST_CASE("a_directory_entry_of_a_dead_process_is_a_miss_and_gives_way_to_a_new_one") {
+  for (const Scheme scheme : {Scheme::kBcc, Scheme::kCcwr, Scheme::kMtacc, Scheme::kHybcc}) {
+    CAPTURE(static_cast<int>(scheme));
+    constexpr std::size_t kDocuments = 60;
+    ForkJob job(3, [&](Member& member) {
+      CachingNode node(member, cache_of(scheme));
+      auto* const words = member.memory.words;
+      const auto was_of_dead = [&](std::size_t i) {
+        return (words[8 + i / 32] >> i % 32 & 1) != 0;
+      };
+      if (member.rank == 2) {
+        for (std::size_t i = 0; i < kDocuments; ++i) {
+          if (put(node.cache, key_number(i), 1, 3000) == Stored::kHere) {
+            words[8 + i / 32] |= std::uint64_t{1} << i % 32;
+          }
+        }
+        words[1] = 1;
+        live_until_killed();
+      }
+      require(eventually([&] {
+                node.fabric.progress();
+                return words[1] == 1;
+              }),
+              "the third has put its documents");
+      if (member.rank == 0) words[2] = 1;
+      require(eventually([&] {
+                node.fabric.progress();
+                return node.fabric.failed({2});
+              }),
+              "the death is noticed");
+      meet_two(member, node, 5);
+      std::size_t lost = 0;
+      for (std::size_t i = 0; i < kDocuments; ++i) {
+        if (!was_of_dead(i)) continue;
+        ++lost;
+        if (member.rank != 0) continue;
+        // The origin is asked, and the answer kept, as soon as the directory can be read.
+        require(eventually([&] {
+                  const Document found = node.cache.get(key_number(i));
+                  require(!found, "what only the dead one had is a miss");
+                  const Stored stored = put(node.cache, key_number(i), 2, 3000, found.ticket());
+                  return stored == Stored::kHere || stored == Stored::kElsewhere;
+                }),
+                key_number(i) + " is put again");
+      }
+      require(lost > 0, "the dead one had some");
+      meet_two(member, node, 6);
+      for (std::size_t i = 0; i < kDocuments; ++i) {
+        if (!was_of_dead(i)) continue;
+        require(eventually([&] {
+                  const Document found = node.cache.get(key_number(i));
+                  return found && version_of(found, key_number(i)) == 2;
+                }),
+                key_number(i) + " is found again");
+      }
+      meet_two(member, node, 7);
     });
     CHECK(eventually([&] { return job.memory().words[2] == 1; }));
     job.kill(2);

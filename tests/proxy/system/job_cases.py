@@ -5,7 +5,7 @@ import subprocess
 import threading
 
 from changing import ChangingOrigin
-from support import Job, Origin, PATIENCE, job_command, response, until
+from support import Job, Origin, PATIENCE, Proxy, job_command, response, until
 
 FRESH = "Cache-Control: max-age=60\r\n"
 SCHEMES = ("ac", "bcc", "ccwr", "mtacc", "hybcc")
@@ -89,6 +89,27 @@ def case_job_killed():
             killer.join()
             assert all(victim.killed for victim in victims)
             assert last.get("/d0").status == 200
+
+
+def case_small_caches():
+    """Caches that are smaller than a document."""
+    large = b"large " * 400_000
+    pages = {"/large": response(large, FRESH), "/small": response(b"small", FRESH)}
+
+    def ask(proxies, origin, copies):
+        for proxy in proxies:
+            with proxy.link() as link:
+                for path, body in (("/small", b"small"), ("/large", large)) * 2:
+                    assert link.get(path).body == body, path
+            assert proxy.metric("store_bytes") <= 1 << 20
+        assert origin.count("/large") == 2 * len(proxies), origin.count("/large")
+        assert origin.count("/small") == copies, origin.count("/small")
+
+    with Origin(pages) as origin, Proxy(origin.port, "--cache-mib", "1") as proxy:
+        ask([proxy], origin, 1)
+    for scheme in SCHEMES:
+        with Origin(pages) as origin, Job(2, scheme, origin.port, "--cache-mib", "1") as proxies:
+            ask(proxies, origin, 2 if scheme == "ac" else 1)
 
 
 def case_job_lender():

@@ -7,8 +7,11 @@ import conformance
 import http_cases
 import job_cases
 import load_cases
+import origin_cases
+import page_cases
 
-for module in (http_cases, bad_cases, load_cases, job_cases, conformance):
+for module in (http_cases, bad_cases, origin_cases, load_cases, job_cases, page_cases,
+               conformance):
     if hasattr(module, "case_" + sys.argv[3]):
         getattr(module, "case_" + sys.argv[3])()
         break

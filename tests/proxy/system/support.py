@@ -133,11 +133,12 @@ class Origin:
     """A web server whose answers are bytes or functions by path. Functions get the request and the
     link, and return bytes; None ends the connection."""
 
-    def __init__(self, pages):
+    def __init__(self, pages, port=0):
         self.pages = pages
-        self.asked = []
+        self.asked, self.connections = [], []
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.listener = socket.create_server(("127.0.0.1", port), backlog=256,
+                                             reuse_port=port != 0)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
@@ -146,6 +147,17 @@ class Origin:
 
     def __exit__(self, *_):
         self.listener.close()
+
+    def die(self):
+        """Takes no more connections, and ends those that there are."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        with self.lock:
+            for connection in self.connections:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
 
     def count(self, path):
         with self.lock:
@@ -161,6 +173,8 @@ class Origin:
                 connection, _ = self.listener.accept()
             except OSError:
                 return
+            with self.lock:
+                self.connections.append(connection)
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
     def serve(self, connection):

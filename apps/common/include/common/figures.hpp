@@ -13,10 +13,10 @@ struct Figure;
 /// What becomes one JSON object.
 using Figures = std::vector<Figure>;
 
-/// A number, a text or an object, by its name.
+/// A number, a text, an object or an array of objects, by its name.
 struct Figure {
   std::string name;
-  std::variant<std::uint64_t, double, std::string, Figures> value;
+  std::variant<std::uint64_t, double, std::string, Figures, std::vector<Figures>> value;
 };
 
 /// Writes one object to the file `path`, which it replaces. Throws dtutils::Error when that fails.

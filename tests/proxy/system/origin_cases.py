@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# Origins that die and come back, and one that takes no connections.
+import socket
+
+from support import Origin, Proxy, response
+
+FRESH = "Cache-Control: max-age=60\r\n"
+
+
+def case_origin_dies():
+    def half(_, link):
+        link.send(response(b"half", FRESH, length=100))
+        link.socket.recv(1)
+
+    pages = {"/": response(b"root", FRESH), "/other": response(b"other", FRESH), "/half": half}
+    # Keeps the port for the one that comes later.
+    with socket.socket() as place:
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        place.bind(("127.0.0.1", 0))
+        origin = Origin(pages, place.getsockname()[1])
+        with Proxy(origin.port) as proxy:
+            assert proxy.get("/").body == b"root"
+            with proxy.link() as link:
+                link.send(b"GET /half HTTP/1.1\r\nHost: test\r\n\r\n")
+                while b"half" not in link.rest:
+                    assert link.more(), "it has begun"
+                origin.die()
+                try:
+                    raise AssertionError("it was taken for whole: %r" % link.read().body)
+                except (EOFError, ConnectionResetError):
+                    pass
+            # What is fresh is served; the rest is told, and nothing waits.
+            assert proxy.get("/").body == b"root"
+            for path, method in (("/other", "GET"), ("/half", "GET"), ("/", "POST")):
+                assert proxy.get(path, method=method).status == 502, path
+            with Origin(pages, origin.port) as again:
+                assert proxy.get("/other").body == b"other" and again.count("/other") == 1
+    # One that takes no connections: its queue is full, and it does not say so.
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf, \
+            Proxy(deaf.getsockname()[1], "--connect-timeout", "1") as proxy:
+        waiting = []
+        while len(waiting) < 10:
+            one = socket.socket()
+            waiting.append(one)
+            one.settimeout(0.3)
+            try:
+                one.connect(deaf.getsockname())
+            except TimeoutError:
+                break
+        assert len(waiting) < 10, "the queue has no end here"
+        answer = proxy.get("/")
+        assert answer.status == 504 and b"cannot be reached in time" in answer.body
+        for one in waiting:
+            one.close()
