@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Runs of simulated jobs.
+#include <fmt/format.h>
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 #include "bootstrap.hpp"
 #include "cluster.hpp"
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 #include "simulation/simulation.hpp"
 
 namespace simulation {
@@ -47,6 +52,19 @@ dtutils::SimulationReport run(std::uint32_t nodes, const Options& options, const
     dsfabric::Fabric fabric = dsfabric::join(std::make_unique<BoardBootstrap>(board, node), config);
     program(fabric);
   });
+}
+
+void die() {
+  dtutils::Simulation* const cluster = dtutils::Simulation::current();
+  if (cluster == nullptr) {
+    (void)raise(SIGKILL);
+    std::abort();
+  }
+  const dtutils::Simulation::Node node = cluster->node();
+  cluster->crash(node);
+  // It is woken when the run is over.
+  dtutils::give_way();
+  throw dtutils::Error(fmt::format("node {}", node), "it has crashed", "let its thread end");
 }
 
 void compute(std::chrono::nanoseconds time) noexcept {
