@@ -15,11 +15,11 @@ namespace dsfabric::detail {
 /// Compilers without __builtin_clear_padding leave it as it is.
 template <class T>
 inline void put_object(std::byte* to, const T& object) noexcept {
-  static_assert(std::is_trivially_copyable_v<T>);
   std::memcpy(to, static_cast<const void*>(&object), sizeof object);
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_clear_padding)
-  if constexpr (!std::has_unique_object_representations_v<T>) {
+  // Others are refused by their callers, in words.
+  if constexpr (std::is_trivially_copyable_v<T> && !std::has_unique_object_representations_v<T>) {
     __builtin_clear_padding(reinterpret_cast<std::remove_cv_t<T>*>(to));
   }
 #endif
