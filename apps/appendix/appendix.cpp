@@ -10,6 +10,7 @@
 #include <span>
 
 #include "riutils/riutils.hpp"
+#include "simulation/cariama_main.hpp"
 
 namespace {
 
@@ -49,7 +50,7 @@ void work(dsfabric::Thread& self) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);
   fabric.run(work);
   return EXIT_SUCCESS;

@@ -9,6 +9,8 @@
 
 #include "common/command_line.hpp"
 #include "common/figures.hpp"
+#include "dtutils/clock.hpp"
+#include "simulation/cariama_main.hpp"
 #include "sst/sst.hpp"
 
 namespace {
@@ -44,10 +46,10 @@ void count_together(dsfabric::Fabric& fabric, const Options& options) {
         ++ranges;
       });
 
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = dtutils::Clock::now();
   sst::Pace pace{fabric};
   while (reached < goal) pace.after(table.evaluate());
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const std::chrono::duration<double> took = dtutils::Clock::now() - begin;
   // Rows are fetched from their owners, so none may leave before all have seen the end.
   if (options.mode == "reads") fabric.run([](dsfabric::Thread&) {});
 
@@ -67,7 +69,7 @@ void count_together(dsfabric::Fabric& fabric, const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   Options options;
   dsfabric::Config config = dsfabric::configure(argc, argv);
   common::CommandLine line{"All processes of a job count together; start several by scripts/run."};

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "common/command_line.hpp"
+#include "dtutils/clock.hpp"
+#include "simulation/cariama_main.hpp"
 #include "sst/sst.hpp"
 
 namespace {
@@ -41,7 +43,7 @@ void change_together(dsfabric::Fabric& fabric, std::uint64_t messages) {
                            }};
 
   const std::uint64_t all = messages * fabric.processes();
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = dtutils::Clock::now();
   sst::Pace pace{fabric};
   while (delivered < all && !multicast.stopped()) {
     while (sent < messages &&
@@ -50,7 +52,7 @@ void change_together(dsfabric::Fabric& fabric, std::uint64_t messages) {
     }
     pace.after(multicast.evaluate());
   }
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const std::chrono::duration<double> took = dtutils::Clock::now() - begin;
   if (delivered < all) throw std::runtime_error(multicast.why_stopped());
 
   // Others may still need the counters of this one.
@@ -69,7 +71,7 @@ void change_together(dsfabric::Fabric& fabric, std::uint64_t messages) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   std::uint64_t messages = 1'000'000;
   dsfabric::Config config = dsfabric::configure(argc, argv);
   common::CommandLine line{

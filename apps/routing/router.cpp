@@ -15,6 +15,7 @@
 #include "common/figures.hpp"
 #include "dtutils/error.hpp"
 #include "routing/drive.hpp"
+#include "simulation/cariama_main.hpp"
 
 namespace {
 
@@ -167,7 +168,7 @@ class Program {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   Options options;
   const dsfabric::Config config = dsfabric::configure(argc, argv);
   common::CommandLine line{

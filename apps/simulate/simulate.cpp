@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/command_line.hpp"
+#include "program.hpp"
 #include "workloads.hpp"
 
 namespace simulate {
@@ -117,10 +118,12 @@ bool run_all(const Settings& settings) {
 int main(int argc, char** argv) try {
   simulate::Settings settings;
   common::CommandLine line{
-      "Runs workloads with invariants in simulated clusters. A run that violates one prints the "
-      "line "
-      "that repeats it, and ends the search."};
-  line.option("--nodes", settings.nodes, "Nodes of the cluster", 2, 4096)
+      "Runs a PROGRAM that has a cariama_main, with its ARGUMENTS, in the nodes of a simulated "
+      "cluster: all nodes in one process, in virtual time, and with one seed always the same run. "
+      "Without a program, runs workloads with invariants; a run that violates one prints the line "
+      "that repeats it, and ends the search.\n"
+      "Usage: simulate [OPTIONS] [PROGRAM [ARGUMENTS...]]"};
+  line.option("--nodes", settings.nodes, "Nodes of the cluster", 1, 4096)
       .option("--seed", settings.seed, "The first seed")
       .option("--seeds", settings.seeds, "Seeds to run")
       .option("--seconds", settings.seconds, "At most for so long; with no --seeds, until then")
@@ -128,7 +131,15 @@ int main(int argc, char** argv) try {
       .flag("--swarm", settings.swarm, "Each seed draws disorder and faults")
       .flag("--calm", settings.calm, "With --swarm: no faults that make nodes fail")
       .flag("--broken", settings.broken, "The workload does something wrong, which must be found");
+  std::vector<std::string> command;
+  line.command(command);
   if (const auto status = line.parse(argc, argv)) return *status;
+  if (!command.empty()) {
+    simulate::start_program(command, {.nodes = settings.nodes,
+                                      .seed = settings.seed,
+                                      .swarm = settings.swarm,
+                                      .calm = settings.calm});
+  }
   return simulate::run_all(settings) ? EXIT_SUCCESS : EXIT_FAILURE;
 } catch (const std::exception& error) {
   fmt::print(stderr, "simulate: {}\n", error.what());

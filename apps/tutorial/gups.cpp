@@ -8,7 +8,9 @@
 #include <random>
 #include <vector>
 
+#include "dtutils/clock.hpp"
 #include "riutils/riutils.hpp"
+#include "simulation/cariama_main.hpp"
 
 namespace {
 
@@ -38,9 +40,9 @@ void update(dsfabric::Thread& self, const dsfabric::DistributedObject<Part>& par
 void run(dsfabric::Thread& self) {
   Part mine(kWords);
   const dsfabric::DistributedObject<Part> parts{self, mine};  // now each worker can name all parts
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = dtutils::Clock::now();
   update(self, parts);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  const std::chrono::duration<double> took = dtutils::Clock::now() - begin;
   update(self, parts);  // The same updates once more: each word is zero again.
   const auto zeros = static_cast<std::uint64_t>(std::count(mine.begin(), mine.end(), 0));
   const std::uint64_t wrong = self.all_reduce(kWords - zeros);
@@ -52,8 +54,9 @@ void run(dsfabric::Thread& self) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   dsfabric::join(argc, argv).run(run);
+  return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "gups: {}\n", error.what());
   return 1;

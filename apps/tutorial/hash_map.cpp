@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "riutils/riutils.hpp"
+#include "simulation/cariama_main.hpp"
 
 namespace {
 
@@ -64,8 +65,9 @@ void run(dsfabric::Thread& self) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   dsfabric::join(argc, argv).run(run);
+  return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "hash_map: {}\n", error.what());
   return 1;

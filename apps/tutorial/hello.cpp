@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include "dsfabric/dsfabric.hpp"
+#include "simulation/cariama_main.hpp"
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);  // finds the other processes of the job
   fabric.run([](dsfabric::Thread& self) {                // one worker for each core
     dsfabric::SendChannel calls{self.fabric()};
@@ -14,6 +15,7 @@ int main(int argc, char** argv) try {
     if (calls.call(self.neighbour(+1), greet) == dsfabric::CallStatus::kPeerGone)
       fmt::print("thread {} is gone\n", self.neighbour(+1));
   });  // returns when all calls of the job have run
+  return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "hello: {}\n", error.what());
   return 1;

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <stdexcept>
 
+#include "simulation/cariama_main.hpp"
+#include "simulation/simulation.hpp"
 #include "sst/sst.hpp"
 
 namespace {
@@ -47,16 +48,17 @@ void elect(dsfabric::Fabric& fabric) {
   if (fabric.process() == first) {
     evaluate_until([&](const auto& view) { return view.members.size() == fabric.processes(); });
     std::fflush(stdout);
-    std::raise(SIGKILL);  // a crash: it cleans up nothing and tells nobody
+    simulation::die();  // a crash, as SIGKILL: it cleans up nothing and tells nobody
   }
   evaluate_until([&](const auto& view) { return view.number > 0 && view.members[0] != first; });
 }
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);
   elect(fabric);
+  return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "leader_election: {}\n", error.what());
   return 1;

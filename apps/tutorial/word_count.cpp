@@ -9,6 +9,7 @@
 #include <string>
 
 #include "riutils/riutils.hpp"
+#include "simulation/cariama_main.hpp"
 
 namespace {
 
@@ -49,8 +50,9 @@ void run(dsfabric::Thread& self) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   dsfabric::join(argc, argv).run(run);
+  return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "word_count: {}\n", error.what());
   return 1;

@@ -16,7 +16,9 @@
 #include <unordered_map>
 
 #include "common/command_line.hpp"
+#include "dtutils/clock.hpp"
 #include "riutils/riutils.hpp"
+#include "simulation/cariama_main.hpp"
 
 namespace {
 
@@ -148,7 +150,7 @@ class Worker {
 };
 
 void run(dsfabric::Thread& self, const Options& options, std::string_view text) {
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
   const auto seconds_since = [](Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
   };
@@ -180,7 +182,7 @@ void run(dsfabric::Thread& self, const Options& options, std::string_view text) 
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   Options options;
   dsfabric::Config config = dsfabric::configure(argc, argv);
   common::CommandLine line{

@@ -10,6 +10,7 @@ namespace common {
 struct CommandLine::PollingThread {
   explicit PollingThread(const std::string& description) : app(description) {}
   CLI::App app;
+  std::vector<std::string>* command = nullptr;
 };
 
 CommandLine::CommandLine(const std::string& description)
@@ -41,9 +42,21 @@ CommandLine& CommandLine::flag(const std::string& name, bool& value, const std::
   return *this;
 }
 
+CommandLine& CommandLine::command(std::vector<std::string>& words) {
+  reader_->app.prefix_command();
+  reader_->command = &words;
+  return *this;
+}
+
 std::optional<int> CommandLine::parse(int argc, char** argv) {
   try {
     reader_->app.parse(argc, argv);
+    if (reader_->command != nullptr) {
+      *reader_->command = reader_->app.remaining();
+      if (!reader_->command->empty() && reader_->command->front().starts_with('-')) {
+        throw CLI::ExtrasError({reader_->command->front()});
+      }
+    }
   } catch (const CLI::ParseError& error) {
     return reader_->app.exit(error);
   }

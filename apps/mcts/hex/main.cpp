@@ -13,6 +13,7 @@
 #include "hex/options.hpp"
 #include "hex/play.hpp"
 #include "hex/report_text.hpp"
+#include "simulation/cariama_main.hpp"
 
 namespace {
 
@@ -107,7 +108,7 @@ int match(hex::Engine& engine, const Options& options) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   Options options;
   const dsfabric::Config config = dsfabric::configure(argc, argv);
   CLI::App app{"Distributed Monte-Carlo tree search, playing Hex.", "hex"};

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <vector>
 
+#include "dtutils/clock.hpp"
 #include "dtutils/error.hpp"
 #include "hex/report_text.hpp"
 
@@ -55,7 +56,7 @@ class Game {
 
   /// False: the game ends here.
   bool ask() {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = dtutils::Clock::now();
     for (;;) {
       out_ << fmt::format("your move ({}): ", mark_of(options_.person)) << std::flush;
       std::string line;
@@ -83,7 +84,7 @@ class Game {
         out_ << why << " (\"help\" lists what you can say)\n";
         continue;
       }
-      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+      const std::chrono::duration<double> took = dtutils::Clock::now() - begin;
       make(*move);
       out_ << fmt::format("{} after {:.1f} s\n\n", name_of(*move, options_.size), took.count());
       show();

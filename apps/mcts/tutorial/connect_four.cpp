@@ -9,6 +9,7 @@
 
 #include "mcts/mcts.hpp"
 #include "mcts/ring_links.hpp"
+#include "simulation/cariama_main.hpp"
 
 using games::ConnectFour;
 
@@ -27,7 +28,7 @@ void print(const ConnectFour& game) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   using Searcher = mcts::Searcher<ConnectFour, mcts::MessengerLink>;
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);
   constexpr std::size_t kMemory = 256 << 20;

@@ -7,11 +7,12 @@
 
 #include "mcts/mcts.hpp"
 #include "mcts/ring_links.hpp"
+#include "simulation/cariama_main.hpp"
 #include "tutorial/sticks.hpp"
 
 using tutorial::Sticks;
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   using Searcher = mcts::Searcher<Sticks, mcts::MessengerLink>;
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);
   constexpr std::size_t kMemory = 64 << 20;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <random>
 
+#include "dtutils/clock.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 
@@ -87,7 +88,7 @@ RandomReport change_at_random(Router& router, const Topology& topology, std::uin
 }
 
 Reconvergence reconverge(Router& router, sst::Pace& pace, RouterId to, Cost cost) {
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
   const auto since = [](Clock::time_point begin) {
     return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
   };

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "dtutils/clock.hpp"
 #include "dtutils/error.hpp"
 
 namespace routing {
@@ -123,9 +124,9 @@ void Router::recompute(State& table) {
     examined_[i] = table.get({i}, &LinkState::changes);
   }
   const Costs known = costs();
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = dtutils::Clock::now();
   routes_ = shortest_paths(known, id());
-  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+  const std::chrono::duration<double, std::nano> took = dtutils::Clock::now() - begin;
   computing_ns_ += took.count();
   ++computations_;
   examined_sum_ = examined_sum();

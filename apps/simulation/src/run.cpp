@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Runs of simulated jobs.
+#include <fmt/format.h>
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 
 #include "bootstrap.hpp"
+#include "cluster.hpp"
+#include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 #include "simulation/simulation.hpp"
 
 namespace simulation {
@@ -21,23 +27,44 @@ void raise_descriptor_limit() noexcept {
 
 }  // namespace
 
-dtutils::SimulationReport run(std::uint32_t nodes, const Options& options, const Program& program) {
-  raise_descriptor_limit();
-  dsfabric::Config config = options.config;
+dsfabric::Config config_of_a_node(dsfabric::Config config) {
   config.device = "sim";
   config.pin = false;
   config.threads = std::max(config.threads, 1u);
-  const auto board = std::make_shared<Board>(nodes);
+  return config;
+}
+
+dtutils::SimulationReport run_nodes(std::uint32_t nodes, const Options& options,
+                                    const std::function<void(std::uint32_t node)>& body) {
+  raise_descriptor_limit();
   dtutils::Simulation cluster(options.cluster);
   if (options.plan) options.plan(cluster);
   for (std::uint32_t node = 0; node < nodes; ++node) {
-    cluster.start(node, [board, config, program, node] {
-      dsfabric::Fabric fabric =
-          dsfabric::join(std::make_unique<BoardBootstrap>(board, node), config);
-      program(fabric);
-    });
+    cluster.start(node, [body, node] { body(node); });
   }
   return cluster.run();
+}
+
+dtutils::SimulationReport run(std::uint32_t nodes, const Options& options, const Program& program) {
+  const dsfabric::Config config = config_of_a_node(options.config);
+  const auto board = std::make_shared<Board>(nodes);
+  return run_nodes(nodes, options, [board, config, program](std::uint32_t node) {
+    dsfabric::Fabric fabric = dsfabric::join(std::make_unique<BoardBootstrap>(board, node), config);
+    program(fabric);
+  });
+}
+
+void die() {
+  dtutils::Simulation* const cluster = dtutils::Simulation::current();
+  if (cluster == nullptr) {
+    (void)raise(SIGKILL);
+    std::abort();
+  }
+  const dtutils::Simulation::Node node = cluster->node();
+  cluster->crash(node);
+  // It is woken when the run is over.
+  dtutils::give_way();
+  throw dtutils::Error(fmt::format("node {}", node), "it has crashed", "let its thread end");
 }
 
 void compute(std::chrono::nanoseconds time) noexcept {

@@ -15,6 +15,7 @@
 #include "dsfabric/callable.hpp"
 #include "dsfabric/detail/arguments.hpp"
 #include "dsfabric/detail/call_wrappers.hpp"
+#include "dsfabric/detail/object_bytes.hpp"
 #include "dsfabric/remote_future.hpp"
 #include "dsfabric/return_slot.hpp"
 #include "dsfabric/travels.hpp"
@@ -198,7 +199,7 @@ class Calls : public BroadcastCalls<Channel> {
     if (space == nullptr) return false;
     // An empty one has a byte that was never written.
     if constexpr (!std::is_empty_v<F>) {
-      std::memcpy(space, static_cast<const void*>(&function), sizeof(F));
+      detail::put_object(space, function);
     }
     if (!extra.empty()) std::memcpy(space + sizeof(F), extra.data(), extra.size());
     return true;
@@ -214,7 +215,7 @@ class Calls : public BroadcastCalls<Channel> {
         channel().reserve(to, function_index<F>(), detail::record_bytes(sizeof(F), counted.size()));
     if (space == nullptr) return false;
     if constexpr (!std::is_empty_v<F>) {
-      std::memcpy(space, static_cast<const void*>(&function), sizeof(F));
+      detail::put_object(space, function);
     }
     Packer out(space + sizeof(F));
     (detail::pack_argument(out, arguments), ...);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "dsfabric/detail/object_bytes.hpp"
 #include "dsfabric/ids.hpp"
 
 namespace dsfabric {
@@ -67,7 +68,7 @@ class CollectiveCalls {
   T broadcast(const T& mine, ThreadId root) {
     const std::uint32_t rank = all().require_rank(root);
     std::vector<T> values(all().workers());
-    all().gather_bytes(Collective::kBroadcast, std::as_bytes(std::span(&mine, 1)),
+    all().gather_bytes(Collective::kBroadcast, detail::ObjectBytes<T>(mine).span(),
                        std::as_writable_bytes(std::span(values)), rank);
     return values[rank];
   }
@@ -78,7 +79,7 @@ class CollectiveCalls {
   template <CollectiveValue T>
   std::vector<T> gather_values(Collective kind, const T& mine) {
     std::vector<T> values(all().workers());
-    all().gather_bytes(kind, std::as_bytes(std::span(&mine, 1)),
+    all().gather_bytes(kind, detail::ObjectBytes<T>(mine).span(),
                        std::as_writable_bytes(std::span(values)), 0);
     return values;
   }

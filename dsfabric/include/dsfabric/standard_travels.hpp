@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "dsfabric/detail/object_bytes.hpp"
 #include "dsfabric/travels.hpp"
 
 namespace dsfabric {
@@ -23,7 +24,9 @@ namespace dsfabric {
 template <PlainData T>
 struct Travels<T> {
   /// Packs a value.
-  static void pack(Packer& out, const T& value) noexcept { out.bytes(&value, sizeof value); }
+  static void pack(Packer& out, const T& value) noexcept {
+    out.bytes(detail::ObjectBytes<T>(value).data(), sizeof value);
+  }
   /// Gives the value back; throws CorruptBytes where the bytes are no such value.
   static T unpack(Unpacker& in) {
     std::array<std::byte, sizeof(T)> bytes;
@@ -52,11 +55,14 @@ template <Travelling T>
 struct Travels<std::vector<T>> {
   /// They lie in the vector as they travel.
   static constexpr bool kPlain = PlainData<T> && !std::is_same_v<T, bool>;
+  /// There is nothing between their members.
+  static constexpr bool kAsTheyAre =
+      kPlain && (std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>);
 
   /// Packs a value.
   static void pack(Packer& out, const std::vector<T>& value) {
     out.count(value.size());
-    if constexpr (kPlain) {
+    if constexpr (kAsTheyAre) {
       out.bytes(value.data(), value.size() * sizeof(T));
     } else {
       for (const auto& each : value) out(static_cast<const T&>(each));

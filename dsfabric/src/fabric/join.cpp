@@ -2,15 +2,26 @@
 // join(): settings, bootstrap, fabric.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "bootstrap/bootstrap.hpp"
 #include "dsfabric/config.hpp"
 #include "dsfabric/fabric.hpp"
+#include "dsfabric/join_host.hpp"
 #include "job/job_limits.hpp"
 
 namespace dsfabric {
 namespace {
 
-std::unique_ptr<Bootstrap> bootstrap_for(const Config& config) {
+JoinHost& join_host() noexcept {
+  static JoinHost host;
+  return host;
+}
+
+std::unique_ptr<Bootstrap> bootstrap_for(Config& config) {
+  if (join_host()) {
+    if (auto hosted = join_host()(config)) return hosted;
+  }
   BootstrapOptions options;
   options.start_timeout = config.start_timeout;
   options.alone = config.alone;
@@ -20,14 +31,18 @@ std::unique_ptr<Bootstrap> bootstrap_for(const Config& config) {
 
 }  // namespace
 
+void set_join_host(JoinHost host) { join_host() = std::move(host); }
+
 Fabric join(int& argc, char** argv, Config config) {
-  const Config configured = configure(argc, argv, std::move(config));
-  return Fabric(configured, bootstrap_for(configured));
+  Config configured = configure(argc, argv, std::move(config));
+  auto bootstrap = bootstrap_for(configured);
+  return Fabric(configured, std::move(bootstrap));
 }
 
 Fabric join(Config config) {
-  const Config configured = configure(std::move(config));
-  return Fabric(configured, bootstrap_for(configured));
+  Config configured = configure(std::move(config));
+  auto bootstrap = bootstrap_for(configured);
+  return Fabric(configured, std::move(bootstrap));
 }
 
 Fabric join(std::unique_ptr<Bootstrap> bootstrap, Config config) {

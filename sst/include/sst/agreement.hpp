@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "dsfabric/detail/object_bytes.hpp"
 #include "sst/detail/agreement_core.hpp"
 
 namespace sst {
@@ -65,7 +66,7 @@ class Agreement {
   /// until it is decided.
   void propose(const T& value) {
     detail::AgreementCore::Value bytes{};
-    std::memcpy(bytes.data(), static_cast<const void*>(&value), sizeof value);
+    std::memcpy(bytes.data(), dsfabric::detail::ObjectBytes<T>(value).data(), sizeof value);
     core_.propose(bytes);
   }
   /// Takes back a wish that was not taken up.

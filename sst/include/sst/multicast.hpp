@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "dsfabric/detail/object_bytes.hpp"
 #include "sst/detail/multicast_core.hpp"
 
 namespace sst {
@@ -88,7 +89,7 @@ class Multicast {
   template <class T>
   requires std::is_trivially_copyable_v<T>
   [[nodiscard]] SendStatus try_send(const T& message) noexcept {
-    return try_send(&message, sizeof message);
+    return try_send(dsfabric::detail::ObjectBytes<T>(message).data(), sizeof message);
   }
   /// Posts what is committed, without waiting for more. True when there was anything. Owner thread
   /// only.

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "dsfabric/detail/object_bytes.hpp"
 #include "dtutils/wait.hpp"
 #include "sst/table_limits.hpp"
 
@@ -122,7 +123,7 @@ struct alignas(kLine) Versioned {
   }
   static void put(Slot& slot, const T& value, std::uint64_t number) noexcept {
     Words words{};
-    std::memcpy(words.data(), static_cast<const void*>(&value), sizeof value);
+    std::memcpy(words.data(), dsfabric::detail::ObjectBytes<T>(value).data(), sizeof value);
     set(slot.front, number << 1 | 1);
     set(slot.back, number << 1 | 1);
     // Release stores: each is behind the marks, which a reader of it must find.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace common {
 
@@ -29,6 +30,8 @@ class CommandLine {
                       std::initializer_list<const char*> choices = {});
   /// True when it is given.
   CommandLine& flag(const std::string& name, bool& value, const std::string& help);
+  /// The first argument that is none of these, which does not begin with "-", and all after it.
+  CommandLine& command(std::vector<std::string>& words);
 
   /// Empty: the program goes on. Otherwise help or an error has been printed, and the program ends
   /// with this exit status.

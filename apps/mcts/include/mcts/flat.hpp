@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "dtutils/clock.hpp"
 #include "mcts/game.hpp"
 #include "mcts/report.hpp"
 
@@ -16,7 +17,7 @@ namespace mcts {
 /// one rollout is one playout for every move. Any thread.
 template <Game G>
 Report flat_search(const G& position, std::uint64_t seed, const Limits& limits) {
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
   const auto begin = Clock::now();
   std::array<Move, G::kMaxMoves> moves;
   const std::size_t count = position.moves(moves);

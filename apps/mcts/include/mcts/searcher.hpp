@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dsfabric/dsfabric.hpp"
+#include "dtutils/clock.hpp"
 #include "mcts/worker.hpp"
 
 namespace mcts {
@@ -78,7 +79,7 @@ class Searcher {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
   static constexpr std::chrono::milliseconds kProgressInterval{200};
   static constexpr std::size_t kLongestLine = 12;
 
@@ -151,7 +152,7 @@ void run(dsfabric::Fabric& fabric, std::size_t memory, Driver&& driver) {
         if (command.step == Step::kEnd) break;
         if (command.step == Step::kBegin) worker.begin(command.position, command.settings);
         if (command.step == Step::kPhase) {
-          worker.phase(command.rollouts, std::chrono::steady_clock::time_point::max(), [](auto) {});
+          worker.phase(command.rollouts, dtutils::Clock::time_point::max(), [](auto) {});
         }
         if (command.step == Step::kAudit) worker.audit();
       }

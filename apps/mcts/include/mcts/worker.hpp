@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dsfabric/dsfabric.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/wait.hpp"
 #include "mcts/channel.hpp"
 #include "mcts/most_visited_line.hpp"
@@ -72,7 +73,7 @@ class Worker {
   /// At most `rollouts` more, until `end`; `watch` is called now and then by the root's worker.
   /// Returns what all workers have done since begin(). A collective: throws PeerFailed.
   template <class Watch>
-  Counters phase(std::uint64_t rollouts, std::chrono::steady_clock::time_point end, Watch&& watch) {
+  Counters phase(std::uint64_t rollouts, dtutils::Clock::time_point end, Watch&& watch) {
     if (self_.id().index == 0) shared_.begin_phase(rollouts);
     over_ = false;
     tickets_ = 0;
@@ -110,7 +111,7 @@ class Worker {
   const Counters& counters() const noexcept { return walker_.counters(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
 
   struct Over {
     dsfabric::GlobalPtr<Worker> worker;

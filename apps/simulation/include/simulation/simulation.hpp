@@ -34,6 +34,11 @@ dtutils::SimulationReport run(std::uint32_t nodes, const Options& options, const
 /// The calling thread computes for so long; outside of simulations it does nothing. Any thread.
 void compute(std::chrono::nanoseconds time) noexcept;
 
+/// Ends this process at once, as SIGKILL does; in a simulation its node crashes. Other nodes notice
+/// it as they notice any crash. After the run, this throws Error, so that the thread of the node
+/// ends (dtutils::Simulation::run). Any thread.
+[[noreturn]] void die();
+
 /// Options that differ from those given in what `seed` draws: the disorder of the network, its
 /// speed, and a plan of faults that spare at least one node of `nodes`. A run of them may fail, but
 /// it ends, and what the program promises in spite of failures holds.

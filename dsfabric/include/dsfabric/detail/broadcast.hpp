@@ -7,6 +7,7 @@
 #include <span>
 
 #include "dsfabric/detail/call_wrappers.hpp"
+#include "dsfabric/detail/object_bytes.hpp"
 #include "dsfabric/execution_slots.hpp"
 #include "dsfabric/group.hpp"
 #include "dsfabric/symmetric_buffer.hpp"
@@ -63,10 +64,11 @@ template <class Part>
 bool forward(const CallContext& call, const Part& part, std::span<const std::byte> buffer = {}) {
   const ThreadId to = first_of(call.fabric, part.tree);
   const std::uint32_t function = function_index<Part>();
+  const ObjectBytes<Part> bytes(part);
   if (call.forwarder == nullptr) {
-    return send_record(call.fabric, to, function, &part, sizeof part, buffer);
+    return send_record(call.fabric, to, function, bytes.data(), sizeof part, buffer);
   }
-  return call.forwarder->forward(call, to, function, std::as_bytes(std::span(&part, 1)), buffer);
+  return call.forwarder->forward(call, to, function, bytes.span(), buffer);
 }
 
 template <class Work>

@@ -14,6 +14,7 @@
 
 #include "dsfabric/call_context.hpp"
 #include "dsfabric/callable.hpp"
+#include "dsfabric/detail/object_bytes.hpp"
 #include "dsfabric/detail/result_batcher.hpp"
 #include "dsfabric/return_slot.hpp"
 #include "dsfabric/travels.hpp"
@@ -82,8 +83,8 @@ void return_value(CallContext& call, const ReturnAddress& to, const T& value) no
     };
     if (call.results != nullptr && gathered()) return;
   }
-  send_return(call.fabric, call.source.process, to, SlotLayout<T>::kWordOffset, &value,
-              sizeof value);
+  send_return(call.fabric, call.source.process, to, SlotLayout<T>::kWordOffset,
+              ObjectBytes<T>(value).data(), sizeof value);
 }
 inline void return_nothing(CallContext& call, const ReturnAddress& to) noexcept {
   if (call.results != nullptr && call.results->add(call.source, Result<void>{to.pending})) return;
@@ -237,7 +238,8 @@ struct ReadAside : WrapperName<F, 'a'> {
       const auto bytes = static_cast<std::uint32_t>(from.length);
       auto memory = std::make_unique<dtutils::RDMAMemory>(read_buffer(call.fabric, from));
       const HandOver<F> next(function, memory.get(), bytes, call.source, home);
-      if (!send_record(call.fabric, to, function_index<HandOver<F>>(), &next, sizeof next)) {
+      if (!send_record(call.fabric, to, function_index<HandOver<F>>(), ObjectBytes(next).data(),
+                       sizeof next)) {
         return send_exception(call.fabric, call.source.process, home, 0, "its process is ending");
       }
       memory.release();

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "dsfabric/callable.hpp"
+#include "dsfabric/detail/object_bytes.hpp"
 #include "dsfabric/ids.hpp"
 #include "dsfabric/return_slot.hpp"
 
@@ -26,7 +27,7 @@ void take_result(const CallContext& call, std::uint32_t pending, std::uint32_t w
 template <class T>
 struct Result {
   Result(std::uint32_t its_pending, const T* from) noexcept : pending(its_pending) {
-    std::memcpy(value, static_cast<const void*>(from), sizeof value);
+    std::memcpy(value, ObjectBytes<T>(*from).data(), sizeof value);
   }
   std::uint32_t pending;
   std::byte value[sizeof(T)];
@@ -61,7 +62,7 @@ class ResultBatcher {
       if (!start(to, function, sizeof(R))) return false;
     }
     at_ -= kStride;
-    std::memcpy(at_, static_cast<const void*>(&result), sizeof result);
+    put_object(at_, result);
     return true;
   }
 

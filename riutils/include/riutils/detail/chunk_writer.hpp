@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "dsfabric/detail/object_bytes.hpp"
 #include "riutils/detail/ring_header.hpp"
 
 namespace riutils::detail {
@@ -18,7 +19,7 @@ inline void put_word(std::byte* at, std::uint64_t word) noexcept {
 template <class F>
 void put(std::byte* at, const F& callable) noexcept {
   if constexpr (!std::is_empty_v<F>) {
-    std::memcpy(at, static_cast<const void*>(&callable), sizeof callable);
+    dsfabric::detail::put_object(at, callable);
   }
 }
 

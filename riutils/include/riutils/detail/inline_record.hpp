@@ -8,9 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
+#include "dsfabric/detail/object_bytes.hpp"
 #include "dtutils/limits.hpp"
 #include "riutils/detail/ring_header.hpp"
 
@@ -52,7 +52,7 @@ class InlineRecord {
     if constexpr (!together<F>()) {
       parts_[1].addr = reinterpret_cast<std::uint64_t>(&callable);
     } else if constexpr (!std::is_empty_v<F>) {
-      std::memcpy(&words_[1], static_cast<const void*>(&callable), sizeof callable);
+      dsfabric::detail::put_object(reinterpret_cast<std::byte*>(&words_[1]), callable);
     }
     request_.wr.rdma.remote_addr = there;
     return request_;
@@ -64,10 +64,11 @@ class InlineRecord {
   static constexpr std::size_t kSmallCall = 32;
   static constexpr std::uint32_t kMaxTogether = 320;
 
-  /// Small, or with bytes behind it that make up a whole word.
+  /// Small, or with bytes behind it that make up a whole word, or between its members.
   template <class F>
   static constexpr bool together() noexcept {
-    return sizeof(F) <= kSmallCall || sizeof(F) % kRingWord != 0;
+    return sizeof(F) <= kSmallCall || sizeof(F) % kRingWord != 0 ||
+           !std::has_unique_object_representations_v<F>;
   }
   bool arrange(const RingHeader& header, bool together) noexcept {
     const std::uint32_t call_bytes = ring_stride(header.bytes);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// The main of programs with a cariama_main, and what cariama-simulate tells it.
+#include "simulation/enter.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string_view>
+
+#include "dtutils/error.hpp"
+#include "simulation/run_main.hpp"
+
+namespace simulation {
+namespace {
+
+constexpr std::string_view kPrefix = "--cariama-simulate-";
+
+struct Settings {
+  std::uint32_t nodes = 4;
+  std::uint64_t seed = 1;
+  bool swarm = false;
+  bool calm = false;
+};
+
+template <class Number>
+void read(std::string_view argument, std::string_view text, Number& value) {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || stop != end) {
+    throw dtutils::Error(fmt::format("argument {}", argument), "its value is no such number",
+                         "let scripts/simulate (cariama-simulate) write it");
+  }
+}
+
+/// Takes one argument; `name` has no prefix any more.
+void take(std::string_view argument, std::string_view name, Settings& settings) {
+  const std::size_t equals = name.find('=');
+  const std::string_view value =
+      equals == std::string_view::npos ? std::string_view() : name.substr(equals + 1);
+  name = name.substr(0, equals);
+  if (name == "nodes") return read(argument, value, settings.nodes);
+  if (name == "seed") return read(argument, value, settings.seed);
+  if (name == "swarm") return (void)(settings.swarm = true);
+  if (name == "calm") return (void)(settings.calm = true);
+  throw dtutils::Error(fmt::format("argument {}", argument), "there is no such setting",
+                       "use a cariama-simulate of the version that the program was built with");
+}
+
+int simulate(const Settings& settings, Main program, const std::vector<std::string>& arguments) {
+  Options options;
+  options.cluster.seed = settings.seed;
+  // Less than elsewhere, since the nodes share a machine.
+  options.config.superpage = std::size_t{4} << 20;
+  options.config.receive_depth = 64;
+  std::string drawn;
+  if (settings.swarm) {
+    Swarm swarm = draw(settings.seed, settings.nodes, options, !settings.calm);
+    options = std::move(swarm.options);
+    drawn = "; " + swarm.description;
+  }
+  const MainReport report = run_main(settings.nodes, options, program, arguments);
+  const dtutils::SimulationReport& run = report.run;
+  if (!run.error.empty()) fmt::print(stderr, "simulation: {}\n", run.error);
+  fmt::print(stderr, "simulated {} nodes, seed {}{}: digest {:016x}, {} events, {:.3f} ms\n",
+             settings.nodes, settings.seed, drawn, run.digest, run.events,
+             static_cast<double>(run.time.count()) / 1e6);
+  // Threads of nodes that never end still look at what main would destroy.
+  if (!run.error.empty()) {
+    std::fflush(nullptr);
+    _exit(report.status());
+  }
+  return report.status();
+}
+
+}  // namespace
+
+int enter(int argc, char** argv, Main program) {
+  Settings settings;
+  int first = 1;
+  try {
+    for (; first < argc && std::string_view(argv[first]).starts_with(kPrefix); ++first) {
+      const std::string_view argument = argv[first];
+      take(argument, argument.substr(kPrefix.size()), settings);
+    }
+    if (first > 1) {
+      std::vector<std::string> arguments(argv + first, argv + argc);
+      arguments.insert(arguments.begin(), argv[0]);
+      return simulate(settings, program, arguments);
+    }
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "simulation: {}\n", error.what());
+    return EXIT_FAILURE;
+  }
+  return program(argc, argv);
+}
+
+}  // namespace simulation

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Programs in nodes: their arguments, their place in the job, and their exit status.
+#include "simulation/run_main.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+#include "bootstrap.hpp"
+#include "cluster.hpp"
+#include "dsfabric/join_host.hpp"
+#include "output.hpp"
+
+namespace simulation {
+namespace {
+
+/// While it lives, nodes that join do so here.
+class Host {
+ public:
+  Host(std::uint32_t nodes, const dsfabric::Config& spared) {
+    dsfabric::set_join_host([board = std::make_shared<Board>(nodes),
+                             spared](dsfabric::Config& config) -> std::unique_ptr<BoardBootstrap> {
+      const dtutils::Simulation* const cluster = dtutils::Simulation::current();
+      if (cluster == nullptr) return nullptr;
+      config = config_of_a_node(std::move(config));
+      const dsfabric::Config usual;
+      if (config.superpage == usual.superpage) config.superpage = spared.superpage;
+      if (config.receive_depth == usual.receive_depth) config.receive_depth = spared.receive_depth;
+      if (config.alone) return nullptr;
+      return std::make_unique<BoardBootstrap>(board, cluster->node());
+    });
+  }
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+  ~Host() { dsfabric::set_join_host({}); }
+};
+
+/// std::exit would destroy what other nodes still use.
+class ExitGuard {
+ public:
+  ExitGuard() {
+    runs_ = true;
+    on_exit(complain, nullptr);
+  }
+  ExitGuard(const ExitGuard&) = delete;
+  ExitGuard& operator=(const ExitGuard&) = delete;
+  ~ExitGuard() { runs_ = false; }
+
+ private:
+  static void complain(int status, void*) {
+    if (!runs_) return;
+    const dtutils::Simulation* const cluster = dtutils::Simulation::current();
+    fmt::print(stderr,
+               "simulation: node {} has called exit({}), which ends all nodes; return from "
+               "cariama_main instead\n",
+               cluster != nullptr ? cluster->node() : 0, status);
+    _exit(status != 0 ? status : EXIT_FAILURE);
+  }
+  /// What is registered stays so, and outlives the run.
+  static inline bool runs_ = false;
+};
+
+int call_main(Main program, std::vector<std::string> arguments) {
+  std::vector<char*> pointers;
+  for (std::string& each : arguments) pointers.push_back(each.data());
+  pointers.push_back(nullptr);
+  return program(static_cast<int>(arguments.size()), pointers.data());
+}
+
+}  // namespace
+
+int MainReport::status() const noexcept {
+  const auto failed = std::find_if(statuses.begin(), statuses.end(),
+                                   [](int status) { return status != 0 && status != -1; });
+  if (failed != statuses.end()) return *failed;
+  return run.error.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+MainReport run_main(std::uint32_t nodes, const Options& options, Main program,
+                    const std::vector<std::string>& arguments) {
+  MainReport report{{}, std::vector<int>(nodes, -1)};
+  const Host host(nodes, options.config);
+  const NodeOutput out(stdout, {&std::cout}, nodes);
+  const NodeOutput err(stderr, {&std::cerr, &std::clog}, nodes);
+  const ExitGuard guard;
+  report.run = run_nodes(nodes, options, [&](std::uint32_t node) {
+    const int status = call_main(program, arguments);
+    if (!dtutils::Simulation::current()->crashed(node)) report.statuses[node] = status;
+  });
+  return report;
+}
+
+}  // namespace simulation
