@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -21,6 +22,17 @@ struct BootstrapOptions {
   bool alone = false;
 };
 
+/// What a process needs to join a job by a rendezvous.
+struct Invitation {
+  /// "127.0.0.1:4711", or "[::1]:4711".
+  std::string address;
+  std::string secret;
+  std::uint32_t rank = 0;
+  std::uint32_t size = 0;
+  /// Its processes all run one program.
+  bool elastic = false;
+};
+
 /// PMIx when a PMIx launcher (mpirun, prun, srun) started this process and it is built in; else the
 /// rendezvous that scripts/run named in CARIAMA_RENDEZVOUS; else alone, unless a launcher started
 /// more than this process. Throws Error. Setup only.
@@ -29,6 +41,9 @@ std::unique_ptr<Bootstrap> make_bootstrap(const BootstrapOptions& options);
 // The three, for tests.
 std::unique_ptr<Bootstrap> make_alone();
 std::unique_ptr<Bootstrap> make_rendezvous_client(const BootstrapOptions& options);
+/// The same, by an invitation that is not in the environment.
+std::unique_ptr<Bootstrap> accept_invitation(const Invitation& invitation,
+                                             const BootstrapOptions& options);
 /// Null when this process was not started by a PMIx launcher, or PMIx is not built in.
 std::unique_ptr<Bootstrap> make_pmix(const BootstrapOptions& options);
 

@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,6 +36,21 @@ std::pair<std::string, std::string> split(const std::string& address) {
   return {host, address.substr(colon + 1)};
 }
 
+/// connect(2), which may take minutes where packets are lost, until `by`. The error, or 0.
+int connect_until(int fd, const addrinfo& to, Clock::time_point by) {
+  if (connect(fd, to.ai_addr, to.ai_addrlen) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(by - Clock::now());
+  pollfd waiting{fd, POLLOUT, 0};
+  if (poll(&waiting, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000))) <= 0) {
+    return ETIMEDOUT;
+  }
+  int code = 0;
+  socklen_t size = sizeof code;
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size);
+  return code;
+}
+
 }  // namespace
 
 std::unique_ptr<Mailbox> connect_to(const std::string& address, Clock::time_point by) {
@@ -48,9 +66,9 @@ std::unique_ptr<Mailbox> connect_to(const std::string& address, Clock::time_poin
   int code = 0;
   int fd = -1;
   do {
-    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0) break;
-    code = errno;
+    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    code = fd >= 0 ? connect_until(fd, *found, by) : errno;
+    if (code == 0) break;
     if (fd >= 0) close(fd);
     fd = -1;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -5,7 +5,9 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <string>
 
 #include "bootstrap/frame.hpp"
 #include "dtutils/error.hpp"
@@ -47,6 +49,16 @@ Nonce make_nonce() {
   Nonce nonce;
   randombytes_buf(nonce.data(), nonce.size());
   return nonce;
+}
+
+std::string make_secret() {
+  prepare();
+  std::array<unsigned char, kSecretSize> bytes;
+  randombytes_buf(bytes.data(), bytes.size());
+  std::string text(2 * bytes.size() + 1, '\0');
+  sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
+  text.pop_back();
+  return text;
 }
 
 Secret::Secret(std::string_view text) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace dsfabric::rendezvous {
@@ -18,6 +19,8 @@ using Proof = std::array<std::byte, 32>;
 
 /// Throws Error when the system has no random bytes.
 Nonce make_nonce();
+/// A new job secret, in hexadecimal digits. Throws as make_nonce.
+std::string make_secret();
 
 /// What one greeting is about. The nonce of the launcher makes it worthless in
 /// any other one, and that of the process makes the launcher's answer worthless

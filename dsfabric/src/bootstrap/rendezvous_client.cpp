@@ -46,22 +46,29 @@ std::uint32_t number(const char* name) {
   return value;
 }
 
-bool comes_later() { return variable(kRankVariable) == kNewcomerRank; }
-
 bool starts_an_elastic_job() {
   return std::getenv(kElasticVariable) != nullptr && number(kElasticVariable) != 0;
+}
+
+/// What the launcher has put into the environment.
+Invitation invitation() {
+  Invitation found{variable(kAddressVariable), variable(kSecretVariable)};
+  const bool comes_later = variable(kRankVariable) == kNewcomerRank;
+  found.rank = comes_later ? kNewcomer : number(kRankVariable);
+  found.size = comes_later ? 0 : number(kSizeVariable);
+  found.elastic = comes_later || starts_an_elastic_job();
+  return found;
 }
 
 /// The events of an elastic job come on the connection that everything else uses.
 class Client final : public Bootstrap, private ElasticJob {
  public:
-  explicit Client(const BootstrapOptions& options)
-      : address_(variable(kAddressVariable)),
-        secret_(variable(kSecretVariable)),
-        rank_(comes_later() ? kNewcomer : number(kRankVariable)),
-        size_(comes_later() ? 0 : number(kSizeVariable)) {
-    const bool all_alike = comes_later() || starts_an_elastic_job();
-    const std::string& build = all_alike ? options.elastic_build : options.build;
+  Client(const Invitation& invitation, const BootstrapOptions& options)
+      : address_(invitation.address),
+        secret_(invitation.secret),
+        rank_(invitation.rank),
+        size_(invitation.size) {
+    const std::string& build = invitation.elastic ? options.elastic_build : options.build;
     const auto by = Clock::now() + options.start_timeout;
     const auto connect_by = Clock::now() + std::min(options.start_timeout, kConnectTime);
     // Again, where the launcher has no room for one more, or drops the oldest
@@ -293,7 +300,12 @@ class Client final : public Bootstrap, private ElasticJob {
 }  // namespace
 
 std::unique_ptr<Bootstrap> make_rendezvous_client(const BootstrapOptions& options) {
-  return std::make_unique<Client>(options);
+  return accept_invitation(invitation(), options);
+}
+
+std::unique_ptr<Bootstrap> accept_invitation(const Invitation& invitation,
+                                             const BootstrapOptions& options) {
+  return std::make_unique<Client>(invitation, options);
 }
 
 }  // namespace dsfabric

@@ -3,34 +3,17 @@
 #include "dsfabric/rendezvous_server.hpp"
 
 #include <fmt/format.h>
-#include <sys/random.h>
-
-#include <array>
-#include <cerrno>
 
 #include "bootstrap/environment.hpp"
+#include "bootstrap/proof.hpp"
 #include "bootstrap/server.hpp"
-#include "dtutils/error.hpp"
 
 namespace dsfabric {
-namespace {
-
-std::string make_secret() {
-  std::array<unsigned char, rendezvous::kSecretSize> bytes;
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw dtutils::Error("rendezvous", "no random bytes for the job secret", "try again", errno);
-  }
-  std::string text;
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-}  // namespace
 
 RendezvousServer::RendezvousServer(std::uint32_t processes, const std::string& address,
                                    std::uint16_t port)
     : processes_(processes),
-      secret_(make_secret()),
+      secret_(rendezvous::make_secret()),
       server_(std::make_unique<rendezvous::Server>(processes, secret_, address, port)),
       address_(address.find(':') == std::string::npos
                    ? fmt::format("{}:{}", address, server_->port())

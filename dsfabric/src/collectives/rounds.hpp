@@ -22,11 +22,11 @@ namespace dsfabric {
 
 /// With K = kCollectiveRadix, each takes ceil(log_K P) rounds, with K - 1 partners in each, and has
 /// no central process. Where processes share cores, each round costs a turn of all of them, so a
-/// larger K is faster than the usual 2; and a device has many writes under way at once.
+/// larger K is faster than the usual 2, and a device has many writes under way at once; but each
+/// partner costs a connection.
 ///
-///  - Barrier: dissemination. In round r process i raises a flag of each process i + j K^r, j from
-///  1
-///    to K - 1, and waits for as many of its own. Barriers may be acted by different workers, whose
+///  - Barrier: dissemination. In round r process i raises a flag of each process i + j K^r, for j
+///    below K, and waits for as many of its own. Barriers may be acted by different workers, whose
 ///    writes come by different queue pairs: so they use two places alternately, or a late word
 ///    would cover the next one (tests/dsfabric/model/barrier.pml).
 ///  - Gathering (J. Bruck et al., "Efficient algorithms for all-to-all communications", IEEE TPDS

@@ -82,6 +82,7 @@ void Handshakes::offer(ProcessId to) {
 
 void Handshakes::begin_locked(ProcessId with) noexcept try {
   if (closed_ || !failures_.active(with)) return;
+  if (letters_have_ended_) return give_up(with);
   offer(with);
 } catch (const std::exception& error) {
   failures_.declare(with, fmt::format("no connection to it can be made: {}", error.what()));
@@ -154,7 +155,7 @@ void Handshakes::hear_locked() noexcept {
         handle({static_cast<std::uint16_t>(from)}, letter);
       },
       [this](std::uint32_t failed) {
-        if (failed >= members_.count()) return;
+        if (failed >= members_.count()) return end_letters();
         const ProcessId process{static_cast<std::uint16_t>(failed)};
         notices_.check(process);
         failures_.declare(process, "the launcher says that it ended");
@@ -165,12 +166,27 @@ void Handshakes::hear_locked() noexcept {
   unreachable_.clear();
 }
 
+bool Handshakes::in_progress(ProcessId with) const noexcept {
+  const auto found = progress_.find(with);
+  return found != progress_.end() && found->second.offered && !found->second.ended &&
+         !connections_.ready(with) && failures_.state(with) != PeerState::kFailed;
+}
+
 bool Handshakes::in_progress() const noexcept {
-  return std::ranges::any_of(progress_, [this](const auto& each) {
-    const auto& [process, progress] = each;
-    return progress.offered && !progress.ended && !connections_.ready(process) &&
-           failures_.state(process) != PeerState::kFailed;
-  });
+  return std::ranges::any_of(progress_,
+                             [this](const auto& each) { return in_progress(each.first); });
+}
+
+void Handshakes::end_letters() noexcept {
+  letters_have_ended_ = true;
+  for (const auto& [process, progress] : progress_) {
+    if (in_progress(process)) give_up(process);
+  }
+}
+
+void Handshakes::give_up(ProcessId process) noexcept {
+  failures_.declare(process,
+                    "no connection with it can be made: who carried the letters has ended");
 }
 
 void Handshakes::hear() noexcept {

@@ -44,6 +44,9 @@ namespace dsfabric {
 /// up, and believes the same of this process; until then nothing of it arrives here, for no queue
 /// pair is connected with it after it was given up.
 ///
+/// When who carries the letters has ended, processes that are connected go on, and each other one
+/// is declared failed when it would be connected with.
+///
 /// Who leaves first lets its handshakes end, and answers no offer from then on: so a peer either
 /// has its notice in memory, or has nothing that breaks when it goes, and waits for its letter.
 ///
@@ -97,7 +100,11 @@ class Handshakes final : public FirstUse {
 
   // All under the lock.
   void hear_locked() noexcept;
+  bool in_progress(ProcessId with) const noexcept;
   bool in_progress() const noexcept;
+  /// No more letters come: those that wait for one would wait in vain.
+  void end_letters() noexcept;
+  void give_up(ProcessId process) noexcept;
   void handle(ProcessId from, std::span<const std::byte> letter) noexcept;
   void begin_locked(ProcessId with) noexcept;
   void offer(ProcessId to);
@@ -123,6 +130,7 @@ class Handshakes final : public FirstUse {
   /// heard: a peer that has ended says so there.
   std::vector<std::pair<ProcessId, std::string>> unreachable_;
   bool closed_ = false;
+  bool letters_have_ended_ = false;
 };
 
 }  // namespace dsfabric

@@ -26,10 +26,11 @@ inline constexpr unsigned kSendsPerLook = kProgressBatch / 2;
 /// Bytes of each worker that one round of a gathering collective carries.
 inline constexpr std::size_t kGatherBytes = 64;
 /// In one round of a collective a process hears of kCollectiveRadix - 1 others; after so many
-/// rounds, of 2^16 processes.
-inline constexpr std::uint32_t kCollectiveRadix = 16;
-inline constexpr unsigned kCollectiveRounds = 4;
-static_assert(kCollectiveRadix == 1u << 4 && 4 * kCollectiveRounds >= 16);
+/// rounds, of 2^16 processes. Each partner of a round is a connection that the first collective
+/// makes: with 16 they are 60 in a job of 256 processes, and with 4 they are 24.
+inline constexpr std::uint32_t kCollectiveRadix = 4;
+inline constexpr unsigned kCollectiveRounds = 8;
+static_assert(kCollectiveRadix == 1u << 2 && 2 * kCollectiveRounds >= 16);
 /// Groups that a process is in at once.
 inline constexpr std::size_t kMaxGroups = 1024;
 /// Looks at a flag between two calls of progress() in a collective.
