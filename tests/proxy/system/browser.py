@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # A page in a real browser (headless Chromium): what it shows, in one theme and at one width.
 # browser.py PAGE looks at a page on a phone.
+import html
 import json
 import os
 import re
@@ -77,6 +78,26 @@ def program():
     skip("Chromium is not installed: scripts/setup browser")
 
 
+def document_of(browser, address, home, width, dark):
+    """The document at this address as the browser has it when all is loaded, and what it says."""
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+               "--disable-background-networking", "--no-first-run", "--disable-breakpad",
+               "--hide-scrollbars", "--user-data-dir=" + home, "--window-size=%d,900" % width,
+               "--blink-settings=preferredColorScheme=%d" % (0 if dark else 1), "--dump-dom",
+               address]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, start_new_session=True,
+                               env=dict(os.environ, HOME=home))
+    try:
+        return process.communicate(timeout=PATIENCE)
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+
+
 def look(page, width, dark):
     """What the browser shows of this file."""
     browser = program()
@@ -87,27 +108,12 @@ def look(page, width, dark):
         assert text.count("</body>") == 1
         with open(probed, "w", encoding="utf-8") as file:
             file.write(text.replace("</body>", PROBE + "</body>"))
-        command = [browser, "--headless", "--no-sandbox", "--disable-gpu",
-                   "--disable-dev-shm-usage", "--disable-background-networking", "--no-first-run",
-                   "--disable-breakpad", "--hide-scrollbars", "--user-data-dir=" + home,
-                   "--window-size=%d,900" % width,
-                   "--blink-settings=preferredColorScheme=%d" % (0 if dark else 1),
-                   "--dump-dom", "file://" + probed]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, start_new_session=True,
-                                   env=dict(os.environ, HOME=home))
-        try:
-            shown, said = process.communicate(timeout=PATIENCE)
-        finally:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.wait()
-    probe = re.search(r'<pre id="probe">(.*?)</pre>', shown, re.DOTALL)
+        shown, said = document_of(browser, "file://" + probed, home, width, dark)
+        probe = re.search(r'<pre id="probe">(.*?)</pre>', shown, re.DOTALL)
+        if not probe and "<body" not in document_of(browser, "about:blank", home, width, dark)[0]:
+            skip("Chromium does not start here: " + said)
     assert probe, "the browser has shown no page: %s" % said
-    text = probe[1].replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\u00a0")
-    return json.loads(text.replace("&amp;", "&"))
+    return json.loads(html.unescape(probe[1]))
 
 
 def inside(box, outer):
