@@ -45,11 +45,17 @@ def worst_latency(slices):
     return max((each["p99"] for each in slices), default=0)
 
 
+def calm(sites):
+    """The slices before the load grew; the first one of all where the machine was too slow."""
+    slices = sites["slices"]
+    return [each for each in slices if each["at"] < sites["grows_at"]] or slices[:1]
+
+
 def moved(sites):
     """Of a run of two sites: proxies of the site that got more clients, before and at the end, and
     the seconds until the first one came; None where none did."""
     slices, grows_at = sites["slices"], sites["grows_at"]
-    before = [each for each in slices if each["at"] < grows_at][-1]["nodes"]["news"]
+    before = calm(sites)[-1]["nodes"]["news"]
     later = [each["at"] - grows_at for each in slices
              if each["at"] >= grows_at and each["nodes"]["news"] > before]
     return before, slices[-1]["nodes"]["news"], later[0] if later else None

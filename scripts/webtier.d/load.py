@@ -61,8 +61,10 @@ class Load:
             text += "function request() return fixed end\n"
         with open(script, "w") as file:
             file.write(text)
+        # A pause of the whole machine is no error of a proxy.
         command = [self.wrk, "-t", "1", "-c", str(connections or self.connections),
-                   "-d", "%ds" % seconds, "-s", script, "http://127.0.0.1:%d" % port]
+                   "-d", "%ds" % seconds, "--timeout", "10s", "-s", script,
+                   "http://127.0.0.1:%d" % port]
         if self.core is not None and os.cpu_count() > 1:
             command = ["taskset", "-c", str(self.core)] + command
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -167,7 +167,7 @@ def death(section):
 
 def sites(figures):
     slices, grows_at = figures["slices"], figures["grows_at"]
-    before = [each for each in slices if each["at"] < grows_at]
+    before = of.calm(figures)
     after = slices[-len(before):]
     rows = []
     for site in slices[0]["nodes"]:

@@ -4,7 +4,7 @@ import html
 import math
 
 WIDTH, HEIGHT = 460, 220
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 22, 28
+LEFT, RIGHT, TOP, BOTTOM = 52, 24, 22, 28
 
 
 def nice(value):
