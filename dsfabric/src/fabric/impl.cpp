@@ -118,6 +118,11 @@ Fabric::Impl::~Impl() {
   service_threads.reset();
   handshakes.close();
   failure_detector.reset();
+  // A peer that has left may be gone, so that its adapter acknowledges nothing any more. Whatever
+  // is still on its way there is for nobody.
+  for (const ProcessId peer : connections.touched()) {
+    if (connections.ready(peer) && !failures.active(peer)) connections.break_off(peer);
+  }
   connections.finish(kDrainTimeout);
 }
 
