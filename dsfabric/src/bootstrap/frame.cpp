@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,20 +94,30 @@ bool Connection::send(Type type, std::span<const std::byte> body) {
 }
 
 bool Connection::send(std::shared_ptr<const Bytes> frame) {
-  out_.push_back(std::move(frame));
+  queue(std::move(frame));
   return flush();
 }
 
 bool Connection::flush() {
+  constexpr std::size_t kAtOnce = 64;
   while (has_queued()) {
-    const Bytes& frame = *out_.front();
-    const ssize_t done = ::send(fd_, frame.data() + sent_, frame.size() - sent_, MSG_NOSIGNAL);
+    std::array<iovec, kAtOnce> parts;
+    const std::size_t count = std::min(out_.size(), kAtOnce);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t done = i == 0 ? sent_ : 0;
+      parts[i] = {const_cast<std::byte*>(out_[i]->data()) + done, out_[i]->size() - done};
+    }
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = count;
+    const ssize_t done = sendmsg(fd_, &message, MSG_NOSIGNAL);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
     sent_ += static_cast<std::size_t>(done);
-    if (sent_ < frame.size()) continue;
-    out_.pop_front();
-    sent_ = 0;
+    while (has_queued() && sent_ >= out_.front()->size()) {
+      sent_ -= out_.front()->size();
+      out_.pop_front();
+    }
   }
   return true;
 }

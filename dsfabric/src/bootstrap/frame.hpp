@@ -145,6 +145,8 @@ class Connection {
   /// The same with a frame that several connections send, which share its
   /// bytes.
   bool send(std::shared_ptr<const Bytes> frame);
+  /// The same, but sends nothing before flush() does: many frames then go by one system call.
+  void queue(std::shared_ptr<const Bytes> frame) { out_.push_back(std::move(frame)); }
   /// Sends more of what is queued; false when the connection is broken.
   bool flush();
   bool has_queued() const noexcept { return !out_.empty(); }

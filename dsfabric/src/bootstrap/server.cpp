@@ -73,6 +73,7 @@ void Server::handle(const std::vector<pollfd>&) {
     }
     fail_exchange("these processes did not come in time: " + missing);
   }
+  send_unsent();
   free_closed();
 }
 
@@ -195,12 +196,23 @@ void Server::relay(std::uint32_t from, const Frame& frame) {
 
 void Server::send(Member& member, const std::shared_ptr<const Bytes>& frame) {
   if (member.guest == nullptr || member.guest->closed) return;
-  // Where it is broken, the next event says so.
-  (void)member.guest->connection.send(frame);
-  watch_for_room(*member.guest);
+  member.guest->connection.queue(frame);
+  if (!std::exchange(member.guest->unsent, true)) unsent_.push_back(member.guest);
+}
+
+void Server::send_unsent() {
+  for (Guest* const guest : unsent_) {
+    guest->unsent = false;
+    if (guest->closed) continue;
+    // Where it is broken, the next event says so.
+    (void)guest->connection.flush();
+    watch_for_room(*guest);
+  }
+  unsent_.clear();
 }
 
 void Server::drop(Guest& guest) {
+  (void)guest.connection.flush();
   guest.closed = true;
   closed_.splice(closed_.end(), guest.rank ? known_ : strangers_, guest.place);
 }
@@ -225,6 +237,7 @@ void Server::process_ended(std::uint32_t rank, bool in_order) {
   } else {
     fail(rank, "the launcher says that it ended");
   }
+  send_unsent();
   free_closed();
 }
 

@@ -69,6 +69,8 @@ class Server {
     bool closed = false;
     /// Whether the poll for it asks for room to write.
     bool wants_room = false;
+    /// It is in unsent_.
+    bool unsent = false;
     /// In strangers_, known_ or closed_.
     Guests::iterator place;
   };
@@ -123,7 +125,10 @@ class Server {
   void tell(JobEvent::Kind kind, std::uint32_t rank, std::span<const std::byte> bytes);
   void drop_late(Clock::time_point now);
   void free_closed();
+  /// Sent when all that has come so far is handled, so that a crowd of letters, as many as the
+  /// square of the processes when all of them leave, takes few system calls and wakes few.
   void send(Member& member, const std::shared_ptr<const Bytes>& frame);
+  void send_unsent();
   std::string refusal(const Guest& guest, const Bytes& hello, Greeting& greeting);
   std::string refusal_of_newcomer() const;
   /// All who start an elastic job are known.
@@ -154,6 +159,8 @@ class Server {
   /// In the order in which they came.
   Guests strangers_;
   Guests known_;
+  /// Some frames of theirs are queued and not sent.
+  std::vector<Guest*> unsent_;
   /// Closed, but perhaps among the events that are being handled.
   Guests closed_;
 };
