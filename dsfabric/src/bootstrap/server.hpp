@@ -51,6 +51,8 @@ class Server {
   void process_ended(std::uint32_t rank, bool in_order);
   /// Ranks that have not joined so far.
   std::vector<std::uint32_t> not_joined() const;
+  /// Those that have joined and are not gone.
+  std::uint32_t members() const noexcept;
   /// Connections that have not proved that they know the secret. For tests.
   std::size_t strangers() const noexcept { return strangers_.size(); }
 
