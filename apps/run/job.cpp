@@ -2,6 +2,7 @@
 // The launcher's poll loop.
 #include "job.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
@@ -10,6 +11,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
 #include <iterator>
 
 #include "dtutils/error.hpp"
@@ -22,6 +26,34 @@ std::string address_of(const Options& options) {
   return options.hosts.empty() ? "127.0.0.1" : outside_address();
 }
 
+[[noreturn]] void refuse_secret(const std::string& what, int code) {
+  throw dtutils::Error("--secret-file", what,
+                       "name a file in a folder that you may write to, or "
+                       "the one that --elastic has written",
+                       code);
+}
+
+void write_secret(const std::string& file, const std::string& secret) {
+  // Made anew, so that its mode is that of a new file.
+  unlink(file.c_str());
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) refuse_secret(fmt::format("cannot write {}", file), errno);
+  write_all(fd, secret + "\n");
+  close(fd);
+}
+
+std::string read_secret(const std::string& file) {
+  std::string secret;
+  if (file.empty()) {
+    const char* const known = std::getenv(dsfabric::RendezvousServer::kSecretVariable);
+    if (known == nullptr) refuse_secret("--join needs the secret of the job", 0);
+    return known;
+  }
+  std::ifstream from(file);
+  if (!std::getline(from, secret)) refuse_secret(fmt::format("cannot read {}", file), errno);
+  return secret;
+}
+
 std::chrono::steady_clock::duration seconds(double value) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
       std::chrono::duration<double>(value));
@@ -29,8 +61,18 @@ std::chrono::steady_clock::duration seconds(double value) {
 
 }  // namespace
 
-Job::Job(const Options& options)
-    : options_(options), server_(options.processes, address_of(options), options.port) {
+Job::Job(const Options& options) : options_(options) {
+  if (options.join.empty()) {
+    server_.emplace(options.processes, address_of(options), options.port, options.elastic);
+    secret_ = server_->secret();
+    if (!options.secret_file.empty()) write_secret(options.secret_file, secret_);
+    if (options.elastic != 0) {
+      write_all(STDERR_FILENO,
+                fmt::format("{}: others may --join {}\n", options.name, server_->address()));
+    }
+  } else {
+    secret_ = read_secret(options.secret_file);
+  }
   sigset_t watched;
   sigemptyset(&watched);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&watched, signal);
@@ -51,12 +93,14 @@ void Job::start() {
   const std::vector<Place> places = place(options_);
   for (std::uint32_t rank = 0; rank < options_.processes; ++rank) {
     std::vector<std::string> environment = options_.environment;
-    std::ranges::copy(server_.environment(rank), std::back_inserter(environment));
+    std::ranges::copy(server_ ? server_->environment(rank)
+                              : dsfabric::RendezvousServer::newcomer_environment(options_.join),
+                      std::back_inserter(environment));
     if (options_.threads != 0) {
       environment.push_back(fmt::format("CARIAMA_THREADS={}", options_.threads));
     }
     children_.push_back(
-        std::make_unique<Child>(rank, places[rank], options_, environment, server_.secret()));
+        std::make_unique<Child>(rank, places[rank], options_, environment, secret_));
   }
   started_ = Clock::now();
   if (options_.timeout > 0) end_at_ = started_ + seconds(options_.timeout);
@@ -64,6 +108,8 @@ void Job::start() {
 }
 
 bool Job::finished() const {
+  // Others may have come, and need the rendezvous until they go.
+  if (options_.elastic != 0 && !ends_ && server_->members() != 0) return false;
   return std::ranges::all_of(children_, [](const auto& child) {
     return !child->running() &&
            std::ranges::none_of(child->outputs(), [](const Output& each) { return each.open(); });
@@ -82,9 +128,9 @@ void Job::step() {
     }
   }
   const std::size_t own = watched.size();
-  server_.watch(watched);
+  if (server_) server_->watch(watched);
   if (poll(watched.data(), watched.size(), poll_timeout()) < 0) return;
-  server_.handle({watched.begin() + static_cast<std::ptrdiff_t>(own), watched.end()});
+  if (server_) server_->handle({watched.begin() + static_cast<std::ptrdiff_t>(own), watched.end()});
   for (std::size_t i = 1; i < own; ++i) {
     if (watched[i].revents != 0 && watched[i].fd == STDIN_FILENO) forward_input();
   }
@@ -99,7 +145,8 @@ void Job::step() {
 }
 
 int Job::poll_timeout() const {
-  std::optional<Clock::time_point> next = server_.next_deadline();
+  std::optional<Clock::time_point> next;
+  if (server_) next = server_->next_deadline();
   for (const auto& each : {end_at_, kill_at_, strike_at_}) {
     if (each && (!next || *each < *next)) next = each;
   }
@@ -138,13 +185,15 @@ void Job::note_ending(Child& child) {
   // Leftovers of its process group hold its output open, and would keep the launcher waiting.
   kill(-child.pid(), SIGKILL);
   const Ending& ending = *child.ending();
-  server_.process_ended(child.rank(), ending.status == 0);
+  if (server_) server_->process_ended(child.rank(), ending.status == 0);
   if (ending.status == 0) return;
   if (reason_.empty()) {
     status_ = ending.status;
     reason_ = fmt::format("rank {} {}", child.rank(), ending.words);
   }
-  if (!options_.keep_going && !kill_at_) {
+  // Members of an elastic job come and go.
+  const bool goes_on = options_.keep_going || options_.elastic != 0 || !server_;
+  if (!goes_on && !kill_at_) {
     const auto by = Clock::now() + seconds(options_.grace);
     end_at_ = end_at_ ? std::min(*end_at_, by) : by;
   }
@@ -161,7 +210,8 @@ void Job::check_times() {
     if (reason_.empty()) {
       status_ = 124;
       reason_ = fmt::format("the job took longer than --timeout {} s", options_.timeout);
-      if (const auto missing = server_.not_joined(); !missing.empty()) {
+      const auto missing = server_ ? server_->not_joined() : std::vector<std::uint32_t>();
+      if (!missing.empty()) {
         reason_ += fmt::format("; these ranks never joined: {}", fmt::join(missing, ", "));
       }
     }
@@ -174,6 +224,7 @@ void Job::check_times() {
 }
 
 void Job::end_all() {
+  ends_ = true;
   end_at_.reset();
   if (!kill_at_) kill_at_ = Clock::now() + std::chrono::seconds(2);
   for (const auto& child : children_) child->kill_with(SIGTERM);

@@ -43,7 +43,11 @@ class Job {
   bool finished() const;
 
   const Options& options_;
-  dsfabric::RendezvousServer server_;
+  /// Empty: these processes join another job.
+  std::optional<dsfabric::RendezvousServer> server_;
+  std::string secret_;
+  /// It does not wait for those that other launchers have started.
+  bool ends_ = false;
   int signals_ = -1;
   bool read_input_ = true;
   std::vector<std::unique_ptr<Child>> children_;

@@ -56,6 +56,16 @@ std::optional<Options> parse(int argc, char** argv, int& status) {
                  "this machine's address, for the others; default: 127.0.0.1, or with --hosts the "
                  "first that is not loopback");
   app.add_option("--port", options.port, "port of the rendezvous; default: any free one");
+  app.add_option("--elastic", options.elastic,
+                 "others may join while the job runs, until so many have been in it; it ends when "
+                 "all have, and goes on when one fails")
+      ->check(CLI::Range(1, 65535));
+  auto* const join = app.add_option(
+      "--join", options.join, "address and port of a running elastic job, to start processes in");
+  join->excludes("--elastic")->excludes("--hosts")->excludes("--address")->excludes("--port");
+  app.add_option("--secret-file", options.secret_file,
+                 "--elastic writes the secret of the job there, for its owner alone; --join reads "
+                 "it (default: CARIAMA_SECRET)");
   app.add_option("--timeout", options.timeout, "seconds after which the job is ended; 0: never")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--grace", options.grace,
@@ -82,6 +92,12 @@ std::optional<Options> parse(int argc, char** argv, int& status) {
       if (each.find('=') == std::string::npos || each.front() == '=') {
         throw CLI::ValidationError("--env", "\"" + each + "\" is not NAME=VALUE");
       }
+    }
+    if (options.elastic != 0 && options.elastic < options.processes) {
+      throw CLI::ValidationError("--elastic", "it is less than the processes that start the job");
+    }
+    if (!options.secret_file.empty() && options.elastic == 0 && options.join.empty()) {
+      throw CLI::ValidationError("--secret-file", "it is for --elastic and --join");
     }
     if (options.kill_rank && *options.kill_rank >= options.processes) {
       throw CLI::ValidationError("--kill-rank", "there is no such rank");

@@ -23,6 +23,12 @@ struct Options {
   /// Where the rendezvous listens, as an address that all hosts reach.
   std::string address;
   std::uint16_t port = 0;
+  /// Processes that the job may have in the course of its life; 0: they are fixed.
+  std::uint32_t elastic = 0;
+  /// Of a running job that these processes shall come to; empty: a job of its own.
+  std::string join;
+  /// Where the secret of an elastic job is written to, and read from by those who join it.
+  std::string secret_file;
   /// Seconds the job may take; 0: no limit.
   double timeout = 0;
   /// Seconds between the first failure and the end of the survivors.

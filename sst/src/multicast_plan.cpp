@@ -24,7 +24,7 @@ using dsfabric::ProcessId;
 
 MulticastOptions checked(const TableGroup& group, MulticastOptions options) {
   if (options.members.empty()) {
-    for (std::uint32_t i = 0; i < group.fabric().processes(); ++i) {
+    for (std::uint32_t i = 0; i < group.fabric().founders(); ++i) {
       options.members.push_back({static_cast<std::uint16_t>(i)});
     }
   }

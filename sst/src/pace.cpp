@@ -16,7 +16,7 @@ Pace::Pace(const dsfabric::Fabric& fabric, std::span<const dsfabric::ProcessId> 
     return fabric.info(process).machine == here;
   };
   auto neighbours = std::count_if(evaluating.begin(), evaluating.end(), is_here);
-  for (std::uint16_t i = 0; evaluating.empty() && i < fabric.processes(); ++i) {
+  for (std::uint16_t i = 0; evaluating.empty() && i < fabric.founders(); ++i) {
     neighbours += is_here({i});
   }
   const bool crowded = neighbours > static_cast<std::ptrdiff_t>(dtutils::cores());

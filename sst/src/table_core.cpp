@@ -32,7 +32,7 @@ void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
 
 std::vector<ProcessId> all_processes(const dsfabric::Fabric& fabric) {
   std::vector<ProcessId> all;
-  for (std::uint32_t i = 0; i < fabric.processes(); ++i) {
+  for (std::uint32_t i = 0; i < fabric.founders(); ++i) {
     all.push_back({static_cast<std::uint16_t>(i)});
   }
   return all;
@@ -54,6 +54,14 @@ TableCore::TableCore(TableGroup& group, TableOptions options, const Shape& shape
       failures_seen_(group.failures()) {
   if (options_.members.empty()) options_.members = all_processes(group.fabric());
   const std::vector<ProcessId>& members = options_.members;
+  const auto late = std::ranges::find_if(
+      members, [&](ProcessId member) { return member.value >= group.fabric().founders(); });
+  if (late != members.end()) {
+    throw dtutils::Error(
+        fmt::format("table {}", options_.name),
+        fmt::format("process {} has not started the job, or is not in it", late->value),
+        "name processes that started it: tables do not grow with an elastic job");
+  }
   if (members.size() > kMaxMembers) {
     throw dtutils::Error(fmt::format("table {}", options_.name),
                          fmt::format("{} members are too many", members.size()),

@@ -31,11 +31,11 @@ std::size_t scratch_size(std::uint32_t processes) { return std::size_t{processes
 
 TableGroup::TableGroup(dsfabric::Fabric& fabric, const TableGroupOptions& options)
     : fabric_(fabric),
-      made_(fabric.processes()),
-      taken_(fabric.processes()),
+      made_(fabric.founders()),
+      taken_(fabric.founders()),
       receives_(fabric.protection_domain().device(), 1),
-      links_(std::make_shared<Links>(fabric.processes())) {
-  const std::uint32_t processes = fabric.processes();
+      links_(std::make_shared<Links>(fabric.founders())) {
+  const std::uint32_t processes = fabric.founders();
   mailbox_ = fabric.general_allocator().allocate(processes * kOffers * sizeof(Offer));
   std::memset(mailbox_.data(), 0, mailbox_.size());
   scratch_ = fabric.general_allocator().allocate(scratch_size(processes));
@@ -58,7 +58,8 @@ TableGroup::TableGroup(dsfabric::Fabric& fabric, const TableGroupOptions& option
     const std::shared_ptr<Links> links = weak.lock();
     if (!links) return;
     const std::scoped_lock lock(links->ending);
-    if (links->transmitters.empty()) return;
+    // Those of newcomers to the job are none of it.
+    if (failed.value >= links->transmitters.size()) return;
     try {
       links->transmitters[failed.value]->queue_pair().disconnect();
     } catch (const dtutils::Error&) {
@@ -80,16 +81,16 @@ TableGroup::~TableGroup() {
 }
 
 void TableGroup::connect() {
-  std::vector<std::byte> mine(sizeof(Hello) + fabric_.processes() * sizeof(dtutils::Endpoint));
+  std::vector<std::byte> mine(sizeof(Hello) + fabric_.founders() * sizeof(dtutils::Endpoint));
   const Hello hello{mailbox_.remote()};
   std::memcpy(mine.data(), &hello, sizeof hello);
-  for (std::uint32_t i = 0; i < fabric_.processes(); ++i) {
+  for (std::uint32_t i = 0; i < fabric_.founders(); ++i) {
     if (!links_->transmitters[i]) continue;
     const dtutils::Endpoint endpoint = links_->transmitters[i]->endpoint();
     std::memcpy(mine.data() + sizeof hello + i * sizeof endpoint, &endpoint, sizeof endpoint);
   }
   const auto all = fabric_.exchange(mine);
-  for (std::uint32_t i = 0; i < fabric_.processes(); ++i) {
+  for (std::uint32_t i = 0; i < fabric_.founders(); ++i) {
     if (all[i].size() != mine.size()) {
       throw dtutils::Error(fmt::format("process {}", i), "it made no TableGroup at this point",
                            "let all processes make the same Spaces in the same order");

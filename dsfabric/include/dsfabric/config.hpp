@@ -25,6 +25,10 @@ struct Config {
 
   /// This process is a job of its own, whatever launcher started it.
   bool alone = false;
+  /// Processes that the job may have in the course of its life, those that have left or failed
+  /// included; 0: its processes are fixed. The launcher decides, and sets it (`scripts/run
+  /// --elastic`); an Error where the launcher does not start elastic jobs.
+  std::uint32_t elastic = 0;
   /// Worker threads of this process; 0: its share of the machine's cores, at least one.
   std::uint32_t threads = 0;
   /// Threads that serve service messages and sleep when idle. 0: workers serve while they wait.

@@ -50,9 +50,9 @@ class ElasticJob {
   /// The next event; none while a letter is to be read before. Never waits. One thread at a time,
   /// that of Bootstrap::next_letter.
   virtual std::optional<JobEvent> next_event() noexcept = 0;
-  /// Asks that a member be given up, for this reason. Who asks has broken its connections with it
-  /// before. The first one to be accused is given up; who has been given up accuses nobody any
-  /// more. Never waits. Throws std::bad_alloc. Any thread.
+  /// Asks that a member be given up, for this reason. Who asks breaks its connections with it
+  /// before its program hears of it. The first one to be accused is given up; who has been given up
+  /// accuses nobody any more. Never waits. Throws std::bad_alloc. Any thread.
   virtual void accuse(std::uint32_t process, std::string_view reason) = 0;
 };
 

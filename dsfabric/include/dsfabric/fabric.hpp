@@ -34,6 +34,17 @@ namespace detail {
 class FunctionTable;
 }  // namespace detail
 
+/// What a program wants to hear of the members of its job (Fabric::on_change). Empty ones are not
+/// called.
+struct MemberUpcalls {
+  /// A process has come to the elastic job.
+  std::function<void(ProcessId)> on_join;
+  /// A process has left the elastic job in good order.
+  std::function<void(ProcessId)> on_leave;
+  /// A process has failed.
+  std::function<void(ProcessId, const std::string& reason)> on_failure;
+};
+
 /// One per process and job, made by join(). It connects every process with every other one, hands
 /// out registered memory, carries messages, and watches the peers.
 ///
@@ -52,21 +63,35 @@ class Fabric {
   ~Fabric();
 
   // --- who is where -------------------------------------------------------------------------
-  /// This process. Any thread, wait-free, as all of these: they never change.
+  /// This process. Any thread, wait-free, as all of these. They never change, except in an elastic
+  /// job, where processes() and machines() grow.
   ProcessId process() const noexcept;
-  /// Number of processes of the job. Any thread, wait-free.
+  /// Number of processes of the job; of an elastic one, numbers that were given so far, which are
+  /// not used again. state() tells who of them is there; who has not come yet has no workers.
   std::uint32_t processes() const noexcept;
+  /// Number of processes that started the job: all, unless it is elastic. They have its first
+  /// numbers, and they alone take part in the collectives, broadcasts and exchanges of the whole
+  /// job; others make a Group.
+  std::uint32_t founders() const noexcept;
+  /// Numbers that processes may have, which is what tables by process are made for: founders(),
+  /// unless the job is elastic (Config::elastic).
+  std::uint32_t capacity() const noexcept;
   /// Number of machines of the job. Any thread, wait-free.
   std::uint32_t machines() const noexcept;
   /// What is known of a process of the job. Any thread, wait-free.
   ProcessInfo info(ProcessId process) const noexcept;
-  /// Number of workers of the job. Their order is that of ThreadId.
+  /// Number of workers of the job; of an elastic one, of its founders. Their order is that of
+  /// ThreadId.
   std::uint32_t total_threads() const noexcept;
-  /// The number of workers of the process that has most. Any thread, wait-free.
+  /// The number of workers of the founder that has most; no newcomer has more. Any thread,
+  /// wait-free.
   std::uint32_t max_threads() const noexcept;
-  /// The position of a thread, which must exist, in that order.
+  /// The position of a thread, which must exist, in that order. Those of newcomers to an elastic
+  /// job have places behind it, with gaps.
   std::uint32_t rank_of(ThreadId thread) const noexcept;
-  /// The thread at a position below total_threads(). Any thread, wait-free.
+  /// Positions that threads may have: total_threads(), unless the job is elastic.
+  std::uint32_t rank_capacity() const noexcept;
+  /// The thread at a position below rank_capacity(). Any thread, wait-free.
   ThreadId thread_of_rank(std::uint32_t rank) const noexcept;
   /// Whether this job has such a worker.
   bool exists(ThreadId thread) const noexcept;
@@ -95,6 +120,11 @@ class Fabric {
   /// their collectives throw PeerFailed. When peers fail but the workers here return normally,
   /// run() returns normally. Throws Error when an earlier run() of this process has not returned,
   /// for example in a worker. Setup only; from the thread that joined.
+  ///
+  /// In an elastic job it is no collective: it begins when it is called, and returns when the work
+  /// of the workers of this process has returned, which serve calls until the last of them has.
+  /// Calls of others to this process that come later do not run: whoever waits for their results
+  /// gets PeerFailed when this process leaves.
   void run(const std::function<void(Thread&)>& work);
   /// The worker that is calling, or nullptr. Any thread, wait-free.
   Thread* current_thread() noexcept;
@@ -175,7 +205,18 @@ class Fabric {
   /// `upcall` runs once for each peer that fails, on the failure detector's thread, after pending
   /// operations have been failed; it must not wait. For peers that failed before, it runs at once
   /// on this thread. Setup only.
+  ///
+  /// In an elastic job it runs when the launcher has given the peer up; state() tells earlier what
+  /// this process believes. Who believes that a peer has failed accuses it, and breaks its
+  /// connections with it before it tells its program; the first one to be accused is given up, and
+  /// if it lives, it is told, and has failed for itself too.
   void on_failure(std::function<void(ProcessId, const std::string& reason)> upcall);
+  /// They run for each process that comes, leaves in good order (~Fabric), or fails, each once, all
+  /// in one order that is the same at all members, from the coming of this process on; on the
+  /// failure detector's thread, also for what has happened before this call. They may call others,
+  /// and must not wait. A job that is not elastic has failures alone, which each process sees in an
+  /// order of its own. Setup only.
+  void on_change(MemberUpcalls upcalls);
   /// Declares a peer failed, because it broke a protocol of a layer above: its queue pairs are
   /// broken, and everything else follows as for a crash. Any thread.
   void fail(ProcessId process, std::string_view reason) noexcept;

@@ -34,9 +34,12 @@ class RendezvousServer {
   static constexpr const char* kPmixVariables[] = {"PMIX_NAMESPACE", "PMIX_RANK"};
 
   /// Makes a secret and listens for `processes` processes on `address`, an IPv4 or IPv6 literal
-  /// that all of them reach, and `port`, 0 for any free one. Throws dtutils::Error if the port is
-  /// in use or the address is not one of this host.
-  RendezvousServer(std::uint32_t processes, const std::string& address, std::uint16_t port);
+  /// that all of them reach, and `port`, 0 for any free one. With a `capacity` the job is elastic:
+  /// others may come while it runs, until so many have had a number in it. Throws dtutils::Error if
+  /// the port is in use, the address is not one of this host, or the capacity is smaller than
+  /// `processes` or larger than 65535.
+  RendezvousServer(std::uint32_t processes, const std::string& address, std::uint16_t port,
+                   std::uint32_t capacity = 0);
   RendezvousServer(const RendezvousServer&) = delete;
   RendezvousServer& operator=(const RendezvousServer&) = delete;
   /// Closes all connections; processes that still run take the launcher for failed.
@@ -46,6 +49,10 @@ class RendezvousServer {
   const std::string& secret() const noexcept { return secret_; }
   /// NAME=VALUE for the process of this rank, without the secret.
   std::vector<std::string> environment(std::uint32_t rank) const;
+  /// NAME=VALUE for a process that comes to an elastic job at this address, without its secret.
+  static std::vector<std::string> newcomer_environment(const std::string& address);
+  /// Where it listens: "127.0.0.1:4711", "[::1]:4711".
+  const std::string& address() const noexcept { return address_; }
 
   /// Appends what to wait for. Pass the same entries to `handle` after poll(2).
   void watch(std::vector<pollfd>& into) const;
@@ -59,9 +66,12 @@ class RendezvousServer {
   void process_ended(std::uint32_t rank, bool in_order);
   /// Ranks that have not joined so far.
   std::vector<std::uint32_t> not_joined() const;
+  /// Processes that have joined, and have neither left nor failed, whoever has started them.
+  std::uint32_t members() const noexcept;
 
  private:
   std::uint32_t processes_;
+  std::uint32_t capacity_;
   std::string secret_;
   std::unique_ptr<rendezvous::Server> server_;
   std::string address_;

@@ -19,12 +19,11 @@ void Server::accuse(Guest& guest, const Frame& frame) {
   Reader reader(frame.body);
   const auto accused = reader.u32();
   const auto reason = reader.text();
-  if (!reason || !members_[*guest.rank].introduced || *accused >= members_.size() ||
-      !is_known(*accused)) {
+  if (!reason || !members_[*guest.rank].introduced || *accused >= members_.size()) {
     return lose(guest);
   }
   // What it does from here on does not count, whether it has heard of it or not.
-  if (!members_[*accused].gone()) {
+  if (is_known(*accused) && !members_[*accused].gone()) {
     fail(*accused, fmt::format("process {} says: {}", *guest.rank, *reason));
   }
 }

@@ -154,8 +154,8 @@ void Server::watch_for_room(Guest& guest) {
 void Server::serve_member(Guest& guest, const Frame& frame) {
   Member& member = members_[*guest.rank];
   const bool exchanges = frame.type == Type::kGather || frame.type == Type::kScatter;
-  if (elastic() && member.failed) {
-    // It has been given up: nothing that it says counts.
+  if (elastic() && member.gone()) {
+    // It has left, or has been given up: nothing that it says counts.
   } else if (exchanges && is_founder(*guest.rank)) {
     contribute(member, frame);
   } else if (frame.type == Type::kLetter) {
@@ -260,6 +260,11 @@ std::vector<std::uint32_t> Server::not_joined() const {
     if (!members_[rank].joined) ranks.push_back(rank);
   }
   return ranks;
+}
+
+std::uint32_t Server::members() const noexcept {
+  return static_cast<std::uint32_t>(std::ranges::count_if(
+      members_, [](const Member& each) { return each.joined && !each.gone(); }));
 }
 
 }  // namespace dsfabric::rendezvous

@@ -53,6 +53,8 @@ class Server {
   std::vector<std::uint32_t> not_joined() const;
   /// Each of those that were started together has come, and left or failed.
   bool all_gone() const noexcept { return gone_ == founders_; }
+  /// Those that have joined and are not gone.
+  std::uint32_t members() const noexcept;
   /// Connections that have not proved that they know the secret. For tests.
   std::size_t strangers() const noexcept { return strangers_.size(); }
 

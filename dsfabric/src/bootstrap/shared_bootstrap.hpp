@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dsfabric/bootstrap.hpp"
+#include "dsfabric/elastic_job.hpp"
 #include "dtutils/mutex.hpp"
 
 namespace dsfabric {
@@ -44,14 +45,21 @@ class SharedBootstrap {
     const std::scoped_lock lock(mutex_);
     bootstrap_->goodbye();
   }
+  /// nullptr: the processes of the job are fixed.
+  ElasticJob* elastic() const noexcept { return bootstrap_->elastic(); }
+  /// Numbers that processes may have: size(), unless the job is elastic.
+  std::uint32_t capacity() const noexcept {
+    return elastic() != nullptr ? elastic()->capacity() : size();
+  }
   bool relays() const noexcept { return bootstrap_->relays(); }
-  /// To all others where `to` is size(). Never waits. Throws std::bad_alloc.
+  /// To all others where `to` is capacity(). Never waits. Throws std::bad_alloc.
   void send(std::uint32_t to, std::span<const std::byte> bytes) { bootstrap_->send(to, bytes); }
-  /// `letter` gets what others have sent, and `failed` the processes that ended without goodbye,
-  /// in their order. Without letters, there is no news while a collective runs, which its own
-  /// limit guards. One thread at a time. Never waits.
-  template <class OnLetter, class OnFailed>
-  void hear(OnLetter letter, OnFailed failed) noexcept {
+  /// `letter` gets what others have sent, and `failed` the processes that ended without goodbye, or
+  /// `event` what has happened to members of an elastic job, in their order. Without letters, there
+  /// is no news while a collective runs, which its own limit guards. One thread at a time. Never
+  /// waits.
+  template <class OnLetter, class OnFailed, class OnEvent>
+  void hear(OnLetter letter, OnFailed failed, OnEvent event) noexcept {
     std::unique_lock lock(mutex_, std::defer_lock);
     if (!relays() && !lock.try_lock()) return;
     for (bool news = true; news;) {
@@ -62,6 +70,12 @@ class SharedBootstrap {
       }
       while (const auto ended = bootstrap_->next_failed()) {
         failed(*ended);
+        news = true;
+      }
+      while (elastic() != nullptr) {
+        const auto happened = elastic()->next_event();
+        if (!happened) break;
+        event(*happened);
         news = true;
       }
     }

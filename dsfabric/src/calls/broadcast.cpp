@@ -33,7 +33,14 @@ SymmetricBuffer::SymmetricBuffer(Thread& self, std::size_t bytes)
 
 namespace detail {
 
-Tree tree_of(Fabric& fabric, const ExecutionSlots* executed) noexcept {
+Tree tree_of(Fabric& fabric, const ExecutionSlots* executed) {
+  if (fabric.process().value >= fabric.founders()) {
+    throw dtutils::Error("a broadcast to the whole job",
+                         fmt::format("it is for the processes that started the job, and process {} "
+                                     "has come later",
+                                     fabric.process().value),
+                         "make a Group of the workers that it shall reach");
+  }
   const Thread* const self = fabric.current_thread();
   const ThreadId root = self != nullptr ? self->id() : ThreadId{fabric.process(), 0};
   return {executed != nullptr ? executed->words() : dtutils::RemoteMemoryLocator{},

@@ -47,6 +47,10 @@ CallTables agree_on_functions(SharedBootstrap& bootstrap, const Config& config) 
     throw dtutils::Error("functions of this program", table.conflict(),
                          "give each callable a kCallName of its own");
   }
+  // The programs of an elastic job are the same: the launcher lets in no others.
+  if (bootstrap.elastic() != nullptr) {
+    return {table, bootstrap.rank(), std::vector<std::span<const std::byte>>(bootstrap.capacity())};
+  }
   const std::uint64_t digest = table.digest();
   const std::span mine = std::as_bytes(std::span(&digest, 1));
   const auto digests = bootstrap.all_gather(mine, config.start_timeout);

@@ -18,13 +18,13 @@ using dtutils::Synchronizer;
 
 ExecutionSlots::ExecutionSlots(Fabric& fabric)
     : fabric_(fabric),
-      tied_(std::make_unique<std::optional<detail::PendingReply>[]>(fabric.total_threads())) {
+      tied_(std::make_unique<std::optional<detail::PendingReply>[]>(fabric.rank_capacity())) {
   renew();
 }
 
 ExecutionSlots::~ExecutionSlots() {
   bool pending = false;
-  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+  for (std::uint32_t rank = 0; rank < fabric_.rank_capacity(); ++rank) {
     tied_[rank].reset();
     pending = pending || !word(rank)->done();
   }
@@ -38,10 +38,10 @@ void ExecutionSlots::retire_memory() noexcept {
 
 void ExecutionSlots::renew() {
   dtutils::RDMAMemory fresh =
-      fabric_.general_allocator().allocate(fabric_.total_threads() * sizeof(Synchronizer));
+      fabric_.general_allocator().allocate(fabric_.rank_capacity() * sizeof(Synchronizer));
   retire_memory();
   memory_ = std::move(fresh);
-  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+  for (std::uint32_t rank = 0; rank < fabric_.rank_capacity(); ++rank) {
     new (memory_.data() + rank * sizeof(Synchronizer)) Synchronizer(0);
   }
 }
@@ -52,7 +52,7 @@ Synchronizer* ExecutionSlots::word(std::uint32_t rank) const noexcept {
 }
 
 void ExecutionSlots::expect(const Group* group) {
-  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+  for (std::uint32_t rank = 0; rank < fabric_.rank_capacity(); ++rank) {
     if (!word(rank)->done()) detail::throw_pending("ExecutionSlots");
   }
   failures_ = fabric_.failures();
@@ -61,10 +61,12 @@ void ExecutionSlots::expect(const Group* group) {
     auto* const fresh = new (word(rank)) Synchronizer(1);
     tied_[rank].emplace(fabric_, worker.process, *fresh);
   };
-  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+  for (std::uint32_t rank = 0; rank < fabric_.rank_capacity(); ++rank) {
     tied_[rank].reset();
     new (word(rank)) Synchronizer(0);
-    if (group == nullptr) expect_worker(fabric_.thread_of_rank(rank));
+    if (group == nullptr && rank < fabric_.total_threads()) {
+      expect_worker(fabric_.thread_of_rank(rank));
+    }
   }
   for (std::uint32_t rank = 0; group != nullptr && rank < group->size(); ++rank) {
     expect_worker(group->member(rank));
@@ -72,7 +74,7 @@ void ExecutionSlots::expect(const Group* group) {
 }
 
 void ExecutionSlots::refuse() noexcept {
-  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+  for (std::uint32_t rank = 0; rank < fabric_.rank_capacity(); ++rank) {
     // Untied first: only one of the two may fail what is pending.
     tied_[rank].reset();
     if (!word(rank)->done()) word(rank)->fail();
@@ -86,7 +88,7 @@ std::vector<ThreadId> ExecutionSlots::wait() {
   std::optional<Clock::time_point> give_up;
   std::vector<ThreadId> missing;
   bool lost = false;
-  for (std::uint32_t rank = 0; rank < fabric_.total_threads(); ++rank) {
+  for (std::uint32_t rank = 0; rank < fabric_.rank_capacity(); ++rank) {
     auto outcome = Synchronizer::Outcome::kTimeout;
     if (!word(rank)->done()) detail::require_may_wait(fabric_, "ExecutionSlots::wait()");
     while ((outcome = word(rank)->wait_for(kLook)) == Synchronizer::Outcome::kTimeout) {

@@ -35,8 +35,8 @@ Participants::Participants(const Members& members)
       self_(members.self().value),
       total_(members.total_threads()),
       max_workers_(members.max_threads()) {
-  processes_.reserve(members.count());
-  for (std::uint16_t i = 0; i < members.count(); ++i) {
+  processes_.reserve(members.founders());
+  for (std::uint16_t i = 0; i < members.founders(); ++i) {
     processes_.push_back({{i}, members.threads({i}), members.rank_of({{i}, 0})});
   }
 }
@@ -74,8 +74,18 @@ Participants::Participants(const Members& members, std::vector<ThreadId> workers
   }
 }
 
+void Participants::require_whole_job(std::string_view what) const {
+  if (whole_job()) return;
+  throw dtutils::Error(
+      what,
+      fmt::format("it is for the processes that started the job, and process {} has come later",
+                  members_.self().value),
+      "make a Group of the workers that shall take part");
+}
+
 bool Participants::has(ProcessId process) const noexcept {
-  return whole_job() || std::ranges::find(processes_, process, &Process::id) != processes_.end();
+  if (whole_job()) return members_.is_founder(process);
+  return std::ranges::find(processes_, process, &Process::id) != processes_.end();
 }
 
 bool Participants::has_whole_processes() const noexcept {
@@ -88,7 +98,7 @@ std::uint32_t Participants::rank_of(ThreadId worker) const noexcept {
   if (!whole_job()) {
     return static_cast<std::uint32_t>(std::ranges::find(workers_, worker) - workers_.begin());
   }
-  return members_.exists(worker) ? members_.rank_of(worker) : total_;
+  return members_.exists(worker) && has(worker.process) ? members_.rank_of(worker) : total_;
 }
 
 }  // namespace dsfabric

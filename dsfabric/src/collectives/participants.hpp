@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "dsfabric/ids.hpp"
@@ -15,13 +16,16 @@ namespace dsfabric {
 /// The same at all of them. It never changes. Any thread, wait-free.
 class Participants {
  public:
-  /// All workers of the job: ranks are those of Fabric::rank_of, indices the numbers of processes.
+  /// All workers of the job, of an elastic one those of its founders, of whom this process is one:
+  /// ranks are those of Fabric::rank_of, indices the numbers of processes.
   explicit Participants(const Members& members);
   /// These workers, by rank. Throws Error when one does not exist or comes twice, or when none is
   /// of this process. Setup only.
   Participants(const Members& members, std::vector<ThreadId> workers);
 
   bool whole_job() const noexcept { return workers_.empty(); }
+  /// Throws Error of `what`, an operation of the whole job, at a newcomer to an elastic one.
+  void require_whole_job(std::string_view what) const;
   std::uint32_t total() const noexcept { return total_; }
   std::uint32_t processes() const noexcept { return static_cast<std::uint32_t>(processes_.size()); }
   /// Of this process.

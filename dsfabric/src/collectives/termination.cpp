@@ -117,6 +117,13 @@ void Termination::drain(Thread& self, ThreadContext& context) {
   }
 }
 
+void Termination::end_alone(Thread& self) {
+  for (CallLedger* const ledger : ledgers()) {
+    ledger->work_ended(self);
+    ledger->flush(self);
+  }
+}
+
 void wait_for_termination(Thread& self) {
   Fabric& fabric = self.fabric();
   ThreadContext& context = detail::Inside::threads(fabric).mine();

@@ -36,12 +36,18 @@ class Termination {
   void add(CallLedger& ledger);
 
   /// wait_for_termination(), for a worker. Throws as that.
-  void wait(Thread& self, ThreadContext& context) { wait(self, context, collectives_); }
+  void wait(Thread& self, ThreadContext& context) {
+    collectives_.participants().require_whole_job("wait_for_termination()");
+    wait(self, context, collectives_);
+  }
   /// The same among those who take part in these collectives, all workers of their processes.
   void wait(Thread& self, ThreadContext& context, Collectives& collectives);
   /// The same at the end of run(), but without PeerFailed, and no longer than Config::leave_timeout
   /// after all workers have come: lost() is the number of calls that were not executed by then.
   void drain(Thread& self, ThreadContext& context);
+  /// The end of run() in an elastic job, which waits for no other process: calls of this worker
+  /// that wait in channels go out.
+  void end_alone(Thread& self);
   /// Of the last drain() of this process.
   std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 
@@ -37,6 +38,8 @@ Fabric::~Fabric() { impl_->leave(); }
 
 ProcessId Fabric::process() const noexcept { return impl_->members.self(); }
 std::uint32_t Fabric::processes() const noexcept { return impl_->members.count(); }
+std::uint32_t Fabric::founders() const noexcept { return impl_->members.founders(); }
+std::uint32_t Fabric::capacity() const noexcept { return impl_->members.capacity(); }
 std::uint32_t Fabric::machines() const noexcept { return impl_->members.machines(); }
 ProcessInfo Fabric::info(ProcessId process) const noexcept { return impl_->members.info(process); }
 std::uint32_t Fabric::total_threads() const noexcept { return impl_->members.total_threads(); }
@@ -45,6 +48,7 @@ std::uint32_t Fabric::max_threads() const noexcept { return impl_->members.max_t
 std::uint32_t Fabric::rank_of(ThreadId thread) const noexcept {
   return impl_->members.rank_of(thread);
 }
+std::uint32_t Fabric::rank_capacity() const noexcept { return impl_->members.rank_capacity(); }
 ThreadId Fabric::thread_of_rank(std::uint32_t rank) const noexcept {
   return impl_->members.thread_of_rank(rank);
 }
@@ -91,6 +95,16 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
     const std::scoped_lock lock(mutex);
     first = first ? first : std::move(thrown);
   };
+  // Of an elastic job, whose processes end their runs by themselves: workers here that still work.
+  std::atomic<std::uint32_t> working = info(process()).threads;
+  const auto end_alone = [&](Thread& self) {
+    impl_->termination.end_alone(self);
+    --working;
+    dtutils::Backoff backoff;
+    while (working != 0 && !own_failure.declared()) {
+      self.progress() ? backoff.reset() : backoff.pause();
+    }
+  };
   const auto worker = [&](std::uint32_t index) {
     ThreadContext& context = impl_->threads.worker(index);
     Thread self(*this, context, impl_->threads, impl_->connections, impl_->messages, collectives);
@@ -100,9 +114,10 @@ void Fabric::run(const std::function<void(Thread&)>& work) {
         dtutils::pin_thread(cores[index]);
       }
       impl_->thread_starts.run(self);
-      collectives.quiet_barrier(context, Collective::kRunBegins);
+      if (!impl_->elastic()) collectives.quiet_barrier(context, Collective::kRunBegins);
       context.working = true;
       work(self);
+      if (impl_->elastic()) return end_alone(self);
       impl_->termination.drain(self, context);
       collectives.quiet_barrier(context, Collective::kRunEnds);
     } catch (const std::exception& error) {
@@ -203,6 +218,22 @@ std::string Fabric::failure_reason(ProcessId process) const {
 void Fabric::on_failure(std::function<void(ProcessId, const std::string& reason)> upcall) {
   impl_->failures.on_failure(std::move(upcall));
 }
+void Fabric::on_change(MemberUpcalls upcalls) {
+  impl_->failures.on_change([upcalls = std::move(upcalls)](JobEvent::Kind kind, ProcessId process,
+                                                           const std::string& reason) {
+    switch (kind) {
+      case JobEvent::Kind::kJoined:
+        if (upcalls.on_join) upcalls.on_join(process);
+        return;
+      case JobEvent::Kind::kLeft:
+        if (upcalls.on_leave) upcalls.on_leave(process);
+        return;
+      case JobEvent::Kind::kFailed:
+        if (upcalls.on_failure) upcalls.on_failure(process, reason);
+        return;
+    }
+  });
+}
 void Fabric::fail(ProcessId process, std::string_view reason) noexcept {
   impl_->failures.declare(process, reason);
 }
@@ -225,6 +256,7 @@ std::uint64_t Fabric::calls_run() const noexcept {
 }
 
 std::vector<std::vector<std::byte>> Fabric::exchange(std::span<const std::byte> mine) {
+  impl_->everybody.require_whole_job("Fabric::exchange()");
   // As in every collective: handlers of those that come out of it see what was made before it.
   impl_->arrivals.publish();
   return impl_->bootstrap.all_gather(mine, impl_->config.start_timeout);

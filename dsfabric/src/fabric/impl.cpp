@@ -9,6 +9,7 @@
 #include <chrono>
 #include <utility>
 
+#include "dtutils/error.hpp"
 #include "dtutils/log.hpp"
 #include "dtutils/wait.hpp"
 #include "job/job_limits.hpp"
@@ -24,45 +25,72 @@ std::uint32_t sharing_threads(const Members& members, const Config& config) noex
          1;
 }
 
+/// Throws Error when the settings want an elastic job, and this is none, or cannot be one.
+SharedBootstrap& require_elastic(SharedBootstrap& bootstrap, const Config& config) {
+  if (config.elastic != 0 && bootstrap.elastic() == nullptr) {
+    throw dtutils::Error(
+        "setting elastic",
+        fmt::format("the job was started by {}, and its processes are fixed", bootstrap.name()),
+        "start it by `scripts/run --elastic N`; PMIx and jobs of one process cannot grow");
+  }
+  if (bootstrap.elastic() != nullptr && !bootstrap.relays()) {
+    throw dtutils::Error("join()", "the bootstrap of this elastic job carries no letters",
+                         "let it carry letters (Bootstrap::relays)");
+  }
+  return bootstrap;
+}
+
+/// The whole job; for a newcomer of an elastic one, which takes part in no such collectives, its
+/// own workers.
+Participants everybody_of(const Members& members) {
+  if (members.is_founder(members.self())) return Participants(members);
+  std::vector<ThreadId> own;
+  for (std::uint16_t i = 0; i < members.threads(); ++i) own.push_back({members.self(), i});
+  return {members, std::move(own)};
+}
+
 }  // namespace
 
 Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Bootstrap> its_bootstrap)
     : bootstrap(std::move(its_bootstrap)),
       device(open_device(settings)),
       pd(*device),
-      meeting(meet(bootstrap, device->info(), settings)),
-      members(meeting.members),
+      meeting(meet(require_elastic(bootstrap, settings), device->info(), settings)),
+      members(*meeting.members),
       config(with_queue_pairs(settings, members)),
-      receive_queue(pd, config, members.count() * config.queue_pairs),
-      connections(pd, receive_queue, config, members.self(), members.count(),
+      receive_queue(pd, config, members.capacity() * config.queue_pairs),
+      connections(pd, receive_queue, config, members.self(), members.capacity(),
                   sharing_threads(members, config)),
       zones(pd, meeting.placement.zones, config),
       receiver(receive_queue, zones.first().pages, config),
-      board(zones.first().pieces, connections, members.count()),
-      threads(members.self(), members.count(), members.threads(), config.service_threads,
+      board(zones.first().pieces, connections, members.capacity()),
+      threads(members.self(), members.capacity(), members.threads(), config.service_threads,
               config.outside_threads),
-      failures(members.self(), members.count()),
+      failures(members.self(), members.capacity(), elastic()),
       end_notices(bootstrap, members, threads, connections, board, failures),
+      membership(bootstrap, meeting, failures, end_notices),
       handshakes(bootstrap, config.start_timeout, members, connections, board, failures,
-                 end_notices),
+                 end_notices, membership),
       own_failure(members.self(), failures, end_notices),
       messages(fabric, members, threads, connections, receiver, failures, arrivals, service_sleep,
                zones.first().pages, config.receive_limit),
       control_service(fabric, members, zones, threads, failures, messages),
-      everybody(members),
-      collectives(
-          everybody,
-          zones.first().pages.allocate(RoundLayout(members.count(), members.max_threads()).size()),
-          connections, failures, own_failure, messages, arrivals),
+      everybody(everybody_of(members)),
+      collectives(everybody,
+                  zones.first().pages.allocate(
+                      RoundLayout(everybody.processes(), everybody.max_workers()).size()),
+                  connections, failures, own_failure, messages, arrivals),
       termination(config.leave_timeout, threads, failures, own_failure, collectives),
       groups(fabric, members, zones.first().pieces, connections, failures, own_failure, messages,
              arrivals, config.start_timeout),
       call_tables(agree_on_functions(bootstrap, config)) {
   RoundBlock& block = collectives.block();
   handshakes.tell_block(block.remote(),
-                        [&block](ProcessId of, const dtutils::RemoteMemoryLocator& where) {
+                        [&](ProcessId of, const dtutils::RemoteMemoryLocator& where) {
+                          if (!everybody.whole_job() || !everybody.has(of)) return;
                           block.set_peer(of.value, where);
                         });
+  membership.on_given_up([this](const std::string& reason) { own_failure.declare(reason); });
   handshakes.connect_all();
   messages.set_handler(MessageKind::kCall, call_handler());
   log_membership();
@@ -71,7 +99,7 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
 void Fabric::Impl::start() {
   threads.bind(&threads.home());
   failure_detector.emplace(config.watch_interval, device->info().kind, bootstrap, members, threads,
-                           connections, failures, end_notices, handshakes, pending);
+                           connections, failures, end_notices, handshakes, membership, pending);
   service_threads.emplace(config.service_threads, threads, receive_queue, service_sleep, messages,
                           own_failure);
 }
@@ -92,17 +120,8 @@ void Fabric::Impl::leave() noexcept {
   dtutils::Deadline deadline(config.leave_timeout);
   dtutils::Backoff backoff;
   threads.bind(&threads.home());
-  const auto all_gone = [&] {
-    bool gone = true;
-    for (std::uint16_t i = 0; i < members.count(); ++i) {
-      const ProcessId peer{i};
-      if (peer == members.self() || !failures.active(peer)) continue;
-      end_notices.check(peer);
-      gone = gone && !failures.active(peer);
-    }
-    return gone;
-  };
-  while (!all_gone() && !deadline.passed()) {
+  if (elastic()) bootstrap.goodbye();
+  while (!may_go() && !deadline.passed()) {
     bool busy = false;
     try {
       busy = messages.progress(threads.home());
@@ -111,7 +130,19 @@ void Fabric::Impl::leave() noexcept {
     }
     busy ? backoff.reset() : backoff.pause();
   }
-  bootstrap.goodbye();
+  if (!elastic()) bootstrap.goodbye();
+}
+
+bool Fabric::Impl::may_go() noexcept {
+  if (elastic()) return !failures.active(members.self());
+  bool gone = true;
+  for (std::uint16_t i = 0; i < members.count(); ++i) {
+    const ProcessId peer{i};
+    if (peer == members.self() || !failures.active(peer)) continue;
+    end_notices.check(peer);
+    gone = gone && !failures.active(peer);
+  }
+  return gone;
 }
 
 Fabric::Impl::~Impl() {

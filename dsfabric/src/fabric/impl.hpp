@@ -22,6 +22,7 @@
 #include "failure/failure_detector.hpp"
 #include "failure/failures.hpp"
 #include "failure/handshakes.hpp"
+#include "failure/membership.hpp"
 #include "failure/own_failure.hpp"
 #include "failure/pending_table.hpp"
 #include "mesh/connections.hpp"
@@ -52,12 +53,14 @@ class Fabric::Impl {
   void start();
   /// Leaves the job in good order, if no worker has failed; see ~Fabric.
   void leave() noexcept;
+  /// Whether processes may come and go.
+  bool elastic() const noexcept { return bootstrap.elastic() != nullptr; }
 
   // Who is there.
   SharedBootstrap bootstrap;
   std::unique_ptr<dtutils::Device> device;
   dtutils::ProtectionDomain pd;
-  const Meeting meeting;
+  Meeting meeting;
   const Members& members;
   const Config config;
 
@@ -76,6 +79,7 @@ class Fabric::Impl {
   ServiceSleep service_sleep;
   Failures failures;
   EndNotices end_notices;
+  Membership membership;
   Handshakes handshakes;
   OwnFailure own_failure;
 
@@ -98,6 +102,9 @@ class Fabric::Impl {
   std::optional<ServiceThreads> service_threads;
 
  private:
+  /// What leave() waits for, while it serves: the others have left too; in an elastic job, they
+  /// have heard of it.
+  bool may_go() noexcept;
   void log_membership() const;
 };
 

@@ -6,6 +6,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "dsfabric/config.hpp"
+#include "dsfabric/detail/function_table.hpp"
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/join_host.hpp"
 #include "job/job_limits.hpp"
@@ -26,6 +27,9 @@ std::unique_ptr<Bootstrap> bootstrap_for(Config& config) {
   options.start_timeout = config.start_timeout;
   options.alone = config.alone;
   options.build = fmt::format("protocol {}", kProtocolVersion);
+  // The digest of a table is that of its build, too: places of functions are part of it.
+  options.elastic_build = fmt::format("{}, functions {:016x}", options.build,
+                                      detail::FunctionTable::instance().digest());
   return make_bootstrap(options);
 }
 

@@ -66,16 +66,20 @@ void Thread::remove_hook(ProgressHook hook) noexcept { std::erase(context_.hooks
 
 bool Thread::in_handler() const noexcept { return context_.in_handler; }
 
-void Thread::barrier() { collectives_.barrier(context_, Collective::kBarrier); }
+void Thread::barrier() {
+  collectives_.participants().require_whole_job("Thread::barrier()");
+  collectives_.barrier(context_, Collective::kBarrier);
+}
 
 std::uint32_t Thread::require_rank(ThreadId root) const {
-  if (fabric_.exists(root)) return fabric_.rank_of(root);
+  if (fabric_.exists(root) && root.process.value < fabric_.founders()) return fabric_.rank_of(root);
   throw dtutils::Error("Thread::broadcast()", fmt::format("its root {} does not exist", root),
                        "ask Fabric::thread_of_rank for one");
 }
 
 void Thread::gather_bytes(Collective kind, std::span<const std::byte> mine,
                           std::span<std::byte> all, std::uint32_t root) {
+  collectives_.participants().require_whole_job("a collective of Thread");
   collectives_.gather(context_, kind, mine, all, root);
 }
 

@@ -45,7 +45,7 @@ void EndNotices::tell(std::uint64_t state, std::string_view reason) noexcept {
       [&](ProcessId to) { (void)board_.tell(context, to, NoticeBoard::kOwnEnd, state, reason); });
   for_each_connected(
       [&](ProcessId to) { (void)connections_.of(context, to).flush(kDrainTimeout); });
-  send_end(bootstrap_, bootstrap_.size(), state, reason);
+  send_end(bootstrap_, bootstrap_.capacity(), state, reason);
 }
 
 void EndNotices::part_from(ProcessId process, const std::string& reason) noexcept {

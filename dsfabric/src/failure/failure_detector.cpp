@@ -14,7 +14,7 @@ FailureDetector::FailureDetector(std::chrono::milliseconds interval, dtutils::De
                                  SharedBootstrap& bootstrap, const Members& members,
                                  ThreadRegistry& threads, Connections& connections,
                                  Failures& failures, EndNotices& notices, Handshakes& handshakes,
-                                 PendingTable& pending)
+                                 Membership& membership, PendingTable& pending)
     : interval_(interval),
       device_notices_(device == dtutils::DeviceKind::kShm),
       bootstrap_(bootstrap),
@@ -24,8 +24,9 @@ FailureDetector::FailureDetector(std::chrono::milliseconds interval, dtutils::De
       failures_(failures),
       notices_(notices),
       handshakes_(handshakes),
+      membership_(membership),
       pending_(pending),
-      touched_(members.count()),
+      touched_(members.capacity()),
       thread_([this] { run(); }) {}
 
 FailureDetector::~FailureDetector() {
@@ -53,6 +54,9 @@ void FailureDetector::run() {
     }
     failures_.handle(pending_, [this](ProcessId process, const std::string& reason) {
       handshakes_.fence();
+      // First: it would accuse this process as soon as it hears of the parting. Users here are told
+      // of it only when its connections are broken.
+      membership_.accuse(process, reason);
       notices_.part_from(process, reason);
     });
   }

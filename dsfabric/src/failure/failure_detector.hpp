@@ -13,6 +13,7 @@
 #include "failure/end_notices.hpp"
 #include "failure/failures.hpp"
 #include "failure/handshakes.hpp"
+#include "failure/membership.hpp"
 #include "failure/pending_table.hpp"
 #include "job/members.hpp"
 #include "mesh/connections.hpp"
@@ -30,7 +31,7 @@ class FailureDetector {
   FailureDetector(std::chrono::milliseconds interval, dtutils::DeviceKind device,
                   SharedBootstrap& bootstrap, const Members& members, ThreadRegistry& threads,
                   Connections& connections, Failures& failures, EndNotices& notices,
-                  Handshakes& handshakes, PendingTable& pending);
+                  Handshakes& handshakes, Membership& membership, PendingTable& pending);
   FailureDetector(const FailureDetector&) = delete;
   FailureDetector& operator=(const FailureDetector&) = delete;
   ~FailureDetector();
@@ -48,6 +49,7 @@ class FailureDetector {
   Failures& failures_;
   EndNotices& notices_;
   Handshakes& handshakes_;
+  Membership& membership_;
   PendingTable& pending_;
   /// For each peer, what retired() must reach before the last empty write has been completed.
   detail::SparseArray<std::uint64_t> touched_;

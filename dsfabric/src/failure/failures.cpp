@@ -46,34 +46,68 @@ void Failures::mark_left(ProcessId process) noexcept {
   wake_.wake();
 }
 
+void Failures::agree(JobEvent::Kind kind, ProcessId process, std::string_view reason) noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    news_.push_back({kind, process, std::string(reason)});
+  }
+  wake_.wake();
+}
+
+void Failures::tell_next(std::unique_lock<std::mutex>& lock) {
+  const News news = news_[told_++];
+  // A copy: an upcall may ask for reasons, and more upcalls may be added meanwhile.
+  const std::vector<Upcall> upcalls = upcalls_[static_cast<std::size_t>(news.kind)];
+  lock.unlock();
+  for (const Upcall& upcall : upcalls) upcall(news.process, news.reason);
+  lock.lock();
+}
+
+bool Failures::tell_watcher(std::unique_lock<std::mutex>& lock) {
+  for (Watcher& watcher : watchers_) {
+    if (watcher.told == told_) continue;
+    const News news = news_[watcher.told++];
+    lock.unlock();
+    watcher.change(news.kind, news.process, news.reason);
+    lock.lock();
+    return true;
+  }
+  return false;
+}
+
+void Failures::on_change(Change change) {
+  {
+    const std::scoped_lock lock(mutex_);
+    watchers_.push_back({std::move(change)});
+  }
+  wake_.wake();
+}
+
 void Failures::handle(
     PendingTable& pending,
     const std::function<void(ProcessId, const std::string& reason)>& part) noexcept {
+  std::unique_lock lock(mutex_);
   for (;;) {
-    std::unique_lock lock(mutex_);
     if (left_handled_ < left_.size()) {
       const ProcessId process = left_[left_handled_++];
       lock.unlock();
       pending.fail_all(process);
-      continue;
-    }
-    if (handled_ == failed_.size()) {
+      lock.lock();
+    } else if (handled_ < failed_.size()) {
+      const Failed failed = failed_[handled_];
+      lock.unlock();
+      if (failed.process != self_) part(failed.process, failed.reason);
+      // Of this process itself: a worker that has ended answers no more.
+      pending.fail_all(failed.process);
+      lock.lock();
+      ++handled_;
+      if (elastic_ || failed.process == self_) continue;
+      news_.push_back({JobEvent::Kind::kFailed, failed.process, failed.reason});
+      tell_next(lock);
+    } else if (told_ < news_.size()) {
+      tell_next(lock);
+    } else if (!tell_watcher(lock)) {
       return;
-    }
-    const Failed failed = failed_[handled_];
-    lock.unlock();
-    if (failed.process != self_) part(failed.process, failed.reason);
-    // Of this process itself: a worker that has ended answers no more.
-    pending.fail_all(failed.process);
-    lock.lock();
-    ++handled_;
-    // A copy: an upcall may ask for reasons, and more upcalls may be added meanwhile.
-    const std::vector<Upcall> upcalls = upcalls_;
-    lock.unlock();
-    if (failed.process != self_) {
-      for (const Upcall& upcall : upcalls) {
-        upcall(failed.process, failed.reason);
-      }
     }
   }
 }
@@ -94,18 +128,16 @@ std::string Failures::reason(ProcessId process) const {
   return {};
 }
 
-void Failures::on_failure(Upcall upcall) {
-  std::vector<Failed> before;
+void Failures::on(JobEvent::Kind kind, Upcall upcall) {
+  std::vector<News> before;
   {
     const std::scoped_lock lock(mutex_);
-    before.assign(failed_.begin(), failed_.begin() + static_cast<std::ptrdiff_t>(handled_));
-    upcalls_.push_back(upcall);
-  }
-  for (const Failed& failed : before) {
-    if (failed.process != self_) {
-      upcall(failed.process, failed.reason);
+    for (std::size_t i = 0; i < told_; ++i) {
+      if (news_[i].kind == kind) before.push_back(news_[i]);
     }
+    upcalls_[static_cast<std::size_t>(kind)].push_back(upcall);
   }
+  for (const News& news : before) upcall(news.process, news.reason);
 }
 
 }  // namespace dsfabric

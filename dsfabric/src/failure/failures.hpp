@@ -2,15 +2,19 @@
 // Who has failed and why, and who wants to know.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "dsfabric/elastic_job.hpp"
 #include "dsfabric/ids.hpp"
 #include "dsfabric/process_info.hpp"
 #include "failure/pending_table.hpp"
@@ -21,11 +25,16 @@ namespace dsfabric {
 /// A failure takes two steps. `declare` marks the peer, so that from then on nothing is sent to it
 /// and collectives end. `handle`, on the failure detector's thread, breaks its queue pairs, fails
 /// what waits for it, and tells the user.
+///
+/// In an elastic job the user is told what all members are told, and in their order: the news comes
+/// from the launcher, by `agree`, also of a peer that was declared failed here before.
 class Failures {
  public:
   using Upcall = std::function<void(ProcessId, const std::string& reason)>;
 
-  Failures(ProcessId self, std::uint32_t processes) : self_(self), states_(processes) {}
+  /// `processes`: so many may come to be.
+  Failures(ProcessId self, std::uint32_t processes, bool elastic)
+      : self_(self), elastic_(elastic), states_(processes) {}
   Failures(const Failures&) = delete;
   Failures& operator=(const Failures&) = delete;
 
@@ -41,6 +50,9 @@ class Failures {
   void declare(ProcessId process, std::string_view reason) noexcept;
   /// The peer has ended in good order. Any thread.
   void mark_left(ProcessId process) noexcept;
+  /// What the launcher of an elastic job says, in its order. The users are told when it has been
+  /// handled. Any thread, one at a time.
+  void agree(JobEvent::Kind kind, ProcessId process, std::string_view reason) noexcept;
   /// Asks the failure detector's thread to look at the peers now. Any thread.
   void look() noexcept { wake_.wake(); }
   /// Second step for everyone declared; `part` breaks the queue pairs. The failure detector's
@@ -54,11 +66,33 @@ class Failures {
   /// The one that failed first among those of which `wanted` is true. Any thread (takes a lock).
   std::optional<ProcessId> first_of(const std::function<bool(ProcessId)>& wanted) const;
   std::string reason(ProcessId process) const;
-  void on_failure(Upcall upcall);
+  void on_failure(Upcall upcall) { on(JobEvent::Kind::kFailed, std::move(upcall)); }
+  /// Called with all such news, those from before first, on this thread. Setup only.
+  void on(JobEvent::Kind kind, Upcall upcall);
+  using Change = std::function<void(JobEvent::Kind, ProcessId, const std::string& reason)>;
+  /// Called with all news, in their order, by the failure detector's thread. Setup only.
+  void on_change(Change change);
   WakeFd& wake_fd() noexcept { return wake_; }
 
  private:
+  struct News {
+    JobEvent::Kind kind;
+    ProcessId process;
+    std::string reason;
+  };
+  /// Of all news.
+  struct Watcher {
+    Change change;
+    /// How many it has been told.
+    std::size_t told = 0;
+  };
+  /// The next of news_, to those who want it. Under `lock`, but for the upcalls.
+  void tell_next(std::unique_lock<std::mutex>& lock);
+  /// One of them, to one who waits for it; false when there is none. In the same way.
+  bool tell_watcher(std::unique_lock<std::mutex>& lock);
+
   const ProcessId self_;
+  const bool elastic_;
   /// Each set once; every send looks at one.
   std::vector<std::atomic<PeerState>> states_;
   WakeFd wake_;
@@ -71,8 +105,13 @@ class Failures {
   /// In the order of failure.
   std::vector<Failed> failed_;
   std::vector<ProcessId> left_;
-  std::vector<Upcall> upcalls_;
-  /// How many of failed_ and left_ have been handled, and told.
+  /// For the users, and how many of them they have been told.
+  std::vector<News> news_;
+  std::size_t told_ = 0;
+  /// By the kind of news.
+  std::array<std::vector<Upcall>, 4> upcalls_;
+  std::list<Watcher> watchers_;
+  /// How many of failed_ and left_ have been handled.
   std::size_t handled_ = 0;
   std::size_t left_handled_ = 0;
 };

@@ -19,14 +19,15 @@ namespace dsfabric {
 
 Handshakes::Handshakes(SharedBootstrap& bootstrap, std::chrono::milliseconds patience,
                        const Members& members, Connections& connections, NoticeBoard& board,
-                       Failures& failures, EndNotices& notices) noexcept
+                       Failures& failures, EndNotices& notices, Membership& membership) noexcept
     : bootstrap_(bootstrap),
       patience_(patience),
       members_(members),
       connections_(connections),
       board_(board),
       failures_(failures),
-      notices_(notices) {
+      notices_(notices),
+      membership_(membership) {
   connections_.on_first_use(*this);
 }
 
@@ -159,7 +160,8 @@ void Handshakes::hear_locked() noexcept {
         const ProcessId process{static_cast<std::uint16_t>(failed)};
         notices_.check(process);
         failures_.declare(process, "the launcher says that it ended");
-      });
+      },
+      [this](const JobEvent& event) { membership_.hear(event); });
   for (const auto& [process, why] : unreachable_) {
     failures_.declare(process, fmt::format("no connection with it can be made: {}", why));
   }

@@ -18,6 +18,7 @@
 #include "dtutils/mutex.hpp"
 #include "failure/end_notices.hpp"
 #include "failure/failures.hpp"
+#include "failure/membership.hpp"
 #include "job/bytes.hpp"
 #include "job/members.hpp"
 #include "mesh/connections.hpp"
@@ -60,8 +61,8 @@ class Handshakes final : public FirstUse {
 
   /// Setup only.
   Handshakes(SharedBootstrap& bootstrap, std::chrono::milliseconds patience, const Members& members,
-             Connections& connections, NoticeBoard& board, Failures& failures,
-             EndNotices& notices) noexcept;
+             Connections& connections, NoticeBoard& board, Failures& failures, EndNotices& notices,
+             Membership& membership) noexcept;
   Handshakes(const Handshakes&) = delete;
   Handshakes& operator=(const Handshakes&) = delete;
 
@@ -74,7 +75,7 @@ class Handshakes final : public FirstUse {
 
   void begin(ProcessId with) noexcept override;
   void finish(ProcessId with) noexcept override;
-  /// Reads letters and obituaries.
+  /// Reads letters, obituaries, and the events of an elastic job.
   void hear() noexcept;
   /// Waits until whoever was about to connect with a process that was declared failed is through:
   /// all others see that it has failed.
@@ -121,6 +122,7 @@ class Handshakes final : public FirstUse {
   NoticeBoard& board_;
   Failures& failures_;
   EndNotices& notices_;
+  Membership& membership_;
   Locator block_;
   std::function<void(ProcessId, const Locator&)> theirs_;
 

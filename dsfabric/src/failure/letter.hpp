@@ -24,8 +24,8 @@ enum class LetterKind : std::uint8_t {
 /// A letter of that kind, to which the rest is added. Setup only.
 ByteWriter letter_of(LetterKind kind);
 
-/// Sends a letter of kind kEnd to a process, or to all others where `to` is their number; no letter
-/// where the bootstrap carries none. Any thread.
+/// Sends a letter of kind kEnd to a process, or to all others where `to` is
+/// SharedBootstrap::capacity(); no letter where the bootstrap carries none. Any thread.
 void send_end(SharedBootstrap& bootstrap, std::uint32_t to, std::uint64_t state,
               std::string_view reason) noexcept;
 

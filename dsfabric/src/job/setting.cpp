@@ -114,6 +114,7 @@ const std::vector<Setting>& settings() {
       member<&Config::port>("port", "port of the device, from 1; 0: the first active one"),
       member<&Config::gid_index>("gid_index", "index into the GID table; -1: the best one"),
       member<&Config::alone>("alone", "a job of one process, no matter what started it"),
+      member<&Config::elastic>("elastic", "processes that may come to be; 0: they are fixed"),
       member<&Config::threads>("threads", "workers of this process; 0: its share of the cores"),
       member<&Config::service_threads>("service_threads", "threads that serve when workers do not"),
       member<&Config::outside_threads>("outside_threads", "other threads that may send at once"),

@@ -16,9 +16,10 @@
 #include "dtutils/error.hpp"
 #include "job/bytes.hpp"
 #include "job/job_limits.hpp"
+#include "mesh/introduction.hpp"
+#include "mesh/newcomer.hpp"
 
 namespace dsfabric {
-namespace {
 
 std::string host_name() {
   char name[256] = "unknown host";
@@ -34,6 +35,8 @@ void require_equal(std::uint64_t mine, std::uint64_t theirs, std::size_t rank,
                          "start all processes with the same settings, from the same build");
   }
 }
+
+namespace {
 
 /// The same for processes that share the same cores.
 std::uint64_t hash_of(const std::vector<PlacedCore>& cores) noexcept {
@@ -114,7 +117,16 @@ std::unique_ptr<dtutils::Device> open_device(const Config& config) {
   return dtutils::open_device(config.device, options);
 }
 
+void Meeting::add(ProcessId process, std::span<const std::byte> introduction) {
+  Introduction newcomer(introduction);
+  newcomer.member.site.machine =
+      machines.try_emplace(newcomer.host, MachineId{static_cast<std::uint16_t>(machines.size())})
+          .first->second;
+  members->add(process, std::move(newcomer.member));
+}
+
 Meeting meet(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& device, const Config& config) {
+  if (bootstrap.rank() >= bootstrap.size()) return meet_as_newcomer(bootstrap, device, config);
   const std::vector<PlacedCore> cores = allowed_cores(config);
   std::vector<Member> all(bootstrap.size());
   std::map<std::uint64_t, MachineId> machines;
@@ -122,8 +134,14 @@ Meeting meet(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& device, cons
   Placement placement = place_workers(config, cores, share.number, share.of);
   exchange_placements(bootstrap, config, placement, all);
   const ProcessId self{static_cast<std::uint16_t>(bootstrap.rank())};
-  return {Members(self, std::move(all), static_cast<std::uint32_t>(machines.size())),
-          std::move(placement)};
+  if (ElasticJob* const elastic = bootstrap.elastic()) {
+    elastic->introduce(Introduction(device, config, all[self.value]).bytes().bytes());
+  }
+  const auto count = static_cast<std::uint32_t>(machines.size());
+  return {std::make_unique<Members>(self, std::move(all), count, bootstrap.capacity()),
+          std::move(machines),
+          std::move(placement),
+          {}};
 }
 
 Config with_queue_pairs(Config config, const Members& members) noexcept {
@@ -132,6 +150,7 @@ Config with_queue_pairs(Config config, const Members& members) noexcept {
   if (config.queue_pairs == 0) {
     config.queue_pairs = std::min(members.max_threads(), kMaxQueuePairs);
   }
+  if (members.capacity() > members.founders()) config.elastic = members.capacity();
   return config;
 }
 

@@ -34,10 +34,12 @@ ControlService::ControlService(Fabric& fabric, const Members& members, Zones& zo
                            return static_cast<ControlService*>(self)->handle(message);
                          },
                          this});
-  failures_.on_failure([this](ProcessId failed, const std::string&) {
+  const auto take_back = [this](ProcessId from, const std::string&) {
     const std::scoped_lock lock(mutex_);
-    std::erase_if(allocations_, [&](const auto& given) { return given.second.to == failed; });
-  });
+    std::erase_if(allocations_, [&](const auto& given) { return given.second.to == from; });
+  };
+  failures_.on_failure(take_back);
+  failures_.on(JobEvent::Kind::kLeft, take_back);
 }
 
 bool ControlService::send(ProcessId to, const ControlRecord& record) {
@@ -169,8 +171,8 @@ ControlRecord ControlService::allocate_for(const ControlRecord& request, Process
   result.value_length = sizeof where;
   std::memcpy(result.value, &where, sizeof where);
   const std::scoped_lock lock(mutex_);
-  // Under the lock: what is given to a process before its failure is handled, is taken back then.
-  if (failures_.state(to) == PeerState::kFailed) return {};
+  // Under the lock: what is given to a process before its end is handled, is taken back then.
+  if (!failures_.active(to)) return {};
   result.number = ++tickets_;
   allocations_.try_emplace(result.number, Allocation{to, std::move(*memory)});
   return result;
@@ -221,7 +223,7 @@ ControlRecord ControlService::named(What what, std::string_view name) const {
 ProcessId ControlService::keeper_of(std::string_view name) const noexcept {
   // The same in every process, also in programs that were compiled differently.
   const std::uint64_t hash = dtutils::Fnv1a().text(name).value();
-  return {static_cast<std::uint16_t>(hash % members_.count())};
+  return {static_cast<std::uint16_t>(hash % members_.founders())};
 }
 
 void ControlService::publish(std::string_view name, std::span<const std::byte> value) {

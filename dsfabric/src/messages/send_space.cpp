@@ -26,7 +26,7 @@ dtutils::RDMAMemory MessageEngine::send_memory(const Way& way, std::uint32_t byt
   if (!context.send_memory) {
     dtutils::CircularAllocatorOptions options;
     options.unit_size = std::max<std::size_t>(receiver_.buffer_size(), 16 * dtutils::kPage);
-    options.queue_pairs = members_.count();
+    options.queue_pairs = members_.capacity();
     context.send_memory.emplace(send_pages_, options);
   }
   dtutils::Backoff backoff;

@@ -56,7 +56,7 @@ FiberPool::FiberPool(dsfabric::Fabric& fabric, const FiberOptions& options)
       largest_record_(static_cast<std::uint32_t>(options_.stack_size / kStackPerRecord)),
       exceptions_(abi::__cxa_get_globals()),
       thread_stack_(std::make_unique<detail::SanitizedStack>()),
-      unfinished_(fabric.processes()) {
+      unfinished_(fabric.capacity()) {
   if (mine() != nullptr) {
     throw dtutils::Error("FiberPool", "this thread has one already", "make one pool a thread");
   }

@@ -26,7 +26,7 @@ constexpr std::uint64_t kPaused = 0;
 }  // namespace
 
 RingReceiver::RingReceiver(dsfabric::Fabric& fabric, std::uint32_t worker)
-    : fabric_(fabric), index_(worker), executed_(fabric.processes()) {}
+    : fabric_(fabric), index_(worker), executed_(fabric.capacity()) {}
 RingReceiver::~RingReceiver() = default;
 
 void RingReceiver::join(NewChunks chunks) {

@@ -44,7 +44,7 @@ RingSet& RingSet::open(dsfabric::Thread& self) {
 
 RingSet::RingSet(dsfabric::Fabric& fabric, std::uint32_t worker)
     : fabric_(fabric),
-      processes_(fabric.processes()),
+      processes_(fabric.capacity()),
       shift_(static_cast<std::uint32_t>(std::bit_width(fabric.max_threads() - 1))),
       table_(new std::unique_ptr<detail::OutgoingRing>[std::size_t{processes_} << shift_]),
       back_pressure_(std::make_unique<BackPressure>()),

@@ -31,7 +31,7 @@ struct Tree {
 
 /// The whole tree, from the calling worker, or for another thread from the first worker of its
 /// process.
-Tree tree_of(Fabric& fabric, const ExecutionSlots* executed) noexcept;
+Tree tree_of(Fabric& fabric, const ExecutionSlots* executed);
 /// That of a group, from the worker whose Group it is.
 Tree tree_of(const Group& group, const ExecutionSlots* executed) noexcept;
 /// The first worker of the part. Throws Error when this process knows no group of that key (any
