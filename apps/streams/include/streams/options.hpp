@@ -15,6 +15,11 @@ enum class FlowControl : std::uint8_t {
   /// The receiver posts buffers of kCreditBuffer bytes, and each send takes one: the baseline that
   /// paper 003 compares with. For measurements.
   kCredits = 1,
+  /// As kPacketized, but what Stream::send is given to send at once from kZeroCopyFrom bytes on is
+  /// not copied into the ring: the receiver reads it out of the sender's memory, straight into its
+  /// own buffer, and the call returns when it has. On shm; on other devices, and out of memory of a
+  /// SharedSegment, all bytes are copied.
+  kZeroCopy = 2,
 };
 
 /// Chosen when a stream is made.
