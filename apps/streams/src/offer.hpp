@@ -29,16 +29,21 @@ constexpr std::uint64_t frame_head(FrameKind kind, std::uint64_t length) noexcep
 
 /// Where bytes of the stream lie, for a receiver that reads them.
 ///
-///   byte  0      8         16     20       24
-///         | head | address | rkey | number |
+///   byte  0      8         16     20       24              32           36         40
+///         | head | address | rkey | number | spare address | spare rkey | reserved |
 struct Offer {
   std::uint64_t head;
   std::uint64_t address;
   std::uint32_t rkey;
   /// 1 to kLastOffer: which offer of this side it is.
   std::uint32_t number;
+  /// Where the same bytes lie once the state is kMoved. 0: it never will be.
+  std::uint64_t spare_address;
+  std::uint32_t spare_rkey;
+  /// 0.
+  std::uint32_t reserved;
 };
-static_assert(sizeof(Offer) == 24 && std::is_trivially_copyable_v<Offer>);
+static_assert(sizeof(Offer) == 40 && std::is_trivially_copyable_v<Offer>);
 
 // The sender keeps a word about its last offer, in its registered memory. Both sides change it by
 // compare-and-swap only, so that they agree on what was read, and neither ever has to wait for the
@@ -50,10 +55,21 @@ static_assert(sizeof(Offer) == 24 && std::is_trivially_copyable_v<Offer>);
 //                       |                                      |
 //                       +--- sender takes it back -------------+---> kWithdrawn
 //
-// What the receiver has read counts when its compare-and-swap back to kOffered has succeeded; if it
+// The sender of an offer that is asynchronous does not take it back. Instead, when the program
+// writes into the memory, it copies what was not read, and goes from either of the first two states
+// to kMoved, which remains while the receiver reads from there; or to kLost, when the program has
+// unmapped the memory.
+//
+// What the receiver has read counts when its compare-and-swap behind it has succeeded; if it
 // has not, the bytes are forgotten. The sender waits for a receiver that is reading, since memory
 // that was taken back may go away, but for kPatienceWithReader at most.
-enum class OfferState : std::uint8_t { kOffered = 1, kReading = 2, kWithdrawn = 3 };
+enum class OfferState : std::uint8_t {
+  kOffered = 1,
+  kReading = 2,
+  kWithdrawn = 3,
+  kMoved = 4,
+  kLost = 5
+};
 
 inline constexpr unsigned kTakenBits = 40;
 inline constexpr unsigned kStateBits = 3;

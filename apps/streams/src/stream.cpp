@@ -21,7 +21,7 @@ Stream::Stream(dtutils::ProtectionDomain& domain, const StreamOptions& options) 
   if (options.flow == FlowControl::kCredits) {
     credits_ = std::make_unique<Credits>(domain);
   } else if (options.flow == FlowControl::kZeroCopy) {
-    zero_copy_ = std::make_unique<ZeroCopy>(domain, options.ring);
+    zero_copy_ = std::make_unique<ZeroCopy>(domain, options);
   } else {
     packetized_ = std::make_unique<Packetized>(domain, options.ring);
   }
@@ -115,7 +115,9 @@ Result Stream::send(std::span<const std::byte> bytes, std::chrono::milliseconds 
   for (;;) {
     const std::span<const std::byte> rest = bytes.subspan(done);
     Result result{0, Status::kOk};
-    if (!offer(rest, end, result)) result = try_send(rest);
+    if (!offer(rest, end, result)) {
+      result = try_send(zero_copy_ == nullptr ? rest : rest.first(zero_copy_->bytes_to_copy(rest)));
+    }
     done += result.bytes;
     if (done == bytes.size()) return {done, result.status};
     if (result.status != Status::kOk && result.status != Status::kWouldBlock) {
@@ -127,17 +129,32 @@ Result Stream::send(std::span<const std::byte> bytes, std::chrono::milliseconds 
 
 bool Stream::offer(std::span<const std::byte> bytes, std::chrono::steady_clock::time_point end,
                    Result& result) noexcept {
-  if (zero_copy_ == nullptr || !zero_copy_->may_offer(bytes)) return false;
-  while (!zero_copy_->offer(bytes)) {
-    if (zero_copy_->cannot_send()) return false;
-    if (!wait([this] { return zero_copy_->offer_ready(); }, end)) {
-      result = {0, Status::kTimeout};
-      return true;
+  if (zero_copy_ == nullptr) return false;
+  for (;;) {
+    switch (zero_copy_->offer(bytes)) {
+      case ZeroCopy::Offering::kCopy:
+        return false;
+      case ZeroCopy::Offering::kLater:
+        if (wait([this] { return zero_copy_->offer_ready(); }, end)) continue;
+        result = {0, Status::kTimeout};
+        return true;
+      case ZeroCopy::Offering::kMade:
+        wait([this] { return zero_copy_->settled(); }, end);
+        result = zero_copy_->conclude();
+        return true;
+      case ZeroCopy::Offering::kAsynchronous:
+        result = {zero_copy_->offered(), Status::kOk};
+        return true;
     }
   }
-  wait([this] { return zero_copy_->settled(); }, end);
-  result = zero_copy_->conclude();
-  return true;
+}
+
+Status Stream::settle(std::chrono::milliseconds timeout) noexcept {
+  if (zero_copy_ == nullptr) return Status::kOk;
+  if (!wait([this] { return zero_copy_->settled(); }, dtutils::Deadline(timeout).end())) {
+    return Status::kTimeout;
+  }
+  return zero_copy_->offered() == 0 ? Status::kOk : Status::kBrokenPipe;
 }
 
 Result Stream::receive(std::span<std::byte> into, std::chrono::milliseconds timeout) noexcept {

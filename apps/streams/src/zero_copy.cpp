@@ -8,13 +8,22 @@
 
 namespace streams {
 
-ZeroCopy::ZeroCopy(dtutils::ProtectionDomain& domain, std::uint32_t ring)
-    : base_(domain, ring, kUsefulSpace),
+ZeroCopy::ZeroCopy(dtutils::ProtectionDomain& domain, const StreamOptions& options)
+    : base_(domain, options.ring, kUsefulSpace),
       sending_(domain, IBV_ACCESS_REMOTE_READ),
       receiving_(domain, IBV_ACCESS_LOCAL_WRITE),
       ahead_(kReadAhead, dtutils::PageKind::kSmall, -1),
       ahead_region_(domain, ahead_.data(), ahead_.size(), IBV_ACCESS_LOCAL_WRITE) {
   new (&offers()) OfferBoard{};
+  if (!options.asynchronous || !link().on_shm()) return;
+  guard_ = PageGuard::shared();
+  if (guard_ == nullptr) return;
+  spare_.emplace(kLargestAsynchronous, dtutils::PageKind::kSmall, -1);
+  spare_region_.emplace(domain, spare_->data(), spare_->size(), IBV_ACCESS_REMOTE_READ);
+}
+
+ZeroCopy::~ZeroCopy() {
+  if (guarded_) guard_->release(pages_);
 }
 
 Introduction ZeroCopy::introduction() const {
@@ -24,6 +33,8 @@ Introduction ZeroCopy::introduction() const {
 }
 
 bool ZeroCopy::say_closed() noexcept {
+  // Who has closed has nothing left to be read.
+  if (!settled()) return false;
   base_.keep_unread(frame_left_in_ != 0 || offer_left_ != 0 || ahead_begin_ != ahead_end_);
   return base_.say_closed();
 }

@@ -5,12 +5,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 
 #include "dtutils/shared_segment.hpp"
 #include "offer.hpp"
 #include "packetized.hpp"
+#include "page_guard.hpp"
 #include "region_book.hpp"
+#include "streams/options.hpp"
 #include "streams/result.hpp"
 
 namespace streams {
@@ -24,7 +28,10 @@ namespace streams {
 /// the device refuses memory that the peer has not registered. Owner thread only.
 class ZeroCopy {
  public:
-  ZeroCopy(dtutils::ProtectionDomain& domain, std::uint32_t ring);
+  ZeroCopy(dtutils::ProtectionDomain& domain, const StreamOptions& options);
+  ZeroCopy(const ZeroCopy&) = delete;
+  ZeroCopy& operator=(const ZeroCopy&) = delete;
+  ~ZeroCopy();
 
   Introduction introduction() const;
   void meet(const Introduction& peer) { base_.meet(peer); }
@@ -45,15 +52,27 @@ class ZeroCopy {
   bool say_closed() noexcept;
   bool delivered() noexcept { return base_.delivered(); }
 
-  // Offers, for a call that waits: the memory belongs to the stream until `conclude`.
+  // Offers, for calls that wait.
 
-  bool cannot_send() const noexcept { return base_.cannot_send(); }
-  /// Whether these bytes are better offered than copied.
-  bool may_offer(std::span<const std::byte> bytes) noexcept;
-  /// Offers bytes, kLargestOffer at most. False: there is no space for the offer, see offer_ready.
-  bool offer(std::span<const std::byte> bytes) noexcept;
+  /// What came of an offer.
+  enum class Offering : std::uint8_t {
+    /// These bytes are better copied, or cannot be sent at all.
+    kCopy,
+    /// Not at the moment; see offer_ready.
+    kLater,
+    /// The memory belongs to the stream until `conclude`.
+    kMade,
+    /// It is the program's, which must not unmap it until `settled`.
+    kAsynchronous,
+  };
+  /// Offers the first of these bytes: at most kLargestOffer, or kLargestAsynchronous. `offered()`
+  /// says how many.
+  Offering offer(std::span<const std::byte> bytes) noexcept;
+  std::size_t offered() const noexcept { return offered_; }
+  /// After kCopy: how many of them are to be copied before the rest may be offered.
+  std::size_t bytes_to_copy(std::span<const std::byte> bytes) const noexcept;
   bool offer_ready() noexcept;
-  /// The offer was read, or never will be.
+  /// The last offer was read, or never will be.
   bool settled() noexcept;
   /// Takes back what was not read. The bytes that were; kOk: all of them.
   Result conclude() noexcept;
@@ -67,7 +86,8 @@ class ZeroCopy {
   }
 
   // zero_copy_send.cpp
-  const dtutils::MemoryRegion* region_of(std::span<const std::byte> bytes) noexcept;
+  bool is_asynchronous(std::span<const std::byte> bytes) const noexcept;
+  bool guard(std::span<const std::byte> bytes) noexcept;
   OfferWord look_at_offer() noexcept;
 
   // zero_copy_receive.cpp
@@ -75,6 +95,7 @@ class ZeroCopy {
   Status find_frame() noexcept;
   bool accept_head() noexcept;
   bool swap(OfferWord expected, OfferWord desired, OfferWord& found) noexcept;
+  bool read(dtutils::LocalBuffer into, std::uint64_t address, std::uint32_t rkey) noexcept;
   /// Bytes of the offer that were read; 0: it is over, or the link is broken.
   std::size_t read_part(dtutils::LocalBuffer into) noexcept;
   std::size_t read_offered(std::span<const iovec> buffers, bool keep) noexcept;
@@ -94,6 +115,12 @@ class ZeroCopy {
   std::uint64_t offered_ = 0;
   std::uint64_t offer_taken_ = 0;
   std::uint32_t number_ = 0;
+  // Sending asynchronously: null without; the last offer is guarded, where, and the spare memory.
+  std::shared_ptr<PageGuard> guard_;
+  bool guarded_ = false;
+  GuardedOffer pages_{};
+  std::optional<dtutils::SharedSegment> spare_;
+  std::optional<dtutils::MemoryRegion> spare_region_;
 
   // Receiving: the head of the next frame as far as it has come; the peer did not keep to this
   // protocol; bytes of data left in this frame;

@@ -68,35 +68,49 @@ bool ZeroCopy::swap(OfferWord expected, OfferWord desired, OfferWord& found) noe
   return true;
 }
 
+bool ZeroCopy::read(dtutils::LocalBuffer into, std::uint64_t address, std::uint32_t rkey) noexcept {
+  const dtutils::RemoteMemoryLocator from{address + offer_read_, into.length, rkey, 0, 0};
+  return base_.complete([&](std::uint64_t id) {
+    return link().pair().post_read(into, from, id, dtutils::kSignaled);
+  });
+}
+
 std::size_t ZeroCopy::read_part(dtutils::LocalBuffer into) noexcept {
   into.length = static_cast<std::uint32_t>(
       std::min<std::uint64_t>({into.length, offer_left_, std::uint64_t{kReadAtOnce}}));
-  const OfferWord before{offer_.number, OfferState::kOffered, offer_read_};
-  const OfferWord during{offer_.number, OfferState::kReading, offer_read_};
-  const OfferWord after{offer_.number, OfferState::kOffered, offer_read_ + into.length};
-  const OfferWord withdrawn{offer_.number, OfferState::kWithdrawn, offer_read_};
+  const auto word = [this](OfferState state, std::uint64_t more = 0) {
+    return OfferWord{offer_.number, state, offer_read_ + more};
+  };
+  // What the read brings is there, and what it read was right, when the swaps before and behind it
+  // are done; they are not posted together, since an atomic may pass a read that is late.
+  const OfferWord before = word(OfferState::kOffered);
+  OfferWord during = word(OfferState::kReading);
   OfferWord found{};
   if (!swap(before, during, found)) return 0;
-  if (found.raw() == before.raw()) {
-    // What the read brings is there, and what it read was right, when the swaps before and behind
-    // it are done; they are not posted together, since an atomic may pass a read that is late.
-    const dtutils::RemoteMemoryLocator from{offer_.address + offer_read_, into.length, offer_.rkey,
-                                            0, 0};
-    if (!base_.complete([&](std::uint64_t id) {
-          return link().pair().post_read(into, from, id, dtutils::kSignaled);
-        }) ||
-        !swap(during, after, found)) {
+  bool swapped = found.raw() == before.raw();
+  if (swapped) {
+    if (!read(into, offer_.address, offer_.rkey) ||
+        !swap(during, word(OfferState::kOffered, into.length), found)) {
       return 0;
     }
-    if (found.raw() == during.raw()) {
-      offer_read_ += into.length;
-      offer_left_ -= into.length;
-      if (offer_left_ == 0) base_.wake_peer();
-      return into.length;
+    swapped = found.raw() == during.raw();
+  }
+  if (!swapped && found.raw() == word(OfferState::kMoved).raw()) {
+    during = found;
+    if (!read(into, offer_.spare_address, offer_.spare_rkey) ||
+        !swap(during, word(OfferState::kMoved, into.length), found)) {
+      return 0;
     }
+    swapped = found.raw() == during.raw();
+  }
+  if (swapped) {
+    offer_read_ += into.length;
+    offer_left_ -= into.length;
+    if (offer_left_ == 0) base_.wake_peer();
+    return into.length;
   }
   // An offer that was taken back stays so until there is another one.
-  if (found.number == offer_.number && found.raw() != withdrawn.raw()) {
+  if (found.number == offer_.number && found.raw() != word(OfferState::kWithdrawn).raw()) {
     refused_ = true;
     link().give_up();
   } else {

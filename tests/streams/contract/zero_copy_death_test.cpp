@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::size_t kVeryLong = 4'000'000;
+constexpr std::size_t kVeryLong = 1'000'000;
 
 /// Receives pieces of that size until something else than bytes comes.
 Status receive_until_end(Stream& stream, std::size_t piece, std::size_t& received) {

@@ -60,7 +60,7 @@ TEST_CASE("long_and_short_sends_arrive_in_order") {
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);
   Random random(seed);
-  std::vector<std::size_t> sizes(60);
+  std::vector<std::size_t> sizes(40);
   std::size_t total = 0;
   for (std::size_t& size : sizes) {
     size = random.one_in(3) ? kZeroCopyFrom + random.below(100'000) : 1 + random.below(600);

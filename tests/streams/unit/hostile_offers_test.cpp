@@ -38,8 +38,13 @@ struct HostilePeer {
   void send(const Offer& offer) { send(&offer, sizeof offer); }
   /// An offer of `memory` as a sender makes it.
   Offer offer() const {
-    return {frame_head(FrameKind::kOffer, kBytes), reinterpret_cast<std::uint64_t>(memory.data()),
-            region.rkey(), 1};
+    return {frame_head(FrameKind::kOffer, kBytes),
+            reinterpret_cast<std::uint64_t>(memory.data()),
+            region.rkey(),
+            1,
+            0,
+            0,
+            0};
   }
   void set_word(OfferWord word) { std::atomic_ref(word_of_peer()).store(word.raw()); }
   std::uint64_t& word_of_peer() {
@@ -65,7 +70,7 @@ struct HostilePeer {
   dtutils::ProtectionDomain domain{*device};
   std::vector<std::byte> memory = std::vector<std::byte>(kBytes);
   dtutils::MemoryRegion region{domain, memory.data(), kBytes, IBV_ACCESS_REMOTE_READ};
-  ZeroCopy here{domain, kRing};
+  ZeroCopy here{domain, {.flow = FlowControl::kZeroCopy}};
   Packetized peer{domain, kRing};
 };
 
@@ -123,7 +128,8 @@ TEST_CASE("an_offer_whose_word_cannot_be_is_refused") {
   HostilePeer peer;
   const std::size_t wanted = GENERATE(std::size_t{10}, kBytes);
   peer.set_word(GENERATE(word_of(1, OfferState::kOffered, 1), word_of(1, OfferState::kReading, 0),
-                         word_of(1, OfferState::kWithdrawn, 3),
+                         word_of(1, OfferState::kWithdrawn, 3), word_of(1, OfferState::kMoved, 1),
+                         word_of(1, OfferState::kLost, 0),
                          word_of(1, static_cast<OfferState>(7), 0),
                          word_of(1, static_cast<OfferState>(0), 0)));
   peer.send(peer.offer());
@@ -139,6 +145,15 @@ TEST_CASE("an_offer_whose_word_changes_in_the_middle_is_refused") {
   CHECK(peer.receive(10) == Status::kReset);
 }
 
+TEST_CASE("an_offer_that_was_moved_nowhere_is_refused") {
+  HostilePeer peer;
+  Offer offer = peer.offer();
+  if (GENERATE(false, true)) offer.spare_rkey = offer.rkey;
+  peer.set_word(word_of(1, OfferState::kMoved, 0));
+  peer.send(offer);
+  CHECK(peer.receive(GENERATE(std::size_t{10}, kBytes)) == Status::kReset);
+}
+
 TEST_CASE("an_offer_that_was_taken_back_is_passed_over") {
   HostilePeer peer;
   peer.set_word(GENERATE(word_of(1, OfferState::kWithdrawn, 0), word_of(2, OfferState::kOffered, 0),
@@ -152,12 +167,13 @@ TEST_CASE("an_offer_that_was_taken_back_is_passed_over") {
 
 TEST_CASE("a_receiver_that_changes_the_word_at_will_breaks_the_send") {
   HostilePeer peer;
-  REQUIRE(peer.here.may_offer(peer.memory));
-  REQUIRE(peer.here.offer(peer.memory));
+
+  REQUIRE(peer.here.offer(peer.memory) == ZeroCopy::Offering::kMade);
   const std::uint32_t number = OfferWord::from(peer.word_here().load()).number;
   peer.word_here().store(GENERATE_COPY(word_of(number, OfferState::kOffered, kBytes + 1),
                                        word_of(number + 1, OfferState::kOffered, 0),
                                        word_of(number, OfferState::kWithdrawn, 0),
+                                       word_of(number, OfferState::kMoved, 0),
                                        word_of(number, static_cast<OfferState>(6), 0))
                              .raw());
   CHECK(peer.here.settled());
@@ -168,7 +184,7 @@ TEST_CASE("a_receiver_that_changes_the_word_at_will_breaks_the_send") {
 
 TEST_CASE("a_receiver_that_takes_back_what_it_has_read_breaks_the_send") {
   HostilePeer peer;
-  REQUIRE(peer.here.offer(peer.memory));
+  REQUIRE(peer.here.offer(peer.memory) == ZeroCopy::Offering::kMade);
   const std::uint32_t number = OfferWord::from(peer.word_here().load()).number;
   peer.word_here().store(word_of(number, OfferState::kOffered, 100).raw());
   CHECK_FALSE(peer.here.settled());
@@ -181,7 +197,7 @@ TEST_CASE("a_receiver_that_takes_back_what_it_has_read_breaks_the_send") {
 
 TEST_CASE("a_receiver_that_says_for_ever_that_it_reads_holds_the_sender_for_a_moment") {
   HostilePeer peer;
-  REQUIRE(peer.here.offer(peer.memory));
+  REQUIRE(peer.here.offer(peer.memory) == ZeroCopy::Offering::kMade);
   const std::uint32_t number = OfferWord::from(peer.word_here().load()).number;
   peer.word_here().store(word_of(number, OfferState::kReading, 50).raw());
   CHECK_FALSE(peer.here.settled());

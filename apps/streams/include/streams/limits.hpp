@@ -49,6 +49,11 @@ inline constexpr std::size_t kLargestOffer = std::size_t{1} << 30;
 inline constexpr std::uint32_t kReadAtOnce = 1u << 22;
 /// Receives of fewer bytes, and peeks, read so many of them ahead.
 inline constexpr std::uint32_t kReadAhead = 16384;
+/// Bytes of a send from which on it may return before the peer has read it, and the bytes that it
+/// leaves to be read at most.
+inline constexpr std::size_t kAsynchronousFrom = 262144;
+/// See kAsynchronousFrom.
+inline constexpr std::size_t kLargestAsynchronous = std::size_t{4} << 20;
 /// How long a sender whose time is over waits for a receiver that is reading at that moment.
 inline constexpr std::chrono::milliseconds kPatienceWithReader{1000};
 
@@ -62,6 +67,7 @@ inline constexpr std::chrono::milliseconds kLinger{2000};
 
 static_assert((kRing & (kRing - 1)) == 0, "offsets are counts modulo the ring");
 static_assert(kSmallestRing <= kRing && kRing <= kLargestRing);
+static_assert(kAsynchronousFrom >= 2 * kZeroCopyFrom && kAsynchronousFrom < kLargestAsynchronous);
 static_assert(kReadAhead <= kZeroCopyFrom && kReadAhead <= kReadAtOnce);
 static_assert(kPacked * 2 <= kStaging && kStaging <= kSmallestRing);
 static_assert(2 * kSignalInterval <= kRequests, "the send queue is given back in time");

@@ -29,6 +29,11 @@ struct StreamOptions {
   /// Bytes that the peer can send before this side receives any: a power of two from kSmallestRing
   /// to kLargestRing. Each side chooses its own. Not for kCredits.
   std::uint32_t ring = kRing;
+  /// With kZeroCopy, for what this side sends: Stream::send returns at once from kAsynchronousFrom
+  /// bytes on (AZ-SDP: paper 003, section 3), and the memory is write-protected until the peer has
+  /// read it, or the program writes into it, which copies the rest. The memory must stay mapped:
+  /// see Stream::settle. Where userfaultfd(2) is not permitted it makes no difference.
+  bool asynchronous = false;
 };
 
 }  // namespace streams

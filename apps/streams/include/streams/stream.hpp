@@ -53,6 +53,12 @@ class Stream {
   /// the peer has, and a peer that is reading at that moment delays it by kPatienceWithReader.
   Result send(std::span<const std::byte> bytes, std::chrono::milliseconds timeout) noexcept;
 
+  /// Waits until the peer has read what was sent asynchronously (StreamOptions::asynchronous):
+  /// kOk, kTimeout, or kBrokenPipe when it never will. Before that the memory may be written, but
+  /// not be unmapped, discarded or moved (munmap, madvise, mremap; free(3) and realloc(3) of large
+  /// blocks do it), which resets the stream.
+  Status settle(std::chrono::milliseconds timeout) noexcept;
+
   /// Receives what is there, into several buffers as if they were one.
   Result try_receive(std::span<const iovec> buffers) noexcept;
   /// The same into one buffer.
@@ -107,5 +113,9 @@ class Stream {
   std::unique_ptr<ZeroCopy> zero_copy_;
   std::unique_ptr<Credits> credits_;
 };
+
+/// Whether this process may protect memory so that StreamOptions::asynchronous has an effect. Setup
+/// only.
+bool may_send_asynchronously() noexcept;
 
 }  // namespace streams
