@@ -9,6 +9,7 @@
 
 #include "board.hpp"
 #include "cursor.hpp"
+#include "dtutils/wait.hpp"
 #include "link.hpp"
 #include "streams/result.hpp"
 
@@ -71,14 +72,17 @@ class Packetized {
   template <class Post>
   bool complete(Post post) noexcept {
     // What the completions of those cause must not break the link while the request is under way.
-    while ((asking_ || fetching_ || !link_.has_room(kRoomToSend)) && !link_.broken()) wait_a_bit();
+    dtutils::Backoff backoff;
+    while ((asking_ || fetching_ || !link_.has_room(kRoomToSend)) && !link_.broken()) {
+      wait_a_bit(backoff);
+    }
     if (link_.broken()) return false;
     completing_ = true;
     if (!link_.count(post(written_ << 2 | kCompleted), dtutils::kSignaled)) {
       link_.give_up();
       return false;
     }
-    while (completing_ && !link_.broken()) wait_a_bit();
+    while (completing_ && !link_.broken()) wait_a_bit(backoff);
     return !link_.broken();
   }
   /// Wakes the peer if it sleeps.
@@ -128,7 +132,7 @@ class Packetized {
   void fetch(std::uint64_t bytes) noexcept;
 
   // packetized_base.cpp
-  void wait_a_bit() noexcept;
+  void wait_a_bit(dtutils::Backoff& backoff) noexcept;
 
   // packetized.cpp
   void poll() noexcept;

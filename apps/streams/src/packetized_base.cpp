@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a flow control that stands on a packetized stream needs of it.
 #include "cursor.hpp"
-#include "dtutils/wait.hpp"
 #include "packetized.hpp"
 
 namespace streams {
@@ -41,13 +40,14 @@ bool Packetized::send_whole(std::span<const std::byte> bytes) noexcept {
   return true;
 }
 
-void Packetized::wait_a_bit() noexcept {
+void Packetized::wait_a_bit(dtutils::Backoff& backoff) noexcept {
   poll_sends();
-  dtutils::cpu_pause();
+  backoff.pause();
 }
 
 void Packetized::wake_peer() noexcept {
-  while (!link_.has_room(1) && !link_.broken()) wait_a_bit();
+  dtutils::Backoff backoff;
+  while (!link_.has_room(1) && !link_.broken()) wait_a_bit(backoff);
   if (!link_.broken()) ring_bell(false);
 }
 

@@ -106,7 +106,7 @@ TEST_CASE("a_receiver_that_is_stopped_does_not_hold_a_sender_whose_time_is_over"
   REQUIRE(stream != nullptr);
   peer.wire().meet();
   const std::vector<std::byte> bytes = bytes_from(0, kVeryLong);
-  REQUIRE(stream->send(bytes, kPatience).status == Status::kOk);
+  REQUIRE(stream->send(std::span(bytes).first(100'000), kPatience).status == Status::kOk);
   peer.stop();
   // What is more than the ring and the receiver's hands hold.
   const auto begin = std::chrono::steady_clock::now();
