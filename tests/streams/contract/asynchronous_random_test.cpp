@@ -52,7 +52,7 @@ TEST_CASE("random_sends_that_threads_write_into_arrive_as_they_were") {
   if (skipped_without_protection()) return;
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);
-  const std::uint64_t total = static_cast<std::uint64_t>(rounds(6)) * 1'000'000;
+  const std::uint64_t total = static_cast<std::uint64_t>(rounds(4)) * 1'000'000;
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire&) {
     Domain domain;
@@ -67,8 +67,9 @@ TEST_CASE("random_sends_that_threads_write_into_arrive_as_they_were") {
   std::vector<std::byte> into(600'000);
   std::uint64_t received = 0;
   for (;;) {
-    const Result result =
-        stream->receive(std::span(into).first(random.size_up_to(into.size())), kPatience);
+    // Mostly large ones: on a loaded machine each read of the adversarial mode takes long.
+    const std::size_t wanted = random.one_in(4) ? random.size_up_to(into.size()) : into.size();
+    const Result result = stream->receive(std::span(into).first(wanted), kPatience);
     if (result.status == Status::kEnd) break;
     REQUIRE(result.status == Status::kOk);
     require(are_from(received, std::span(into).first(result.bytes)), "other bytes were received");
