@@ -2,6 +2,7 @@
 // Measures streams beside TCP over the loopback interface and Unix-domain sockets.
 #include <sys/socket.h>
 
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct Links {
   std::optional<StreamLink> streams;
   std::optional<StreamLink> large;
   std::optional<StreamLink> credits;
+  std::optional<StreamLink> zero_copy;
+  std::optional<StreamLink> asynchronous;
   std::optional<SocketLink> tcp;
   std::optional<SocketLink> unix_socket;
 };
@@ -69,6 +72,42 @@ bench::Variant one_way(const char* name, std::optional<Link>& link, std::size_t 
               }};
 }
 
+/// How long a sender computes for each piece: about as long as the piece takes to be copied.
+std::chrono::nanoseconds computing_for(std::size_t size) {
+  return std::chrono::nanoseconds(size / 8);
+}
+
+/// Sends of `size` bytes one way, from two buffers in turn; between them the sender computes.
+bench::Variant computing(const char* name, std::optional<StreamLink>& link, std::size_t size) {
+  const auto send = [&link, size](bench::Batch& batch, std::vector<std::byte>* buffers) {
+    for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
+      std::vector<std::byte>& buffer = buffers[i % 2];
+      buffer[size / 2] = static_cast<std::byte>(i);
+      link->send(buffer, Waiting::kBlocking);
+      const auto end = std::chrono::steady_clock::now() + computing_for(size);
+      while (std::chrono::steady_clock::now() < end) {
+      }
+    }
+    std::byte done[1];
+    link->receive(done, Waiting::kBlocking);
+  };
+  return {.name = name,
+          .measure =
+              [send, size](bench::Batch& batch) {
+                std::vector<std::byte> buffers[2] = {std::vector<std::byte>(size),
+                                                     std::vector<std::byte>(size)};
+                return batch.bytes_per_second(size, [&] { send(batch, buffers); });
+              },
+          .assist =
+              [&link, size](bench::Batch& batch) {
+                std::vector<std::byte> bytes(size);
+                for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
+                  link->receive(bytes, Waiting::kBlocking);
+                }
+                link->send(std::span(bytes).first(1), Waiting::kBlocking);
+              }};
+}
+
 void add_ping_pong(bench::Suite& suite, Links& links, const char* name, Waiting waiting,
                    const char* tcp_bar, const char* unix_bar) {
   suite.add({.name = name,
@@ -99,6 +138,17 @@ void add_flow_controls(bench::Suite& suite, Links& links, std::size_t size, cons
              .ratios = {{.over = "packetized", .under = "credits", .bar = bar}}});
 }
 
+void add_zero_copy(bench::Suite& suite, Links& links, std::size_t size) {
+  suite.add({.name = "computing_sender",
+             .size = size,
+             .unit = bench::Unit::kBytesPerSecond,
+             .variants = {computing("copying", links.large, size),
+                          computing("zero_copy", links.zero_copy, size),
+                          computing("asynchronous", links.asynchronous, size)},
+             .ratios = {{.over = "asynchronous", .under = "copying", .bar = ">= 1.3"},
+                        {.over = "zero_copy", .under = "copying"}}});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -113,6 +163,11 @@ int main(int argc, char** argv) {
     links.large.emplace(channel, *links.domain, streams::StreamOptions{.ring = kLargeRing});
     links.credits.emplace(channel, *links.domain,
                           streams::StreamOptions{.flow = streams::FlowControl::kCredits});
+    links.zero_copy.emplace(channel, *links.domain,
+                            streams::StreamOptions{.flow = streams::FlowControl::kZeroCopy});
+    links.asynchronous.emplace(
+        channel, *links.domain,
+        streams::StreamOptions{.flow = streams::FlowControl::kZeroCopy, .asynchronous = true});
     links.tcp.emplace(channel, AF_INET);
     links.unix_socket.emplace(channel, AF_UNIX);
   });
@@ -120,6 +175,8 @@ int main(int argc, char** argv) {
     channel.barrier();
     links.unix_socket.reset();
     links.tcp.reset();
+    links.asynchronous.reset();
+    links.zero_copy.reset();
     links.credits.reset();
     links.large.reset();
     links.streams.reset();
@@ -134,6 +191,9 @@ int main(int argc, char** argv) {
   add_one_way(suite, links.large, links, 1 << 20, ">= 3");
   for (const std::size_t size : {1, 8, 64, 256, 1024}) {
     add_flow_controls(suite, links, size, ">= 10");
+  }
+  for (const std::size_t size : {std::size_t{1} << 18, std::size_t{1} << 20}) {
+    add_zero_copy(suite, links, size);
   }
   return suite.run();
 }

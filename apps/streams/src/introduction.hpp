@@ -44,7 +44,8 @@ constexpr bool valid_ring(std::uint32_t ring) noexcept {
 constexpr bool valid(const Introduction& peer) noexcept {
   if (peer.magic != kMagic || peer.version != kVersion) return false;
   if (peer.flow == static_cast<std::uint32_t>(FlowControl::kCredits)) return true;
-  return peer.flow == static_cast<std::uint32_t>(FlowControl::kPacketized) &&
+  return (peer.flow == static_cast<std::uint32_t>(FlowControl::kPacketized) ||
+          peer.flow == static_cast<std::uint32_t>(FlowControl::kZeroCopy)) &&
          valid_ring(peer.ring) && peer.staging >= kStaging && peer.staging <= kLargestRing &&
          (peer.staging & (peer.staging - 1)) == 0;
 }

@@ -43,8 +43,7 @@ int watch(int channel, int meeting) {
 
 Link::Link(dtutils::ProtectionDomain& domain, const Sizes& sizes)
     : memory_(sizes.memory, dtutils::PageKind::kSmall, -1),
-      region_(domain, memory_.data(), memory_.size(),
-              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ),
+      region_(domain, memory_.data(), memory_.size()),
       channel_(domain.device()),
       sends_(domain.device(), kRequests, &channel_),
       receives_(domain.device(), sizes.receives, &channel_),

@@ -83,7 +83,8 @@ std::unique_ptr<Stream> Listener::introduce(int connection) {
   Meeting meeting(connection, Clock::now() + kIntroduction);
   Introduction peer;
   if (!meeting.is_user(geteuid()) || !meeting.hear(peer) || !valid(peer)) return nullptr;
-  const StreamOptions options{static_cast<FlowControl>(peer.flow), options_.ring};
+  StreamOptions options = options_;
+  options.flow = static_cast<FlowControl>(peer.flow);
   std::unique_ptr<Stream> stream(new Stream(domain_, options));
   try {
     stream->meet(peer);

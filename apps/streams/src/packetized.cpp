@@ -29,9 +29,11 @@ Link::Sizes sizes_for(dtutils::Device& device, std::uint32_t ring) {
 
 }  // namespace
 
-Packetized::Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring)
+Packetized::Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring,
+                       std::uint32_t useful_space)
     : ring_(ring),
       staging_(staging_for(domain.device(), ring)),
+      useful_space_(useful_space),
       link_(domain, sizes_for(domain.device(), ring)) {
   if (link_.pair().max_inline() < kInlineNeeded) {
     throw dtutils::Error("stream", "the device grants too few inline bytes",
@@ -74,6 +76,9 @@ void Packetized::poll_sends() noexcept {
         arrived_ = std::max(arrived_, fetched_to_);
         sends_ = 0;
         return;
+      case kCompleted:
+        completing_ = false;
+        return;
     }
   })) {
   }
@@ -99,7 +104,7 @@ void Packetized::poll() noexcept {
 
 bool Packetized::wants_space() noexcept {
   read_feedback();
-  return !cannot_send() && (space() == 0 || !link_.has_room(kRoomToSend));
+  return !cannot_send() && (space() < useful_space_ || !link_.has_room(kRoomToSend));
 }
 
 std::size_t Packetized::writable() noexcept {

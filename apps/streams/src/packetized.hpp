@@ -9,6 +9,7 @@
 
 #include "board.hpp"
 #include "cursor.hpp"
+#include "dtutils/wait.hpp"
 #include "link.hpp"
 #include "streams/result.hpp"
 
@@ -35,17 +36,21 @@ namespace streams {
 /// Owner thread only.
 class Packetized {
  public:
-  /// `ring`: see StreamOptions.
-  Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring);
+  /// `ring`: see StreamOptions. A side that waits for space asks to be woken while there are fewer
+  /// than `useful_space` bytes of it.
+  Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring, std::uint32_t useful_space = 1);
 
   Introduction introduction() const;
   void meet(const Introduction& peer);
   Link& link() noexcept { return link_; }
   const Link& link() const noexcept { return link_; }
 
-  Result send(std::span<const iovec> buffers) noexcept;
-  Result receive(std::span<const iovec> buffers) noexcept;
-  Result peek(std::span<const iovec> buffers) noexcept;
+  /// The calls of Stream, but of `limit` bytes at most.
+  Result send(std::span<const iovec> buffers, std::size_t limit = kAll) noexcept;
+  Result receive(std::span<const iovec> buffers, std::size_t limit = kAll) noexcept;
+  Result peek(std::span<const iovec> buffers, std::size_t limit = kAll) noexcept;
+  /// Sends all of at most kLongestWhole bytes, or nothing.
+  bool send_whole(std::span<const std::byte> bytes) noexcept;
   std::size_t readable() noexcept;
   std::size_t writable() noexcept;
   bool receive_ready() noexcept;
@@ -58,8 +63,36 @@ class Packetized {
   /// All that was sent is with the peer, or never will be.
   bool delivered() noexcept;
 
+  // For a flow control that stands on this one.
+
+  static constexpr std::uint32_t kLongestWhole = 256;
+  bool cannot_send() const noexcept;
+  /// Sends `post(id)`, one signaled request, and waits until it is done, which does not depend on
+  /// the program of the peer. False: the link is broken, and the request is over.
+  template <class Post>
+  bool complete(Post post) noexcept {
+    // What the completions of those cause must not break the link while the request is under way.
+    dtutils::Backoff backoff;
+    while ((asking_ || fetching_ || !link_.has_room(kRoomToSend)) && !link_.broken()) {
+      wait_a_bit(backoff);
+    }
+    if (link_.broken()) return false;
+    completing_ = true;
+    if (!link_.count(post(written_ << 2 | kCompleted), dtutils::kSignaled)) {
+      link_.give_up();
+      return false;
+    }
+    while (completing_ && !link_.broken()) wait_a_bit(backoff);
+    return !link_.broken();
+  }
+  /// Wakes the peer if it sleeps.
+  void wake_peer() noexcept;
+  /// There are bytes that arrived and were not received, although all of this stream were.
+  void keep_unread(bool unread) noexcept { more_unread_ = unread; }
+
  private:
-  enum Done : std::uint64_t { kWritten, kAsked, kFetched };
+  enum Done : std::uint64_t { kWritten, kAsked, kFetched, kCompleted };
+  static constexpr std::size_t kAll = SIZE_MAX;
 
   /// Requests that packed bytes, the word about them and a bell can take: at most two pieces,
   /// since both memories are powers of two, so the smaller one ends where the larger one does.
@@ -70,12 +103,11 @@ class Packetized {
 
   // packetized_send.cpp
   void read_feedback() noexcept;
-  bool cannot_send() const noexcept;
   std::uint64_t free_from() const noexcept;
   std::size_t space() const noexcept;
   std::size_t staging_space() const noexcept;
   bool may_pack(std::size_t bytes) const noexcept;
-  bool pack_at_once(std::span<const iovec> buffers) noexcept;
+  bool pack_at_once(std::span<const iovec> buffers, std::size_t limit) noexcept;
   void pack(Cursor& cursor, std::size_t bytes) noexcept;
   std::size_t write(Cursor& cursor, std::size_t bytes) noexcept;
   bool write_packed() noexcept;
@@ -92,12 +124,15 @@ class Packetized {
   void look_at_sent() noexcept;
   void look(bool keeps_bytes) noexcept;
   Result why_nothing() const noexcept;
-  std::size_t copy_out(std::span<const iovec> buffers) noexcept;
+  std::size_t copy_out(std::span<const iovec> buffers, std::size_t limit) noexcept;
   void return_space() noexcept;
   bool tell_feedback() noexcept;
   void ask() noexcept;
   void on_answer() noexcept;
   void fetch(std::uint64_t bytes) noexcept;
+
+  // packetized_base.cpp
+  void wait_a_bit(dtutils::Backoff& backoff) noexcept;
 
   // packetized.cpp
   void poll() noexcept;
@@ -116,6 +151,7 @@ class Packetized {
   std::uint32_t staging_;
   std::uint32_t ring_there_ = 0;
   std::uint32_t staging_there_ = 0;
+  std::uint32_t useful_space_;
   /// Largest piece that leaves from the user's memory; 0: all bytes are packed first.
   std::uint32_t direct_ = 0;
   Link link_;
@@ -140,6 +176,7 @@ class Packetized {
   bool end_wanted_ = false;
   bool end_told_ = false;
   bool closed_ = false;
+  bool more_unread_ = false;
   /// The number of `armed` that was answered by a bell; a bell could not be posted yet.
   std::uint64_t answered_ = 0;
   bool bell_pending_ = false;
@@ -160,6 +197,8 @@ class Packetized {
   bool asking_ = false;
   bool fetching_ = false;
   std::uint64_t fetched_to_ = 0;
+  /// The request of `complete` is under way.
+  bool completing_ = false;
 
   // Waiting. The number in `armed`; its bell came; the peer is known to ring at the next change.
   std::uint64_t armed_ = 0;

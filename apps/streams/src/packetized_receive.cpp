@@ -53,10 +53,10 @@ Result Packetized::why_nothing() const noexcept {
   return {0, link_.flushed() ? Status::kReset : Status::kWouldBlock};
 }
 
-std::size_t Packetized::copy_out(std::span<const iovec> buffers) noexcept {
+std::size_t Packetized::copy_out(std::span<const iovec> buffers, std::size_t limit) noexcept {
   const std::uint64_t begin = taken_;
   Cursor cursor(buffers);
-  return cursor.advance(arrived_ - taken_,
+  return cursor.advance(std::min<std::uint64_t>(arrived_ - taken_, limit),
                         [&](std::byte* into, std::size_t at, std::size_t length) {
                           const std::size_t offset = (begin + at) & (ring_ - 1);
                           const std::size_t first = std::min<std::size_t>(length, ring_ - offset);
@@ -65,23 +65,23 @@ std::size_t Packetized::copy_out(std::span<const iovec> buffers) noexcept {
                         });
 }
 
-Result Packetized::receive(std::span<const iovec> buffers) noexcept {
+Result Packetized::receive(std::span<const iovec> buffers, std::size_t limit) noexcept {
   look(false);
   if (arrived_ == taken_) {
     return total_of(buffers) == 0 ? Result{0, Status::kOk} : why_nothing();
   }
-  const std::size_t bytes = copy_out(buffers);
+  const std::size_t bytes = copy_out(buffers, limit);
   taken_ += bytes;
   return_space();
   return {bytes, Status::kOk};
 }
 
-Result Packetized::peek(std::span<const iovec> buffers) noexcept {
+Result Packetized::peek(std::span<const iovec> buffers, std::size_t limit) noexcept {
   look(true);
   if (arrived_ == taken_) {
     return total_of(buffers) == 0 ? Result{0, Status::kOk} : why_nothing();
   }
-  return {copy_out(buffers), Status::kOk};
+  return {copy_out(buffers, limit), Status::kOk};
 }
 
 std::size_t Packetized::readable() noexcept {

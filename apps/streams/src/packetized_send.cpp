@@ -57,10 +57,10 @@ bool Packetized::may_pack(std::size_t bytes) const noexcept {
   return packing_ && seen_there_ < told_ && accepted_ + bytes <= pack_until_;
 }
 
-bool Packetized::pack_at_once(std::span<const iovec> buffers) noexcept {
+bool Packetized::pack_at_once(std::span<const iovec> buffers, std::size_t limit) noexcept {
   if (!packing_ || buffers.size() != 1 || link_.broken()) return false;
   const iovec& buffer = buffers.front();
-  if (buffer.iov_len == 0) return false;
+  if (buffer.iov_len == 0 || buffer.iov_len > limit) return false;
   const std::size_t offset = accepted_ & (staging_ - 1);
   // Nothing came from the peer since the last look, and there is no end on the way.
   if (accepted_ + buffer.iov_len > pack_until_ || offset + buffer.iov_len > staging_ ||
@@ -146,13 +146,13 @@ std::size_t Packetized::write(Cursor& cursor, std::size_t bytes) noexcept {
   return done;
 }
 
-Result Packetized::send(std::span<const iovec> buffers) noexcept {
-  if (pack_at_once(buffers)) return {buffers.front().iov_len, Status::kOk};
+Result Packetized::send(std::span<const iovec> buffers, std::size_t limit) noexcept {
+  if (pack_at_once(buffers, limit)) return {buffers.front().iov_len, Status::kOk};
   if (++sends_ % kSendsPerPoll == 0) poll();
   look_at_sent();
   read_feedback();
   if (cannot_send()) return {0, Status::kBrokenPipe};
-  const std::size_t wanted = total_of(buffers);
+  const std::size_t wanted = std::min(total_of(buffers), limit);
   if (wanted == 0) return {0, Status::kOk};
   Cursor cursor(buffers);
   if (may_pack(wanted)) {
@@ -195,7 +195,7 @@ bool Packetized::send_packed() noexcept {
 std::uint32_t Packetized::own_flags() const noexcept {
   std::uint32_t flags = 0;
   if (end_wanted_ && written_ == accepted_) flags |= kEnded;
-  if (closed_) flags |= kEnded | kClosed | (arrived_ != taken_ ? kUnread : 0);
+  if (closed_) flags |= kEnded | kClosed | (arrived_ != taken_ || more_unread_ ? kUnread : 0);
   return flags;
 }
 

@@ -7,6 +7,7 @@
 #include "credits.hpp"
 #include "dtutils/wait.hpp"
 #include "packetized.hpp"
+#include "zero_copy.hpp"
 
 namespace streams {
 namespace {
@@ -19,6 +20,8 @@ constexpr std::chrono::milliseconds kSleep{100};
 Stream::Stream(dtutils::ProtectionDomain& domain, const StreamOptions& options) {
   if (options.flow == FlowControl::kCredits) {
     credits_ = std::make_unique<Credits>(domain);
+  } else if (options.flow == FlowControl::kZeroCopy) {
+    zero_copy_ = std::make_unique<ZeroCopy>(domain, options);
   } else {
     packetized_ = std::make_unique<Packetized>(domain, options.ring);
   }
@@ -31,11 +34,7 @@ Introduction Stream::introduction() const {
 }
 
 void Stream::meet(const Introduction& peer) {
-  if (packetized_ != nullptr) {
-    packetized_->meet(peer);
-  } else {
-    credits_->meet(peer);
-  }
+  with_flow([&](auto& flow) { flow.meet(peer); });
 }
 
 void Stream::keep(int meeting) {
@@ -114,7 +113,11 @@ Result Stream::send(std::span<const std::byte> bytes, std::chrono::milliseconds 
   const auto end = dtutils::Deadline(timeout).end();
   std::size_t done = 0;
   for (;;) {
-    const Result result = try_send(bytes.subspan(done));
+    const std::span<const std::byte> rest = bytes.subspan(done);
+    Result result{0, Status::kOk};
+    if (!offer(rest, end, result)) {
+      result = try_send(zero_copy_ == nullptr ? rest : rest.first(zero_copy_->bytes_to_copy(rest)));
+    }
     done += result.bytes;
     if (done == bytes.size()) return {done, result.status};
     if (result.status != Status::kOk && result.status != Status::kWouldBlock) {
@@ -122,6 +125,36 @@ Result Stream::send(std::span<const std::byte> bytes, std::chrono::milliseconds 
     }
     if (!wait([this] { return send_ready(); }, end)) return {done, Status::kTimeout};
   }
+}
+
+bool Stream::offer(std::span<const std::byte> bytes, std::chrono::steady_clock::time_point end,
+                   Result& result) noexcept {
+  if (zero_copy_ == nullptr) return false;
+  for (;;) {
+    switch (zero_copy_->offer(bytes)) {
+      case ZeroCopy::Offering::kCopy:
+        return false;
+      case ZeroCopy::Offering::kLater:
+        if (wait([this] { return zero_copy_->offer_ready(); }, end)) continue;
+        result = {0, Status::kTimeout};
+        return true;
+      case ZeroCopy::Offering::kMade:
+        wait([this] { return zero_copy_->settled(); }, end);
+        result = zero_copy_->conclude();
+        return true;
+      case ZeroCopy::Offering::kAsynchronous:
+        result = {zero_copy_->offered(), Status::kOk};
+        return true;
+    }
+  }
+}
+
+Status Stream::settle(std::chrono::milliseconds timeout) noexcept {
+  if (zero_copy_ == nullptr) return Status::kOk;
+  if (!wait([this] { return zero_copy_->settled(); }, dtutils::Deadline(timeout).end())) {
+    return Status::kTimeout;
+  }
+  return zero_copy_->offered() == 0 ? Status::kOk : Status::kBrokenPipe;
 }
 
 Result Stream::receive(std::span<std::byte> into, std::chrono::milliseconds timeout) noexcept {

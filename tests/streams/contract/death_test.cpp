@@ -41,7 +41,7 @@ Status receive_all(Stream& stream, std::size_t& received) {
 
 TEST_CASE("a_killed_peer_resets_the_stream_after_what_arrived") {
   const State state = GENERATE(State::kIdle, State::kSent, State::kHalfClosed);
-  const StreamOptions options = GENERATE(kPacketizedStream, kCreditStream);
+  const StreamOptions options = GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream);
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire& wire) { live(wire, name, state); });
   Domain domain;

@@ -86,7 +86,8 @@ TEST_CASE("random_sizes_arrive_in_order_by_blocking_calls") {
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);
   const std::size_t largest = GENERATE(std::size_t{3}, std::size_t{900}, std::size_t{60'000});
-  const StreamOptions options = GENERATE(kSmallRing, kPacketizedStream, kCreditStream);
+  const StreamOptions options =
+      GENERATE(kSmallRing, kPacketizedStream, kCreditStream, kZeroCopyStream);
   const std::uint64_t total = total_for(largest);
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire&) {
@@ -108,7 +109,8 @@ TEST_CASE("random_sizes_arrive_in_order_in_both_directions_at_once") {
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);
   const std::size_t largest = GENERATE(std::size_t{3}, std::size_t{900}, std::size_t{60'000});
-  const StreamOptions options = GENERATE(kSmallRing, kPacketizedStream, kCreditStream);
+  const StreamOptions options =
+      GENERATE(kSmallRing, kPacketizedStream, kCreditStream, kZeroCopyStream);
   const std::uint64_t total = total_for(largest);
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire& wire) {

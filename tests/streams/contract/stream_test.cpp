@@ -42,7 +42,7 @@ std::size_t fill(Stream& stream, std::size_t piece) {
 
 TEST_CASE("bytes_arrive_in_both_directions") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   CHECK(pair.here->send(text("ping"), kPatience).bytes == 4);
   CHECK(pair.there->send(text("answer"), kPatience).bytes == 6);
   std::byte into[16];
@@ -56,7 +56,7 @@ TEST_CASE("bytes_arrive_in_both_directions") {
 
 TEST_CASE("a_receive_without_bytes_would_block_and_times_out") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   std::byte into[4];
   CHECK(pair.here->try_receive(into).status == Status::kWouldBlock);
   CHECK(pair.here->receive(into, milliseconds(20)).status == Status::kTimeout);
@@ -66,7 +66,7 @@ TEST_CASE("a_receive_without_bytes_would_block_and_times_out") {
 
 TEST_CASE("several_buffers_are_sent_and_received_as_one") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   char first[] = "ab";
   char second[] = "cdefg";
   const iovec out[] = {{first, 2}, {nullptr, 0}, {second, 5}};
@@ -82,7 +82,7 @@ TEST_CASE("several_buffers_are_sent_and_received_as_one") {
 
 TEST_CASE("peeked_bytes_stay") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   CHECK(pair.here->send(text("stay"), kPatience).bytes == 4);
   await_readable(*pair.there, 4);
   std::byte into[8];
@@ -150,7 +150,7 @@ TEST_CASE("a_ring_of_another_size_is_refused") {
 
 TEST_CASE("after_a_half_close_the_other_direction_goes_on") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   CHECK(pair.here->send(text("last"), kPatience).bytes == 4);
   pair.here->finish_sending();
   CHECK(pair.here->try_send(text("x")).status == Status::kBrokenPipe);
@@ -165,7 +165,7 @@ TEST_CASE("after_a_half_close_the_other_direction_goes_on") {
 
 TEST_CASE("the_end_leaves_without_another_call") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   // A queue of the device is full, or all space is used.
   const std::size_t piece = GENERATE(std::size_t{1}, std::size_t{1000});
   std::size_t total = 0;
@@ -186,7 +186,7 @@ TEST_CASE("the_end_leaves_without_another_call") {
 
 TEST_CASE("bytes_sent_before_a_close_are_delivered_before_the_end") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   CHECK(pair.here->send(bytes_from(0, 5000), kPatience).bytes == 5000);
   pair.here.reset();
   std::vector<std::byte> into(5000);
@@ -202,7 +202,7 @@ TEST_CASE("bytes_sent_before_a_close_are_delivered_before_the_end") {
 
 TEST_CASE("a_close_with_unread_bytes_resets_the_peer") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   CHECK(pair.there->send(text("unread"), kPatience).bytes == 6);
   await_readable(*pair.here, 6);
   pair.here.reset();
@@ -213,7 +213,7 @@ TEST_CASE("a_close_with_unread_bytes_resets_the_peer") {
 
 TEST_CASE("the_close_of_a_full_receiver_wakes_the_sender") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   fill(*pair.here, 1000);
   Threads threads;
   threads.start([&] {
@@ -226,7 +226,7 @@ TEST_CASE("the_close_of_a_full_receiver_wakes_the_sender") {
 
 TEST_CASE("an_armed_descriptor_becomes_readable_with_the_first_byte") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   pair.there->arm();
   CHECK_FALSE(pair.there->receive_ready());
   pollfd entry{pair.there->descriptor(), POLLIN, 0};
@@ -239,7 +239,7 @@ TEST_CASE("an_armed_descriptor_becomes_readable_with_the_first_byte") {
 
 TEST_CASE("a_receive_that_waits_uses_next_to_no_processor_time") {
   Domain domain;
-  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream));
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
   const auto used = [] {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);

@@ -35,6 +35,7 @@ struct Domain {
 /// The flow controls that all promises hold for.
 inline constexpr streams::StreamOptions kPacketizedStream{};
 inline constexpr streams::StreamOptions kCreditStream{.flow = streams::FlowControl::kCredits};
+inline constexpr streams::StreamOptions kZeroCopyStream{.flow = streams::FlowControl::kZeroCopy};
 
 /// Both sides of a stream, in one process.
 struct StreamPair {

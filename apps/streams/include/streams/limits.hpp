@@ -40,6 +40,23 @@ inline constexpr std::uint32_t kCreditBuffer = 8192;
 /// Messages of data that may be on their way, or not yet received, in each direction.
 inline constexpr std::uint32_t kCreditMessages = 32;
 
+// --- zero-copy ---------------------------------------------------------------------------------
+/// Bytes of a send from which on the receiver reads them out of the sender's memory.
+inline constexpr std::size_t kZeroCopyFrom = 32768;
+/// Bytes that the receiver is offered at a time, at most.
+inline constexpr std::size_t kLargestOffer = std::size_t{1} << 30;
+/// It reads so many of them at once, at most.
+inline constexpr std::uint32_t kReadAtOnce = 1u << 22;
+/// Receives of fewer bytes, and peeks, read so many of them ahead.
+inline constexpr std::uint32_t kReadAhead = 16384;
+/// Bytes of a send from which on it may return before the peer has read it, and the bytes that it
+/// leaves to be read at most.
+inline constexpr std::size_t kAsynchronousFrom = 262144;
+/// See kAsynchronousFrom.
+inline constexpr std::size_t kLargestAsynchronous = std::size_t{4} << 20;
+/// How long a sender whose time is over waits for a receiver that is reading at that moment.
+inline constexpr std::chrono::milliseconds kPatienceWithReader{1000};
+
 // --- waiting -----------------------------------------------------------------------------------
 /// Fruitless looks of a blocking call before it sleeps.
 inline constexpr std::uint32_t kLooksBeforeSleep = 2000;
@@ -50,6 +67,8 @@ inline constexpr std::chrono::milliseconds kLinger{2000};
 
 static_assert((kRing & (kRing - 1)) == 0, "offsets are counts modulo the ring");
 static_assert(kSmallestRing <= kRing && kRing <= kLargestRing);
+static_assert(kAsynchronousFrom >= 2 * kZeroCopyFrom && kAsynchronousFrom < kLargestAsynchronous);
+static_assert(kReadAhead <= kZeroCopyFrom && kReadAhead <= kReadAtOnce);
 static_assert(kPacked * 2 <= kStaging && kStaging <= kSmallestRing);
 static_assert(2 * kSignalInterval <= kRequests, "the send queue is given back in time");
 

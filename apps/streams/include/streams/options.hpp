@@ -15,6 +15,11 @@ enum class FlowControl : std::uint8_t {
   /// The receiver posts buffers of kCreditBuffer bytes, and each send takes one: the baseline that
   /// paper 003 compares with. For measurements.
   kCredits = 1,
+  /// As kPacketized, but what Stream::send is given to send at once from kZeroCopyFrom bytes on is
+  /// not copied into the ring: the receiver reads it out of the sender's memory, straight into its
+  /// own buffer, and the call returns when it has. On shm; on other devices, and out of memory of a
+  /// SharedSegment, all bytes are copied.
+  kZeroCopy = 2,
 };
 
 /// Chosen when a stream is made.
@@ -24,6 +29,11 @@ struct StreamOptions {
   /// Bytes that the peer can send before this side receives any: a power of two from kSmallestRing
   /// to kLargestRing. Each side chooses its own. Not for kCredits.
   std::uint32_t ring = kRing;
+  /// With kZeroCopy, for what this side sends: Stream::send returns at once from kAsynchronousFrom
+  /// bytes on (AZ-SDP: paper 003, section 3), and the memory is write-protected until the peer has
+  /// read it, or the program writes into it, which copies the rest. The memory must stay mapped:
+  /// see Stream::settle. Where userfaultfd(2) is not permitted it makes no difference.
+  bool asynchronous = false;
 };
 
 }  // namespace streams

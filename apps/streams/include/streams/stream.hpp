@@ -20,18 +20,20 @@ namespace streams {
 struct Introduction;
 class Packetized;
 class Credits;
+class ZeroCopy;
 
-/// A stream with packetized flow control (paper 003, section 6): a ring in the receiver's memory
-/// that the sender manages. A send writes the bytes tightly behind those before them; the receiver
-/// gives space back when it has taken a quarter of the ring.
+/// A stream, by default with packetized flow control (paper 003, section 6): a ring in the
+/// receiver's memory that the sender manages. A send writes the bytes tightly behind those before
+/// them; the receiver gives space back when it has taken a quarter of the ring.
 ///
 /// Small sends to a receiver that does not look are packed: they stay in the memory of this process
 /// until the receiver looks, which then gets them without this process. They are lost, as what a
 /// device still has, when this process is killed, or ends without destroying the stream.
 ///
 /// The data path does not allocate, lock, or make system calls; the device does one to wake a
-/// sleeper. Made by Listener::accept and `connect`. All methods: owner thread only, one thread at a
-/// time; a child made by fork(2) may not use it.
+/// sleeper, and with kZeroCopy memory that is new to the stream is registered. Made by
+/// Listener::accept and `connect`. All methods: owner thread only, one thread at a time; a child
+/// made by fork(2) may not use it.
 class Stream {
  public:
   Stream(const Stream&) = delete;
@@ -46,8 +48,16 @@ class Stream {
   Result try_send(std::span<const iovec> buffers) noexcept;
   /// The same from one buffer.
   Result try_send(std::span<const std::byte> bytes) noexcept;
-  /// Sends all; waits for space, at first with the processor, then asleep.
+  /// Sends all; waits for space, at first with the processor, then asleep. With kZeroCopy it waits
+  /// until the peer has read what it does not copy; when `timeout` is over the answer counts what
+  /// the peer has, and a peer that is reading at that moment delays it by kPatienceWithReader.
   Result send(std::span<const std::byte> bytes, std::chrono::milliseconds timeout) noexcept;
+
+  /// Waits until the peer has read what was sent asynchronously (StreamOptions::asynchronous):
+  /// kOk, kTimeout, or kBrokenPipe when it never will. Before that the memory may be written, but
+  /// not be unmapped, discarded or moved (munmap, madvise, mremap; free(3) and realloc(3) of large
+  /// blocks do it), which resets the stream.
+  Status settle(std::chrono::milliseconds timeout) noexcept;
 
   /// Receives what is there, into several buffers as if they were one.
   Result try_receive(std::span<const iovec> buffers) noexcept;
@@ -89,15 +99,23 @@ class Stream {
   /// Calls `call` with the flow control that this stream has.
   template <class Call>
   decltype(auto) with_flow(Call call) const noexcept {
-    return packetized_ != nullptr ? call(*packetized_) : call(*credits_);
+    if (packetized_ != nullptr) return call(*packetized_);
+    return zero_copy_ != nullptr ? call(*zero_copy_) : call(*credits_);
   }
   template <class Ready>
   bool wait(Ready ready, std::chrono::steady_clock::time_point end) noexcept;
+  bool offer(std::span<const std::byte> bytes, std::chrono::steady_clock::time_point end,
+             Result& result) noexcept;
   void close_gracefully() noexcept;
 
-  /// One of the two.
+  /// One of the three.
   std::unique_ptr<Packetized> packetized_;
+  std::unique_ptr<ZeroCopy> zero_copy_;
   std::unique_ptr<Credits> credits_;
 };
+
+/// Whether this process may protect memory so that StreamOptions::asynchronous has an effect. Setup
+/// only.
+bool may_send_asynchronously() noexcept;
 
 }  // namespace streams

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Asynchronous sends for tests.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "pair.hpp"
+#include "support/catch.hpp"
+#include "support/require.hpp"
+#include "support/two_processes.hpp"
+
+namespace support {
+
+inline constexpr streams::StreamOptions kAsynchronousStream{.flow = streams::FlowControl::kZeroCopy,
+                                                            .asynchronous = true};
+
+/// More than what may be asynchronous, and whole pages.
+inline constexpr std::size_t kSent = 2 * streams::kAsynchronousFrom;
+
+/// For tests of what happens after a send that has returned early. True where none does; then
+/// return.
+[[nodiscard]] inline bool skipped_without_protection() {
+  if (streams::may_send_asynchronously()) return false;
+  WARN("SKIPPED: this process may not use userfaultfd(2)");
+  return true;
+}
+
+/// Whole pages that nothing else lies in.
+class Pages {
+ public:
+  explicit Pages(std::size_t size)
+      : data_(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
+        size_(size) {
+    require(data_ != MAP_FAILED, "there is no memory");
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() { unmap(); }
+
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(data_), size_}; }
+  void unmap() {
+    munmap(data_, size_);
+    size_ = 0;
+  }
+
+ private:
+  void* data_;
+  std::size_t size_;
+};
+
+/// Writes the bytes of a stream from that place on.
+inline void put_bytes(std::span<std::byte> into, std::uint64_t place) {
+  for (std::size_t i = 0; i < into.size(); ++i) into[i] = byte_at(place + i);
+}
+
+/// Receives `count` bytes from that place of the stream on.
+inline void receive_bytes(streams::Stream& stream, std::uint64_t place, std::size_t count) {
+  std::vector<std::byte> into(std::min<std::size_t>(count, 50'000));
+  for (std::size_t done = 0; done < count;) {
+    const streams::Result result =
+        stream.receive(std::span(into).first(std::min(into.size(), count - done)), kPatience);
+    require(result.status == streams::Status::kOk, "a receive failed");
+    require(are_from(place + done, std::span(into).first(result.bytes)), "other bytes came");
+    done += result.bytes;
+  }
+}
+
+}  // namespace support
