@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bootstrap/own_addresses.hpp"
 #include "dtutils/error.hpp"
 #include "job/bytes.hpp"
 #include "job/job_limits.hpp"
@@ -20,12 +21,6 @@
 #include "mesh/newcomer.hpp"
 
 namespace dsfabric {
-
-std::string host_name() {
-  char name[256] = "unknown host";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
 
 void require_equal(std::uint64_t mine, std::uint64_t theirs, std::size_t rank,
                    std::string_view what) {
@@ -64,7 +59,7 @@ Share exchange_hellos(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& dev
   hello.value(std::uint64_t{config.receive_size});
   hello.value(config.queue_pairs);
   hello.value(static_cast<std::uint32_t>(getpid()));
-  hello.text(host_name());
+  hello.text(rendezvous::own_host_name());
 
   Share share;
   const auto hellos = bootstrap.all_gather(hello.bytes(), config.start_timeout);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "bootstrap/own_addresses.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "mesh/introduction.hpp"
@@ -91,7 +92,7 @@ Meeting meet_as_newcomer(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& 
   }
   Member mine;
   mine.pid = static_cast<std::uint32_t>(getpid());
-  mine.site.host = host_name();
+  mine.site.host = rendezvous::own_host_name();
   mine.site.service_threads = config.service_threads;
   mine.site.worker_zones = meeting.placement.worker_zones;
   mine.site.zones = meeting.placement.zones;

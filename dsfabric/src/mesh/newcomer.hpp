@@ -17,7 +17,6 @@ namespace dsfabric {
 Meeting meet_as_newcomer(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& device,
                          const Config& config);
 
-std::string host_name();
 /// Throws Error that names both and what they are of.
 void require_equal(std::uint64_t mine, std::uint64_t theirs, std::size_t rank,
                    std::string_view what);
