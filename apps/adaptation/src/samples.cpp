@@ -24,8 +24,8 @@ Samples::Samples(dsfabric::Fabric& fabric, std::uint64_t sites, const DeciderOpt
       options_(options),
       watcher_(fabric),
       scratch_(fabric.general_allocator().allocate(sizeof(NodePage))),
-      known_(fabric.processes()),
-      views_(fabric.processes()) {
+      known_(fabric.founders()),
+      views_(fabric.founders()) {
   for (std::uint16_t i = 0; i < views_.size(); ++i) views_[i].process = {i};
   find_nodes();
 }

@@ -46,10 +46,12 @@ Cache::Cache(dsfabric::Fabric& fabric, const CacheOptions& options)
     kept->all.push_back(node_);
   }
   node_->connect();
-  fabric.on_failure(
-      [node = std::weak_ptr(node_)](dsfabric::ProcessId failed, const std::string& /*reason*/) {
-        if (const auto alive = node.lock()) alive->notice_failure(failed.value);
-      });
+  fabric.on_failure([node = std::weak_ptr(node_), founders = fabric.founders()](
+                        dsfabric::ProcessId failed, const std::string& /*reason*/) {
+    // Newcomers to an elastic job have no documents.
+    if (failed.value >= founders) return;
+    if (const auto alive = node.lock()) alive->notice_failure(failed.value);
+  });
 }
 
 Cache::~Cache() { node_->close(); }

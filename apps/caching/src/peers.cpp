@@ -35,7 +35,7 @@ Peers::Peers(dsfabric::Fabric& fabric, const CacheOptions& options)
         "caching::Cache", fmt::format("it cannot have {} bytes", options.bytes),
         fmt::format("give CacheOptions::bytes between {} and {}", kUnit, kMaxUnits * kUnit));
   }
-  if (fabric.processes() > kMaxProcesses) {
+  if (fabric.founders() > kMaxProcesses) {
     throw dtutils::Error("caching::Cache", "the job has too many processes",
                          fmt::format("at most {} have a cache together", kMaxProcesses));
   }

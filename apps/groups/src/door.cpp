@@ -26,7 +26,7 @@ std::uint64_t digest(const GroupOptions& options) noexcept {
 
 dtutils::RDMAMemory make_lanes(sst::TableGroup& group) {
   dtutils::RDMAMemory lanes = group.fabric().general_allocator().allocate(
-      group.fabric().processes() * Door::kLane + Door::kRing);
+      group.fabric().founders() * Door::kLane + Door::kRing);
   std::memset(lanes.data(), 0, lanes.size());
   return lanes;
 }

@@ -18,7 +18,7 @@ constexpr std::uint32_t kLookInterval = 16;
 
 std::vector<dsfabric::ProcessId> all_processes(const sst::TableGroup& group) {
   std::vector<dsfabric::ProcessId> all;
-  for (std::uint32_t i = 0; i < group.fabric().processes(); ++i) {
+  for (std::uint32_t i = 0; i < group.fabric().founders(); ++i) {
     all.push_back({static_cast<std::uint16_t>(i)});
   }
   return all;
@@ -30,7 +30,7 @@ std::vector<dsfabric::ProcessId> all_processes(const sst::TableGroup& group) {
 }
 
 GroupOptions checked(const sst::TableGroup& group, GroupOptions options) {
-  const std::uint32_t processes = group.fabric().processes();
+  const std::uint32_t processes = group.fabric().founders();
   if (options.members.empty()) options.members = all_processes(group);
   if (options.senders.empty()) options.senders = all_processes(group);
   std::sort(options.members.begin(), options.members.end());

@@ -30,7 +30,7 @@ Home::Home(dsfabric::Thread& self, const Shape& shape, const Options& options, s
       staging_words_((staging + 7) / 8),
       heap_(options.bytes / 8, kHeader + staging_words_ * fabric_.total_threads(),
             shape.block_words),
-      cut_(std::make_shared<Cut>(fabric_.processes())) {
+      cut_(std::make_shared<Cut>(fabric_.founders())) {
   const auto buckets = std::bit_ceil(std::max<std::uint64_t>(options.buckets, 2));
   const auto depth = static_cast<unsigned>(std::countr_zero(buckets));
   const std::uint64_t needed = (kHeader + staging_words_ * fabric_.total_threads() +
@@ -50,8 +50,10 @@ Home::Home(dsfabric::Thread& self, const Shape& shape, const Options& options, s
   buckets_ = static_cast<std::uint32_t>(buckets);
   store(base_, DirectoryWord::make(1, depth, place).raw);
   fabric_.on_failure([weak = std::weak_ptr(cut_)](dsfabric::ProcessId process, const std::string&) {
-    // The fabric has broken the connections before. Release: pairs with gone().
-    if (const auto cut = weak.lock()) {
+    // The fabric has broken the connections before; newcomers to an elastic job have no part.
+    // Release: pairs with gone().
+    const auto cut = weak.lock();
+    if (cut && process.value < cut->processes.size()) {
       cut->processes[process.value].store(true, std::memory_order_release);
     }
   });

@@ -87,7 +87,7 @@ void Keeper::run() {
 
 std::vector<std::uint16_t> Keeper::failed() const {
   std::vector<std::uint16_t> all;
-  for (std::uint16_t i = 0; i < core_.fabric().processes(); ++i) {
+  for (std::uint16_t i = 0; i < core_.fabric().founders(); ++i) {
     if (core_.fabric().failed({i})) all.push_back(i);
   }
   return all;
@@ -101,7 +101,7 @@ void Keeper::repair(bool limited) {
   bool complete = false;
   while (!complete && !stopped()) {
     dead_ = failed();
-    present_.assign(core_.fabric().processes(), true);
+    present_.assign(core_.fabric().founders(), true);
     if (!freeze_all(limited)) continue;
     if (core_.options().scheme == Scheme::kSrsl) {
       core_.server().remove_dead();
@@ -134,7 +134,7 @@ bool Keeper::freeze_all(bool limited) {
     return core ? core->freeze(here, dead) : FreezeAnswer::kNoSpace;
   };
   dsfabric::SendChannel calls(core_.fabric());
-  for (std::uint16_t i = 0; i < core_.fabric().processes(); ++i) {
+  for (std::uint16_t i = 0; i < core_.fabric().founders(); ++i) {
     backoff.reset();
     while (i != here.value && takes_part(i)) {
       if (stopped() || failed() != dead_) return false;
@@ -252,7 +252,7 @@ void Keeper::thaw_all() {
   const auto tell = [space = core_.number(), here = core_.here()](dsfabric::CallContext& call) {
     if (const auto core = SpaceCore::find(call.fabric, space)) core->thaw(here);
   };
-  for (std::uint16_t i = 0; i < core_.fabric().processes(); ++i) {
+  for (std::uint16_t i = 0; i < core_.fabric().founders(); ++i) {
     if (i == core_.here().value) continue;
     try {
       (void)calls.call(ThreadId::service_of({i}), tell);

@@ -33,10 +33,10 @@ dsfabric::Thread& LockSpace::self() const noexcept { return worker_->self(); }
 const LockSpaceOptions& LockSpace::options() const noexcept { return core_->options(); }
 
 LockAddress LockSpace::address(LockId lock) const {
-  if (lock.home.value >= core_->fabric().processes() || lock.index >= core_->options().locks) {
+  if (lock.home.value >= core_->fabric().founders() || lock.index >= core_->options().locks) {
     throw dtutils::Error(fmt::format("lock {} of process {}", lock.index, lock.home.value),
                          fmt::format("the space has {} locks at each of {} processes",
-                                     core_->options().locks, core_->fabric().processes()),
+                                     core_->options().locks, core_->fabric().founders()),
                          "raise LockSpaceOptions::locks, or name a lock that exists");
   }
   return {core_->words_of(lock.home).part(lock.index * sizeof(LockWords), sizeof(LockWords))};

@@ -54,7 +54,7 @@ void check(dsfabric::Fabric& fabric, const LockSpaceOptions& options) {
   if (fabric.total_threads() > kMaxWorkers) {
     throw dtutils::Error("LockSpace", "the job has too many workers", "use fewer than a million");
   }
-  for (std::uint16_t i = 0; i < fabric.processes(); ++i) {
+  for (std::uint16_t i = 0; i < fabric.founders(); ++i) {
     if (fabric.info({i}).service_threads == 0) {
       throw dtutils::Error("LockSpace", fmt::format("process {} has no service thread", i),
                            "set service_threads to 1 or more: homes repair locks by service calls");
@@ -121,10 +121,10 @@ SpaceCore::SpaceCore(dsfabric::Fabric& fabric, std::uint32_t number,
       options_(options),
       expedited_(register_barrier()),
       stepping_(fabric.info(fabric.process()).threads),
-      words_by_process_(fabric.processes()),
-      frozen_by_(fabric.processes()),
-      cut_off_(fabric.processes()),
-      settled_(fabric.processes()),
+      words_by_process_(fabric.founders()),
+      frozen_by_(fabric.founders()),
+      cut_off_(fabric.founders()),
+      settled_(fabric.founders()),
       server_(fabric, number),
       keeper_(std::make_unique<Keeper>(*this)) {
   words_ = fabric.general_allocator().allocate(std::max<std::size_t>(options.locks, 1) *
@@ -204,7 +204,7 @@ FreezeAnswer SpaceCore::freeze(dsfabric::ProcessId home, std::span<const std::ui
     if (stepping.flag.load(std::memory_order_seq_cst) != 0) return FreezeAnswer::kNotYet;
   }
   for (std::uint32_t worker = 0; worker < stepping_.size(); ++worker) {
-    for (std::uint16_t to = 0; to < fabric_.processes(); ++to) {
+    for (std::uint16_t to = 0; to < fabric_.founders(); ++to) {
       // When it fails, the process there is gone, and what was for it does not matter.
       if (!fabric_.failed({to})) (void)fabric_.transmitter_of(worker, {to}).flush(kFlushOfOne);
     }
@@ -221,6 +221,8 @@ void SpaceCore::thaw(dsfabric::ProcessId home) noexcept {
 }
 
 void SpaceCore::on_failure(dsfabric::ProcessId process) {
+  // Newcomers to an elastic job have no locks.
+  if (process.value >= cut_off_.size()) return;
   cut_off_[process.value].store(true, std::memory_order_release);
   thaw(process);
   // When this process has failed itself, its locks are gone, and nobody is asked about them.

@@ -43,7 +43,7 @@ Worker::Worker(dsfabric::Thread& self, SpaceCore& core)
       lease_(core.options().lease.count() == 0 ? std::chrono::nanoseconds::max()
                                                : core.options().lease),
       next_free_(core.options().places, kNoSlot),
-      unreachable_(self.fabric().processes()),
+      unreachable_(self.fabric().founders()),
       thrown_(core.options().places) {
   for (std::uint32_t slot = core.options().places; slot-- > 0;) {
     next_free_[slot] = free_;
@@ -53,7 +53,7 @@ Worker::Worker(dsfabric::Thread& self, SpaceCore& core)
 
 Worker::~Worker() {
   // Values may still land in the places.
-  for (std::uint16_t i = 0; i < self_.fabric().processes(); ++i) {
+  for (std::uint16_t i = 0; i < self_.fabric().founders(); ++i) {
     if (!self_.fabric().failed({i})) (void)transmitter({i}).flush(kFlushAtEnd);
   }
 }

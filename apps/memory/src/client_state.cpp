@@ -53,7 +53,7 @@ ClientState::ClientState(std::shared_ptr<SpaceState> its_space, const ClientOpti
   if (number == space.clients.size()) space.clients.push_back(false);
   space.clients[number] = true;
   // As many Clients of a process lock for reading as it has bits; further ones read without.
-  const std::uint64_t bits = Home::readers_of(self, space.fabric.processes());
+  const std::uint64_t bits = Home::readers_of(self, space.fabric.founders());
   if (bits != 0) {
     const std::uint64_t bit = (bits & ~(bits - 1)) << number;
     reader_bit = number < kReaderBits && (bit & bits) != 0 ? bit : 0;

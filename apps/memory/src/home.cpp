@@ -17,7 +17,7 @@ Home::Home(dsfabric::Fabric& fabric, const SpaceOptions& options, bool lines)
     : fabric_(fabric),
       lines_(lines),
       processor_atomics_(fabric.device().atomics_with_cpu),
-      executed_(fabric.processes()) {
+      executed_(fabric.founders()) {
   const std::uint64_t bytes = round_up(options.bytes, Slots::kUnit);
   for (const dtutils::NumaZone zone : fabric.info(fabric.process()).zones) {
     memory_.push_back(fabric.general_allocator(zone).allocate(bytes, kLine));

@@ -80,7 +80,7 @@ std::uint64_t Home::readers_of(ProcessId process, std::uint32_t processes) noexc
 }
 
 void Home::repair_after(ProcessId dead) noexcept {
-  const std::uint64_t readers = readers_of(dead, fabric_.processes());
+  const std::uint64_t readers = readers_of(dead, fabric_.founders());
   const std::uint64_t writer = writer_word(dead);
   for (std::uint32_t zone = 0; zone < memory_.size(); ++zone) {
     // Requests for other segments wait meanwhile; new segments have no locks of the dead.

@@ -6,7 +6,7 @@ namespace memory::detail {
 
 Answer CausalWriteRequest::run(Home& there, dsfabric::ProcessId source) const {
   dsfabric::Fabric& fabric = there.fabric();
-  const std::uint64_t clock = fabric.processes() * kWord;
+  const std::uint64_t clock = fabric.founders() * kWord;
   if (from.length < clock || from.length > 0xffff'ffffu) return {0, Status::kOutOfRange};
   const auto bytes = static_cast<std::uint32_t>(from.length);
   dtutils::RDMAMemory fetched = fabric.general_allocator().allocate(bytes);

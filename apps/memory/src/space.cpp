@@ -105,9 +105,11 @@ Space::Space(dsfabric::Fabric& fabric, const SpaceOptions& options)
     state.zones.insert(state.zones.end(), there.zones.begin(), there.zones.end());
     state.zones.resize(state.zones.size() + state.zones_each - there.zones.size());
   }
-  state.clock.resize(std::size_t{fabric.processes()} * fabric.processes());
-  fabric.on_failure([home = std::weak_ptr(state.home), seen = std::weak_ptr(state_)](
-                        dsfabric::ProcessId failed, const std::string&) {
+  state.clock.resize(std::size_t{fabric.founders()} * fabric.founders());
+  fabric.on_failure([home = std::weak_ptr(state.home), seen = std::weak_ptr(state_),
+                     founders = fabric.founders()](dsfabric::ProcessId failed, const std::string&) {
+    // Newcomers to an elastic job have no part of the memory.
+    if (failed.value >= founders) return;
     // The fabric has cut its connections before.
     if (const auto alive = home.lock()) alive->repair_after(failed);
     if (const auto its = seen.lock()) its->failures.fetch_add(1, std::memory_order_release);
@@ -131,7 +133,7 @@ void Space::observe(std::span<const std::uint64_t> clock) {
     throw dtutils::Error("memory::Space::observe", "this is no clock of this job",
                          "pass what Space::clock() of another process gave");
   }
-  const std::size_t processes = state_->fabric.processes();
+  const std::size_t processes = state_->fabric.founders();
   for (std::size_t i = 0; i < clock.size(); ++i) {
     // Nobody knows better than this process what it has asked for itself.
     if (i % processes == state_->fabric.process().value) continue;

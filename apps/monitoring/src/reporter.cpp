@@ -62,10 +62,10 @@ void send_all(int client, std::string_view text) noexcept {
 }
 
 std::string report(dsfabric::Fabric& fabric, Watcher& watcher) {
-  std::string text = fmt::format("job {}\n", fabric.processes());
+  std::string text = fmt::format("job {}\n", fabric.founders());
   const auto out = std::back_inserter(text);
   Reading reading;
-  for (std::uint32_t i = 0; i < fabric.processes(); ++i) {
+  for (std::uint32_t i = 0; i < fabric.founders(); ++i) {
     const dsfabric::ProcessId process{static_cast<std::uint16_t>(i)};
     const dsfabric::ProcessInfo& info = fabric.info(process);
     const Status status = watcher.read(process, reading);

@@ -65,7 +65,7 @@ Watcher::Watcher(dsfabric::Fabric& fabric)
     : fabric_(fabric),
       calls_(fabric),
       scratch_(fabric.general_allocator().allocate(kScratch)),
-      known_(fabric.processes()) {}
+      known_(fabric.founders()) {}
 
 Status Watcher::find(dsfabric::ProcessId process, Known*& known) {
   known = &known_.at(process.value);

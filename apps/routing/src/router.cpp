@@ -15,7 +15,7 @@ namespace {
 
 sst::TableOptions options_for(const Topology& topology, const sst::TableGroup& group,
                               std::vector<dsfabric::ProcessId> processes) {
-  const std::size_t count = processes.empty() ? group.fabric().processes() : processes.size();
+  const std::size_t count = processes.empty() ? group.fabric().founders() : processes.size();
   if (topology.size() != count) {
     throw dtutils::Error(
         "topology",

@@ -50,7 +50,7 @@ Client::Client(dsfabric::Thread& self, Space& space)
 
 Client::~Client() {
   // What nobody waits for uses its memory.
-  for (std::uint16_t i = 0; i < space_.fabric().processes(); ++i) {
+  for (std::uint16_t i = 0; i < space_.fabric().founders(); ++i) {
     (void)self_.transmitter({i}).flush(std::chrono::seconds(1));
   }
 }
@@ -74,7 +74,7 @@ detail::NodeAnswer Client::ask(dsfabric::ProcessId process, NodeRequest& request
 
 dsfabric::ProcessId Client::keeper_of(std::string_view name) const noexcept {
   const std::uint64_t hash = dtutils::Fnv1a().text(name).value();
-  return {static_cast<std::uint16_t>(hash % space_.fabric().processes())};
+  return {static_cast<std::uint16_t>(hash % space_.fabric().founders())};
 }
 
 Datum Client::allocate(std::string_view name, std::uint32_t bytes, Model model,

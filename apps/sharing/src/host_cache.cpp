@@ -94,7 +94,7 @@ void HostCache::connect(const std::vector<Hello>& all) {
 }
 
 std::uint64_t HostCache::words_bytes() const noexcept {
-  return std::uint64_t{fabric_.processes()} * options_.data * sizeof(Pushed);
+  return std::uint64_t{fabric_.founders()} * options_.data * sizeof(Pushed);
 }
 
 std::uint64_t HostCache::entry_bytes() const noexcept {

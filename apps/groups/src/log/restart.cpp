@@ -21,7 +21,7 @@ class RestartMeeting {
   RestartMeeting(DurableState& durable, sst::TableGroup& tables)
       : durable_(durable),
         me_(tables.fabric().process().value),
-        all_(tables.fabric().processes()),
+        all_(tables.fabric().founders()),
         pace_(tables.fabric()),
         ends_(tables),
         members_(all_),

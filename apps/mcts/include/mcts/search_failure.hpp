@@ -10,7 +10,7 @@ namespace mcts {
 
 /// Whether this process believes that a process of the job has failed or left. Any thread.
 inline bool somebody_failed(const dsfabric::Fabric& fabric) noexcept {
-  for (std::uint16_t p = 0; p < fabric.processes(); ++p) {
+  for (std::uint16_t p = 0; p < fabric.founders(); ++p) {
     if (fabric.state({p}) != dsfabric::PeerState::kActive) return true;
   }
   return false;

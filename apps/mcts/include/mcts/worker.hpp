@@ -54,8 +54,8 @@ class Worker {
     settings_ = settings;
     dsfabric::Fabric& fabric = self_.fabric();
     const std::uint32_t processes = settings.processes == 0
-                                        ? fabric.processes()
-                                        : std::min(settings.processes, fabric.processes());
+                                        ? fabric.founders()
+                                        : std::min(settings.processes, fabric.founders());
     std::uint32_t workers = 0;
     for (std::uint16_t p = 0; p < processes; ++p) workers += fabric.info({p}).threads;
     const std::uint32_t root_threads = fabric.info({0}).threads;
