@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Members are killed at random moments and steps, others leave and join: histories agree.
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <optional>
@@ -19,7 +20,7 @@ using support::require;
 namespace {
 
 /// Words of the job's memory. Sets of processes are bits.
-enum Word : std::size_t { kReady, kOver, kDead, kFinished, kLost };
+enum Word : std::size_t { kReady, kOver, kDead, kFinished, kLost, kMembers };
 
 struct Plan {
   std::uint32_t processes = 0;
@@ -70,8 +71,18 @@ void set(const Member& member, Word word) {
   member.memory.words[word] |= std::uint64_t{1} << member.rank;
 }
 
+/// Tells the others whether this process is a member, and could let a newcomer in.
+void tell_membership(OrderedNode& node) {
+  const std::uint64_t self = std::uint64_t{1} << node.member.rank;
+  const GroupState state = node.ordered.state();
+  const bool member = state != GroupState::kOutside && state != GroupState::kJoining;
+  std::atomic<std::uint64_t>& members = node.member.memory.words[kMembers];
+  member ? members |= self : members &= ~self;
+}
+
 /// Whether this process has nothing more to wait for, once no more is killed.
 bool is_done(OrderedNode& node, std::uint32_t& lost_rounds) {
+  const auto& words = node.member.memory.words;
   switch (node.ordered.state()) {
     case GroupState::kOutside:
       return true;
@@ -83,7 +94,10 @@ bool is_done(OrderedNode& node, std::uint32_t& lost_rounds) {
       set(node.member, kLost);
       return true;
     case GroupState::kJoining:
-      return node.member.memory.words[kLost] != 0;
+      if (words[kLost] != 0) return true;
+      // All members have died: nobody is left to let it in.
+      if ((words[kMembers] & ~words[kDead]) == 0) return ++lost_rounds >= 200;
+      break;
     case GroupState::kChanging:
       break;
   }
@@ -124,6 +138,7 @@ void live(Member& member, const Plan& plan, const Histories& histories, std::uin
       node.ordered.leave();
     }
     node.step();
+    tell_membership(node);
     if (++rounds == deed.dies && running) perish();
     if (node.ordered.state() == GroupState::kChanging && ++changing == deed.dies_changing &&
         running) {
