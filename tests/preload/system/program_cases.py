@@ -109,9 +109,10 @@ def iperf3():
     need("iperf3")
 
     def case(preload, _, port):
-        with running(["iperf3", "-s", "-p", str(port)], preload, **QUIET) as process:
-            wait_for_port(port, process)
-            for extra in ([], ["-R", "-P", "3"], ["-l", "700"]):
+        for extra in ([], ["-R", "-P", "3"], ["-l", "700"]):
+            # One for each client: between two of them a server listens anew.
+            with running(["iperf3", "-s", "-1", "-p", str(port)], preload, **QUIET) as process:
+                wait_for_port(port, process)
                 run(["iperf3", "-c", "127.0.0.1", "-p", str(port), "-n", "20M", *extra], preload)
 
     both(case)
