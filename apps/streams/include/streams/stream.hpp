@@ -98,7 +98,7 @@ class Stream {
   void keep(int meeting);
   /// Calls `call` with the flow control that this stream has.
   template <class Call>
-  decltype(auto) with_flow(Call call) const noexcept {
+  decltype(auto) with_flow(Call call) const {
     if (packetized_ != nullptr) return call(*packetized_);
     return zero_copy_ != nullptr ? call(*zero_copy_) : call(*credits_);
   }
