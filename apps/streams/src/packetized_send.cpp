@@ -34,6 +34,8 @@ void Packetized::read_feedback() noexcept {
     }
     seen_there_ += static_cast<std::uint64_t>(more);
     seen_word_ = seen;
+    // Whoever looked: the peer may sleep by now, and would not fetch what is packed from here on.
+    if (seen_there_ >= told_) pack_until_ = 0;
   }
 }
 

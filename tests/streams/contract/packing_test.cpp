@@ -2,6 +2,7 @@
 // Small sends that were packed: they arrive whenever the receiver looks, without the sender.
 #include <poll.h>
 
+#include "../support/asynchronous.hpp"
 #include "../support/pair.hpp"
 #include "support/catch.hpp"
 #include "support/two_processes.hpp"
@@ -95,6 +96,21 @@ TEST_CASE("nothing_is_packed_behind_the_end") {
     received += result.bytes;
   }
   CHECK(received == kSmall);
+}
+
+TEST_CASE("a_sleeper_is_woken_by_a_small_send_after_a_look_for_space") {
+  Domain domain;
+  StreamPair pair(domain.pd);
+  send_small(*pair.here);
+  receive_bytes(*pair.there, 0, kSmall);
+  pair.there->arm();
+  REQUIRE_FALSE(pair.there->receive_ready());
+  // The look finds out that the peer knows of all bytes.
+  CHECK(pair.here->writable() != 0);
+  CHECK(pair.here->try_send(bytes_from(kSmall, 1)).bytes == 1);
+  pollfd entry{pair.there->descriptor(), POLLIN, 0};
+  CHECK(poll(&entry, 1, static_cast<int>(kPatience.count())) == 1);
+  receive_bytes(*pair.there, kSmall, 1);
 }
 
 TEST_CASE("a_sleeper_is_woken_by_each_of_many_small_sends") {
