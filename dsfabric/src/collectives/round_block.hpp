@@ -37,7 +37,7 @@ class RoundLayout {
   RoundLayout(std::uint32_t processes, std::uint32_t max_workers) noexcept
       : processes_(processes), slot_bytes_(max_workers * kGatherBytes) {}
 
-  /// `partner`: from 1 to kCollectiveRadix - 1.
+  /// `partner`: from 1 to kCollectiveRadix - 1; where there is one round only, to kOneRound - 1.
   static constexpr std::size_t flag(Kind kind, unsigned parity, unsigned round,
                                     unsigned partner) noexcept {
     return (place(kind, parity) * kFlags + round * (kCollectiveRadix - 1) + partner - 1) *

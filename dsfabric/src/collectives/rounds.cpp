@@ -35,7 +35,7 @@ bool stays(Wrong wrong) {
 
 std::vector<std::uint32_t> Rounds::partners(std::uint32_t self, std::uint32_t processes) {
   std::vector<std::uint32_t> all;
-  for (std::uint32_t stride = 1; stride < processes; stride *= kCollectiveRadix) {
+  for (std::uint32_t stride = 1; stride < processes; stride *= radix_of(processes)) {
     for_each_partner(stride, processes, [&](unsigned, std::uint32_t distance) {
       all.push_back((self + distance) % processes);
       all.push_back((self + processes - distance) % processes);
@@ -61,7 +61,7 @@ void Rounds::barrier(ThreadContext& context, const CollectiveCall& call) {
   block_.word(RoundLayout::source(Kind::kBarrier, barriers_ % 2)) =
       CollectiveWord(call, barriers_, gathers_).bits();
   unsigned round = 0;
-  for (std::uint32_t stride = 1; stride < processes_; stride *= kCollectiveRadix, ++round) {
+  for (std::uint32_t stride = 1; stride < processes_; stride *= radix_of(processes_), ++round) {
     for_each_partner(stride, processes_, [&](unsigned j, std::uint32_t distance) {
       write_word(context, after(distance), Kind::kBarrier, round, j);
     });
@@ -78,7 +78,7 @@ void Rounds::gathering(ThreadContext& context, const CollectiveCall& call) {
   block_.word(RoundLayout::source(Kind::kGathering, parity)) =
       CollectiveWord(call, gathers_, barriers_).bits();
   unsigned round = 0;
-  for (std::uint32_t stride = 1; stride < processes_; stride *= kCollectiveRadix, ++round) {
+  for (std::uint32_t stride = 1; stride < processes_; stride *= radix_of(processes_), ++round) {
     for_each_partner(stride, processes_, [&](unsigned j, std::uint32_t distance) {
       const std::uint32_t slots = std::min(stride, processes_ - distance);
       write(context, before(distance), layout.slot(parity, distance), layout.slot(parity, 0),

@@ -20,10 +20,10 @@
 
 namespace dsfabric {
 
-/// With K = kCollectiveRadix, each takes ceil(log_K P) rounds, with K - 1 partners in each, and has
-/// no central process. Where processes share cores, each round costs a turn of all of them, so a
-/// larger K is faster than the usual 2, and a device has many writes under way at once; but each
-/// partner costs a connection.
+/// With K = kCollectiveRadix, or kOneRound where that reaches all, each takes ceil(log_K P) rounds,
+/// with K - 1 partners in each, and has no central process. Where processes share cores, each round
+/// costs a turn of all of them, so a larger K is faster than the usual 2, and a device has many
+/// writes under way at once; but each partner costs a connection.
 ///
 ///  - Barrier: dissemination. In round r process i raises a flag of each process i + j K^r, for j
 ///    below K, and waits for as many of its own. Barriers may be acted by different workers, whose
@@ -81,11 +81,15 @@ class Rounds {
   std::uint32_t before(std::uint32_t distance) const noexcept {
     return after(processes_ - distance);
   }
+  static constexpr std::uint32_t radix_of(std::uint32_t processes) noexcept {
+    return processes <= kOneRound ? kOneRound : kCollectiveRadix;
+  }
   /// Calls `visit(partner, distance)` for each partner of the round in which one stride is
   /// `stride`.
   template <class Visit>
   static void for_each_partner(std::uint32_t stride, std::uint32_t processes, Visit visit) {
-    for (unsigned j = 1; j < kCollectiveRadix && j * stride < processes; ++j) visit(j, j * stride);
+    const std::uint32_t radix = radix_of(processes);
+    for (unsigned j = 1; j < radix && j * stride < processes; ++j) visit(j, j * stride);
   }
   /// The words of one round come from the processes `where(distance)`.
   template <class Where>

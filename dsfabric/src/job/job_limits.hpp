@@ -31,6 +31,10 @@ inline constexpr std::size_t kGatherBytes = 64;
 inline constexpr std::uint32_t kCollectiveRadix = 4;
 inline constexpr unsigned kCollectiveRounds = 8;
 static_assert(kCollectiveRadix == 1u << 2 && 2 * kCollectiveRounds >= 16);
+/// So many processes have one round, in which each hears of all others: where they share cores,
+/// each round costs a turn of all of them.
+inline constexpr std::uint32_t kOneRound = 16;
+static_assert(kOneRound - 1 <= kCollectiveRounds * (kCollectiveRadix - 1), "their flags have room");
 /// Groups that a process is in at once.
 inline constexpr std::size_t kMaxGroups = 1024;
 /// Looks at a flag between two calls of progress() in a collective.
