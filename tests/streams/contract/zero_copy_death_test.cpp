@@ -27,6 +27,16 @@ Status receive_until_end(Stream& stream, std::size_t piece, std::size_t& receive
   }
 }
 
+/// What a process does that receives all that comes, once both have met.
+void visit_and_receive(Wire& wire, const std::string& name) {
+  Domain domain;
+  const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, kZeroCopyStream);
+  wire.meet();
+  std::vector<std::byte> into(20'000);
+  while (stream->receive(into, kPatience).status == Status::kOk) {
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a_sender_that_is_killed_resets_who_reads_its_memory") {
@@ -61,14 +71,7 @@ TEST_CASE("a_sender_that_is_killed_resets_who_reads_its_memory") {
 
 TEST_CASE("a_receiver_that_is_killed_breaks_the_send_that_it_reads") {
   const std::string name = fresh_name();
-  RemotePeer peer([&](Wire& wire) {
-    Domain domain;
-    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, kZeroCopyStream);
-    wire.meet();
-    std::vector<std::byte> into(20'000);
-    while (stream->receive(into, kPatience).status == Status::kOk) {
-    }
-  });
+  RemotePeer peer([&](Wire& wire) { visit_and_receive(wire, name); });
   Domain domain;
   Listener listener(domain.pd, name);
   const std::unique_ptr<Stream> stream = listener.accept(kPatience);
@@ -92,14 +95,7 @@ TEST_CASE("a_receiver_that_is_killed_breaks_the_send_that_it_reads") {
 
 TEST_CASE("a_receiver_that_is_stopped_does_not_hold_a_sender_whose_time_is_over") {
   const std::string name = fresh_name();
-  RemotePeer peer([&](Wire& wire) {
-    Domain domain;
-    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, kZeroCopyStream);
-    wire.meet();
-    std::vector<std::byte> into(20'000);
-    while (stream->receive(into, kPatience).status == Status::kOk) {
-    }
-  });
+  RemotePeer peer([&](Wire& wire) { visit_and_receive(wire, name); });
   Domain domain;
   Listener listener(domain.pd, name);
   std::unique_ptr<Stream> stream = listener.accept(kPatience);
