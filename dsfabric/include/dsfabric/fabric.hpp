@@ -45,7 +45,7 @@ struct MemberUpcalls {
   std::function<void(ProcessId, const std::string& reason)> on_failure;
 };
 
-/// One per process and job, made by join(). It connects every process with every other one, hands
+/// One per process and job, made by join(). It connects processes that use each other, hands
 /// out registered memory, carries messages, and watches the peers.
 ///
 /// Threads: *workers*, started by run(), have a ThreadId and are known to all; *service threads*

@@ -24,7 +24,7 @@ struct MeetingAtProcess0 {
 };
 
 /// PMIx carries the address and the secret; on one host it is a loopback address, and else the IPv4
-/// addresses of the host are tried in turn. Empty at all processes where it has one for the job, or
+/// addresses of the host are tried in turn. Empty at all processes where the job has one only, or
 /// not all have reached process 0, for example because a firewall is between them. A collective of
 /// all processes; throws Error; setup only.
 std::optional<MeetingAtProcess0> meet_at_process_0(PmixJob& job, const BootstrapOptions& options);
