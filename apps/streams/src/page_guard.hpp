@@ -2,15 +2,16 @@
 // Write protection of memory that was sent asynchronously, until the peer has read it.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <thread>
 
-struct uffd_msg;
+#include "streams/options.hpp"
 
 namespace streams {
 
@@ -32,44 +33,63 @@ struct GuardedOffer {
   GuardedOffer* next = nullptr;
 };
 
-/// The userfaultfd(2) of this process, and the thread that answers it. A thread that writes into
-/// protected pages, also by a system call, stops for as long as it takes to copy the bytes aside
-/// that the peer has not read; what the peer does or does not do has no influence on that.
+/// The offers of this process whose pages are protected in one way. A thread that writes into such
+/// pages stops for as long as it takes to copy the bytes aside that the peer has not read; what the
+/// peer does or does not do has no influence on that.
 ///
-/// That thread neither allocates nor waits for anything but a mutex, whose owners never touch
-/// memory of the program: a program may be stopped wherever it writes, as in malloc(3).
+/// Who answers a write neither allocates nor waits for anything but a mutex, whose owners never
+/// touch memory of the program, nor let a handler of a signal do it: a program may be stopped
+/// wherever it writes, as in malloc(3).
 class PageGuard {
  public:
   /// The one of this process, made when it is needed; nullptr: the kernel does not permit it.
-  static std::shared_ptr<PageGuard> shared() noexcept;
+  static std::shared_ptr<PageGuard> shared(PageProtection way) noexcept;
   PageGuard(const PageGuard&) = delete;
   PageGuard& operator=(const PageGuard&) = delete;
-  ~PageGuard();
+  virtual ~PageGuard() = default;
 
   /// False: these pages cannot be protected, or some of them are by another offer.
   bool protect(GuardedOffer& offer) noexcept;
   /// Gives the pages back to the program, if that has not happened yet.
   void release(GuardedOffer& offer) noexcept;
 
- private:
-  PageGuard(int faults, int stop);
+ protected:
+  PageGuard() noexcept;
 
-  void answer() noexcept;
-  void answer(const uffd_msg& message) noexcept;
-  void on_write(std::uint64_t address) noexcept;
+  /// The mutex, without signals.
+  class Hold {
+   public:
+    explicit Hold(PageGuard& guard) noexcept;
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    ~Hold();
+
+   private:
+    PageGuard& guard_;
+    sigset_t before_;
+  };
+
+  /// Sees to it that the pages are there and may be written; before `cover`, without the mutex.
+  virtual bool prepare(const GuardedOffer& offer) noexcept = 0;
+  // While the mutex is held.
+  virtual bool cover(const GuardedOffer& offer) noexcept = 0;
+  virtual void lift(std::uint64_t begin, std::uint64_t length) noexcept = 0;
+  /// False: nothing is protected there, or no longer.
+  bool on_write(std::uint64_t address) noexcept;
   void on_unmap(std::uint64_t begin, std::uint64_t end) noexcept;
+  /// In a child, which has the memory of its parent, and none of its streams.
+  void forget_all() noexcept;
+
+  bool in_this_process() const noexcept;
+
+ private:
   bool enlisted(const GuardedOffer& offer) const noexcept;
   /// Lifts the protection.
   void drop(GuardedOffer& offer) noexcept;
-  void lift(std::uint64_t begin, std::uint64_t length) noexcept;
 
-  const pid_t process_;
-  /// The userfaultfd, and an event that ends the thread.
-  const int faults_;
-  const int stop_;
+  std::atomic<pid_t> process_;
   std::mutex mutex_;
   GuardedOffer* offers_ = nullptr;
-  std::thread thread_;
 };
 
 }  // namespace streams

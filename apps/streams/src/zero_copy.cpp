@@ -16,7 +16,7 @@ ZeroCopy::ZeroCopy(dtutils::ProtectionDomain& domain, const StreamOptions& optio
       ahead_region_(domain, ahead_.data(), ahead_.size(), IBV_ACCESS_LOCAL_WRITE) {
   new (&offers()) OfferBoard{};
   if (!options.asynchronous || !link().on_shm()) return;
-  guard_ = PageGuard::shared();
+  guard_ = PageGuard::shared(options.protection);
   if (guard_ == nullptr) return;
   spare_.emplace(kLargestAsynchronous, dtutils::PageKind::kSmall, -1);
   spare_region_.emplace(domain, spare_->data(), spare_->size(), IBV_ACCESS_REMOTE_READ);

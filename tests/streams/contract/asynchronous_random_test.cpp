@@ -49,18 +49,18 @@ void send_and_scribble(Stream& stream, std::uint64_t total, Random random) {
 }  // namespace
 
 TEST_CASE("random_sends_that_threads_write_into_arrive_as_they_were") {
-  if (skipped_without_protection()) return;
+  const StreamOptions options = some_asynchronous_stream();
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);
   const std::uint64_t total = static_cast<std::uint64_t>(rounds(4)) * 1'000'000;
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire&) {
     Domain domain;
-    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, kAsynchronousStream);
+    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, options);
     send_and_scribble(*stream, total, Random(seed));
   });
   Domain domain;
-  Listener listener(domain.pd, name, kAsynchronousStream);
+  Listener listener(domain.pd, name, options);
   const std::unique_ptr<Stream> stream = listener.accept(kPatience);
   REQUIRE(stream != nullptr);
   Random random(seed + 1);

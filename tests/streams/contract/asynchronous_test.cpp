@@ -20,9 +20,9 @@ using namespace support;
 using std::chrono::milliseconds;
 
 TEST_CASE("an_asynchronous_send_returns_before_it_is_read") {
-  if (skipped_without_protection()) return;
+  const StreamOptions options = some_asynchronous_stream();
   Domain domain;
-  StreamPair pair(domain.pd, kAsynchronousStream);
+  StreamPair pair(domain.pd, options);
   // Also with an odd beginning and end, which are copied.
   const std::size_t odd = GENERATE(std::size_t{0}, std::size_t{77});
   Pages pages(kSent + 4096);
@@ -35,9 +35,9 @@ TEST_CASE("an_asynchronous_send_returns_before_it_is_read") {
 }
 
 TEST_CASE("what_is_written_after_a_send_does_not_arrive") {
-  if (skipped_without_protection()) return;
+  const StreamOptions options = some_asynchronous_stream();
   Domain domain;
-  StreamPair pair(domain.pd, kAsynchronousStream);
+  StreamPair pair(domain.pd, options);
   Pages pages(kSent);
   // Before the peer reads, or when it has read a part.
   const std::size_t before = GENERATE(std::size_t{0}, std::size_t{10}, std::size_t{100'000});
@@ -51,25 +51,29 @@ TEST_CASE("what_is_written_after_a_send_does_not_arrive") {
 }
 
 TEST_CASE("system_calls_write_into_memory_that_was_sent") {
-  if (skipped_without_protection()) return;
+  const StreamOptions options = some_asynchronous_stream();
   Domain domain;
-  StreamPair pair(domain.pd, kAsynchronousStream);
+  StreamPair pair(domain.pd, options);
   Pages pages(kSent);
   put_bytes(pages.bytes(), 0);
   CHECK(pair.here->send(pages.bytes(), kPatience).bytes == kSent);
   const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
   REQUIRE(zeros >= 0);
-  CHECK(read(zeros, pages.bytes().data(), kSent) == static_cast<ssize_t>(kSent));
+  const bool stops = options.protection == PageProtection::kUserfaultfd;
+  errno = 0;
+  const ssize_t got = read(zeros, pages.bytes().data(), kSent);
+  CHECK(got == (stops ? static_cast<ssize_t>(kSent) : -1));
+  CHECK(errno == (stops ? 0 : EFAULT));
   close(zeros);
-  CHECK(pages.bytes()[kSent - 1] == std::byte{0});
+  CHECK((pages.bytes()[kSent - 1] == std::byte{0}) == stops);
   receive_bytes(*pair.there, 0, kSent);
 }
 
 TEST_CASE("overlapping_sends_arrive_as_they_were") {
-  if (skipped_without_protection()) return;
+  const StreamOptions options = some_asynchronous_stream();
   Domain domain;
-  StreamPair first(domain.pd, kAsynchronousStream);
-  StreamPair second(domain.pd, kAsynchronousStream);
+  StreamPair first(domain.pd, options);
+  StreamPair second(domain.pd, options);
   Pages pages(kSent);
   put_bytes(pages.bytes(), 0);
   CHECK(first.here->send(pages.bytes(), kPatience).bytes == kSent);
@@ -90,9 +94,9 @@ TEST_CASE("overlapping_sends_arrive_as_they_were") {
 }
 
 TEST_CASE("a_child_and_its_parent_write_into_memory_that_was_sent") {
-  if (skipped_without_protection()) return;
+  const StreamOptions options = some_asynchronous_stream();
   Domain domain;
-  StreamPair pair(domain.pd, kAsynchronousStream);
+  StreamPair pair(domain.pd, options);
   Pages pages(kSent);
   put_bytes(pages.bytes(), 0);
   CHECK(pair.here->send(pages.bytes(), kPatience).bytes == kSent);
@@ -113,9 +117,9 @@ TEST_CASE("a_child_and_its_parent_write_into_memory_that_was_sent") {
 }
 
 TEST_CASE("a_receiver_that_never_reads_does_not_hold_who_writes_or_closes") {
-  if (skipped_without_protection()) return;
+  const StreamOptions options = some_asynchronous_stream();
   Domain domain;
-  StreamPair pair(domain.pd, kAsynchronousStream);
+  StreamPair pair(domain.pd, options);
   Pages pages(kSent);
   put_bytes(pages.bytes(), 0);
   CHECK(pair.here->send(pages.bytes(), kPatience).bytes == kSent);
@@ -135,11 +139,15 @@ TEST_CASE("a_receiver_that_never_reads_does_not_hold_who_writes_or_closes") {
 }
 
 TEST_CASE("memory_that_is_unmapped_before_it_is_read_resets_the_stream") {
-  if (skipped_without_protection()) return;
+  if (!may_send_asynchronously()) {
+    WARN("SKIPPED: this process may not use userfaultfd(2)");
+    return;
+  }
+  const StreamOptions options = asynchronous_stream(PageProtection::kUserfaultfd);
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire& wire) {
     Domain domain;
-    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, kAsynchronousStream);
+    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, options);
     Pages pages(kSent);
     put_bytes(pages.bytes(), 0);
     require(stream->send(pages.bytes(), kPatience).bytes == kSent, "a send failed");
@@ -158,18 +166,18 @@ TEST_CASE("memory_that_is_unmapped_before_it_is_read_resets_the_stream") {
 }
 
 TEST_CASE("a_killed_receiver_does_not_hold_who_writes") {
-  if (skipped_without_protection()) return;
+  const StreamOptions options = some_asynchronous_stream();
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire& wire) {
     Domain domain;
-    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, kAsynchronousStream);
+    const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, options);
     wire.meet();
     std::vector<std::byte> into(5000);
     while (stream->receive(into, kPatience).status == Status::kOk) {
     }
   });
   Domain domain;
-  Listener listener(domain.pd, name, kAsynchronousStream);
+  Listener listener(domain.pd, name, options);
   const std::unique_ptr<Stream> stream = listener.accept(kPatience);
   REQUIRE(stream != nullptr);
   peer.wire().meet();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "pair.hpp"
 #include "support/catch.hpp"
@@ -15,18 +16,23 @@
 
 namespace support {
 
-inline constexpr streams::StreamOptions kAsynchronousStream{.flow = streams::FlowControl::kZeroCopy,
-                                                            .asynchronous = true};
+constexpr streams::StreamOptions asynchronous_stream(streams::PageProtection protection) {
+  return {.flow = streams::FlowControl::kZeroCopy, .asynchronous = true, .protection = protection};
+}
 
 /// More than what may be asynchronous, and whole pages.
 inline constexpr std::size_t kSent = 2 * streams::kAsynchronousFrom;
 
-/// For tests of what happens after a send that has returned early. True where none does; then
-/// return.
-[[nodiscard]] inline bool skipped_without_protection() {
-  if (streams::may_send_asynchronously()) return false;
-  WARN("SKIPPED: this process may not use userfaultfd(2)");
-  return true;
+/// The ways in which this process may protect memory.
+inline std::vector<streams::PageProtection> permitted_protections() {
+  std::vector<streams::PageProtection> ways{streams::PageProtection::kFaultSignal};
+  if (streams::may_send_asynchronously()) ways.push_back(streams::PageProtection::kUserfaultfd);
+  return ways;
+}
+
+/// Once for each of these ways: the options of a stream.
+inline streams::StreamOptions some_asynchronous_stream() {
+  return asynchronous_stream(GENERATE(from_range(permitted_protections())));
 }
 
 /// Whole pages that nothing else lies in.

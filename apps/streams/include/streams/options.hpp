@@ -22,6 +22,22 @@ enum class FlowControl : std::uint8_t {
   kZeroCopy = 2,
 };
 
+/// How memory is protected that was sent and not read yet.
+enum class PageProtection : std::uint8_t {
+  /// userfaultfd(2). System calls that write into such memory stop as threads do, and memory that
+  /// is
+  /// unmapped resets the stream.
+  kUserfaultfd = 0,
+  /// mprotect(2) and a handler of SIGSEGV, for where userfaultfd is not permitted. System calls
+  /// that
+  /// write into such memory fail with EFAULT. Memory that is unmapped, discarded or moved too early
+  /// is not noticed: when other memory comes to lie there, the peer reads that. A handler of
+  /// SIGSEGV
+  /// that the program installs later must not come while a send is not settled, and ends
+  /// asynchronous sends until the next stream is made. A forked child may write at once.
+  kFaultSignal = 1,
+};
+
 /// Chosen when a stream is made.
 struct StreamOptions {
   /// Of both directions. The side that connects decides; a listener takes what comes.
@@ -32,8 +48,10 @@ struct StreamOptions {
   /// With kZeroCopy, for what this side sends: Stream::send returns at once from kAsynchronousFrom
   /// bytes on (AZ-SDP: paper 003, section 3), and the memory is write-protected until the peer has
   /// read it, or the program writes into it, which copies the rest. The memory must stay mapped:
-  /// see Stream::settle. Where userfaultfd(2) is not permitted it makes no difference.
+  /// see Stream::settle. Where `protection` is not permitted it makes no difference.
   bool asynchronous = false;
+  /// For `asynchronous`. Ask may_send_asynchronously.
+  PageProtection protection = PageProtection::kUserfaultfd;
 };
 
 }  // namespace streams

@@ -116,6 +116,6 @@ class Stream {
 
 /// Whether this process may protect memory so that StreamOptions::asynchronous has an effect. Setup
 /// only.
-bool may_send_asynchronously() noexcept;
+bool may_send_asynchronously(PageProtection way = PageProtection::kUserfaultfd) noexcept;
 
 }  // namespace streams

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Protection by userfaultfd(2).
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "page_guard.hpp"
+
+struct uffd_msg;
+
+namespace streams {
+
+/// The userfaultfd of this process, and the thread that answers it. It also stops system calls that
+/// write, and hears of memory that goes away.
+class UserFaults final : public PageGuard {
+ public:
+  static std::shared_ptr<PageGuard> shared() noexcept;
+  ~UserFaults() override;
+
+ private:
+  UserFaults(int faults, int stop);
+
+  bool prepare(const GuardedOffer& offer) noexcept override;
+  bool cover(const GuardedOffer& offer) noexcept override;
+  void lift(std::uint64_t begin, std::uint64_t length) noexcept override;
+
+  /// A thread whose page was given back meanwhile.
+  void wake(std::uint64_t address) noexcept;
+  void answer() noexcept;
+  void answer(const uffd_msg& message) noexcept;
+
+  /// The userfaultfd, and an event that ends the thread.
+  const int faults_;
+  const int stop_;
+  std::thread thread_;
+};
+
+}  // namespace streams
