@@ -2,7 +2,6 @@
 // The launcher's poll loop.
 #include "job.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <signal.h>
@@ -12,11 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <fstream>
 #include <iterator>
+#include <span>
 
 #include "dtutils/error.hpp"
+#include "keeper.hpp"
+#include "secret.hpp"
 
 namespace run {
 namespace {
@@ -26,34 +26,6 @@ std::string address_of(const Options& options) {
   return options.hosts.empty() ? "127.0.0.1" : outside_address();
 }
 
-[[noreturn]] void refuse_secret(const std::string& what, int code) {
-  throw dtutils::Error("--secret-file", what,
-                       "name a file in a folder that you may write to, or "
-                       "the one that --elastic has written",
-                       code);
-}
-
-void write_secret(const std::string& file, const std::string& secret) {
-  // Made anew, so that its mode is that of a new file.
-  unlink(file.c_str());
-  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) refuse_secret(fmt::format("cannot write {}", file), errno);
-  write_all(fd, secret + "\n");
-  close(fd);
-}
-
-std::string read_secret(const std::string& file) {
-  std::string secret;
-  if (file.empty()) {
-    const char* const known = std::getenv(dsfabric::RendezvousServer::kSecretVariable);
-    if (known == nullptr) refuse_secret("--join needs the secret of the job", 0);
-    return known;
-  }
-  std::ifstream from(file);
-  if (!std::getline(from, secret)) refuse_secret(fmt::format("cannot read {}", file), errno);
-  return secret;
-}
-
 std::chrono::steady_clock::duration seconds(double value) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
       std::chrono::duration<double>(value));
@@ -61,11 +33,12 @@ std::chrono::steady_clock::duration seconds(double value) {
 
 }  // namespace
 
-Job::Job(const Options& options) : options_(options) {
+Job::Job(const Options& options, Keeper* keeper) : options_(options), keeper_(keeper) {
   if (options.join.empty()) {
     server_.emplace(options.processes, address_of(options), options.port, options.elastic);
     secret_ = server_->secret();
     if (!options.secret_file.empty()) write_secret(options.secret_file, secret_);
+    if (keeper != nullptr) keeper->opened(*server_);
     if (options.elastic != 0) {
       write_all(STDERR_FILENO,
                 fmt::format("{}: others may --join {}\n", options.name, server_->address()));
@@ -75,7 +48,11 @@ Job::Job(const Options& options) : options_(options) {
   }
   sigset_t watched;
   sigemptyset(&watched);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&watched, signal);
+  for (const int signal : {SIGTERM, SIGCHLD}) sigaddset(&watched, signal);
+  // A keeper may be born while the terminal goes, or somebody types Ctrl-C there.
+  if (keeper == nullptr) {
+    for (const int signal : {SIGINT, SIGHUP}) sigaddset(&watched, signal);
+  }
   signals_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals_ < 0) throw dtutils::Error("launcher", "signalfd failed", "raise `ulimit -n`", errno);
 }
@@ -129,8 +106,14 @@ void Job::step() {
   }
   const std::size_t own = watched.size();
   if (server_) server_->watch(watched);
+  const std::size_t servers = watched.size();
+  if (keeper_ != nullptr) keeper_->watch(watched);
   if (poll(watched.data(), watched.size(), poll_timeout()) < 0) return;
-  if (server_) server_->handle({watched.begin() + static_cast<std::ptrdiff_t>(own), watched.end()});
+  const auto begin = watched.begin();
+  if (server_) {
+    server_->handle(
+        {begin + static_cast<std::ptrdiff_t>(own), begin + static_cast<std::ptrdiff_t>(servers)});
+  }
   for (std::size_t i = 1; i < own; ++i) {
     if (watched[i].revents != 0 && watched[i].fd == STDIN_FILENO) forward_input();
   }
@@ -142,12 +125,14 @@ void Job::step() {
   }
   take_signals();
   check_times();
+  if (keeper_ != nullptr) keeper_->handle(std::span(watched).subspan(servers), *this);
 }
 
 int Job::poll_timeout() const {
   std::optional<Clock::time_point> next;
   if (server_) next = server_->next_deadline();
-  for (const auto& each : {end_at_, kill_at_, strike_at_}) {
+  const auto asked_by = keeper_ != nullptr ? keeper_->next_deadline() : std::nullopt;
+  for (const auto& each : {end_at_, kill_at_, strike_at_, asked_by}) {
     if (each && (!next || *each < *next)) next = each;
   }
   if (!next) return -1;
@@ -166,13 +151,18 @@ void Job::take_signals() {
   signalfd_siginfo info;
   while (read(signals_, &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGCHLD) continue;
-    if (reason_.empty()) {
-      status_ = 128 + static_cast<int>(info.ssi_signo);
-      reason_ = fmt::format("ended by {}", info.ssi_signo == SIGINT ? "Ctrl-C" : "a signal");
-    }
-    end_all();
+    end(128 + static_cast<int>(info.ssi_signo),
+        info.ssi_signo == SIGINT ? "ended by Ctrl-C" : "ended by a signal");
   }
   reap();
+}
+
+void Job::end(int status, const std::string& reason) {
+  if (reason_.empty()) {
+    status_ = status;
+    reason_ = reason;
+  }
+  end_all();
 }
 
 void Job::reap() {

@@ -16,17 +16,27 @@
 
 namespace run {
 
+class Keeper;
+
 /// One thread. SIGINT, SIGTERM, SIGHUP and SIGCHLD must be blocked: they are read from a
 /// descriptor.
 class Job {
  public:
-  explicit Job(const Options& options);
+  /// With a keeper it is a detached job, which only SIGTERM ends, or who asks the keeper.
+  explicit Job(const Options& options, Keeper* keeper = nullptr);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   ~Job();
 
   /// Returns the exit status of the launcher; the reason of a failure is the last line printed.
   int run();
+
+  /// Ends it as a signal to the launcher does; the first reason counts.
+  void end(int status, const std::string& reason);
+  /// Why it is not well; empty: it is.
+  const std::string& reason() const noexcept { return reason_; }
+  const dsfabric::RendezvousServer& rendezvous() const noexcept { return *server_; }
+  const std::vector<std::unique_ptr<Child>>& children() const noexcept { return children_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -43,7 +53,8 @@ class Job {
   bool finished() const;
 
   const Options& options_;
-  /// Empty: these processes join another job.
+  Keeper* const keeper_;
+  /// Empty: these processes join another job, and there is no keeper.
   std::optional<dsfabric::RendezvousServer> server_;
   std::string secret_;
   /// It does not wait for those that other launchers have started.

@@ -7,8 +7,74 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <utility>
+#include <vector>
+
+#include "job_directory.hpp"
 
 namespace run {
+namespace {
+
+void check_name(const std::string& what, const std::string& name) {
+  if (JobDirectory::is_name(name)) return;
+  throw CLI::ValidationError(
+      what, "\"" + name + "\" is no name of a job: at most 64 letters, digits, - and _");
+}
+
+void check_attached(const CLI::App& app, const Options& options) {
+  for (const CLI::Option* const each : app.get_options()) {
+    const std::string name = each->get_name();
+    const bool looks =
+        name == "--attach" || name == "--follow" || name == "--end" || name == "--json";
+    if (each->count() > 0 && !looks) {
+      throw CLI::ValidationError("--attach", "it starts nothing: " + name + " is for a new job");
+    }
+  }
+  if (!options.command.empty()) {
+    throw CLI::ValidationError("--attach", "it starts nothing: " + options.command[0]);
+  }
+  if (!options.attach->empty()) return check_name("--attach", *options.attach);
+  if (options.follow || options.end) {
+    throw CLI::ValidationError("--attach", "--follow and --end need the name of a job");
+  }
+}
+
+/// Jobs that outlive their launcher.
+void add_detached(CLI::App& app, Options& options) {
+  auto* const detach = app.add_flag("--detach", options.detach,
+                                    "with --elastic: return when the job has started; it goes on "
+                                    "without this launcher and its terminal");
+  app.add_option_function<std::string>(
+         "--name",
+         [&](const std::string& name) {
+           check_name("--name", name);
+           options.job_name = name;
+         },
+         "the name of the detached job; default: one that nobody has")
+      ->needs(detach);
+  app.add_option("--log", options.log, "output of the detached job; default: a file that is told")
+      ->needs(detach);
+  auto* const attach =
+      app.add_option_function<std::vector<std::string>>(
+             "--attach",
+             [&](const std::vector<std::string>& names) {
+               options.attach = names.empty() ? std::string() : names[0];
+             },
+             "look at a detached job of yours: its members; without a name: list all")
+          ->expected(0, 1)
+          ->type_name("[NAME]");
+  auto* const follow =
+      app.add_flag("--follow", options.follow,
+                   "with --attach: print its output until it ends, and exit with its status")
+          ->needs(attach);
+  app.add_flag("--end", options.end, "with --attach: end the job, and say how its processes ended")
+      ->needs(attach)
+      ->excludes(follow);
+  app.add_flag("--json", options.json, "with --attach: print JSON")
+      ->needs(attach)
+      ->excludes(follow);
+}
+
+}  // namespace
 
 std::string launcher_name(const char* argv0) {
   const std::string path = argv0;
@@ -24,6 +90,8 @@ std::optional<Options> parse(int argc, char** argv, int& status) {
       "Examples:\n"
       "  {0} -n 4 ./program --its-own arguments\n"
       "  {0} -n 8 --hosts node1:4,node2:4 -- ./program\n"
+      "  {0} -n 2 --elastic 20 --detach --name web ./program\n"
+      "  {0} --attach web --follow\n"
       "The job ends when all processes have ended, when one fails (after --grace), or at "
       "--timeout.\n"
       "Exit status: that of the first process that failed (128 + signal), 124 after --timeout, "
@@ -79,12 +147,17 @@ std::optional<Options> parse(int argc, char** argv, int& status) {
   app.add_option("--kill-rank", options.kill_rank, "for tests: kill this rank")
       ->needs(app.add_option("--kill-after", options.kill_after, "for tests: after so many seconds")
                   ->check(CLI::NonNegativeNumber));
+  add_detached(app, options);
   app.prefix_command();  // the program and its arguments are what remains
   try {
     app.parse(argc, argv);
     options.command = app.remaining();
     if (!options.command.empty() && options.command[0] == "--") {
       options.command.erase(options.command.begin());
+    }
+    if (options.attach) {
+      check_attached(app, options);
+      return options;
     }
     if (options.command.empty()) throw CLI::RequiredError("the program to start");
     if (options.command[0].front() == '-') throw CLI::ExtrasError({options.command[0]});
@@ -95,6 +168,10 @@ std::optional<Options> parse(int argc, char** argv, int& status) {
     }
     if (options.elastic != 0 && options.elastic < options.processes) {
       throw CLI::ValidationError("--elastic", "it is less than the processes that start the job");
+    }
+    if (options.detach && options.elastic == 0) {
+      throw CLI::ValidationError(
+          "--detach", "it is for a job with --elastic, of which others can ask who is in it");
     }
     if (!options.secret_file.empty() && options.elastic == 0 && options.join.empty()) {
       throw CLI::ValidationError("--secret-file", "it is for --elastic and --join");

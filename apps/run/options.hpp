@@ -29,6 +29,16 @@ struct Options {
   std::string join;
   /// Where the secret of an elastic job is written to, and read from by those who join it.
   std::string secret_file;
+  /// The job outlives this launcher, under this name (empty: one is made), with its output there
+  /// (empty: beside its state).
+  bool detach = false;
+  std::string job_name;
+  std::string log;
+  /// Start nothing, but look at this detached job, or list all of them when it is empty.
+  std::optional<std::string> attach;
+  bool follow = false;
+  bool end = false;
+  bool json = false;
   /// Seconds the job may take; 0: no limit.
   double timeout = 0;
   /// Seconds between the first failure and the end of the survivors.

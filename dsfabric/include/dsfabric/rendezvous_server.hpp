@@ -17,6 +17,27 @@ namespace rendezvous {
 class Server;
 }  // namespace rendezvous
 
+/// A process as the launcher of an elastic job knows it.
+struct JobMember {
+  /// kStarting: it is expected, or has come and not yet said who it is. The others as PeerState.
+  enum class State : std::uint8_t { kStarting, kActive, kLeft, kFailed };
+
+  /// Its rank, which is its number in the job.
+  std::uint32_t process = 0;
+  /// It is one of those that start the job.
+  bool founder = false;
+  /// What it does now.
+  State state = State::kStarting;
+  /// When this state began.
+  std::chrono::system_clock::time_point since;
+  /// The host that it runs on; empty as long as it is starting.
+  std::string host;
+  /// Its number in its operating system; 0 as long as it is starting.
+  std::uint32_t pid = 0;
+  /// Why it has failed, in words.
+  std::string reason;
+};
+
 /// The launcher's side of the rendezvous. A launcher starts each process with `environment(rank)`
 /// and the secret, calls `handle` whenever poll(2) reports one of the descriptors of `watch`, and
 /// reports each process that ends. In these processes join() finds the rendezvous by itself.
@@ -68,6 +89,9 @@ class RendezvousServer {
   std::vector<std::uint32_t> not_joined() const;
   /// Processes that have joined, and have neither left nor failed, whoever has started them.
   std::uint32_t members() const noexcept;
+  /// All that had a number in an elastic job, in its order. In other jobs processes do not say who
+  /// they are, and stay kStarting until they have left or failed.
+  std::vector<JobMember> roster() const;
 
  private:
   std::uint32_t processes_;

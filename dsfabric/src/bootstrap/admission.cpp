@@ -96,6 +96,7 @@ void Server::greet(Guest& guest, const Frame& frame) {
   guest.rank = greeting.rank;
   members_[greeting.rank].guest = &guest;
   members_[greeting.rank].joined = true;
+  members_[greeting.rank].changes();
   guest.connection.send(Type::kWelcome, Writer()
                                             .u32(greeting.rank)
                                             .u32(greeting.size)

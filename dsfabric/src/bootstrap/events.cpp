@@ -11,6 +11,8 @@ void Server::introduce(Guest& guest, const Frame& frame) {
   const auto bytes = Reader(frame.body).bytes();
   if (!bytes || members_[rank].introduced) return lose(guest);
   members_[rank].introduced = true;
+  members_[rank].introduction.assign(bytes->begin(), bytes->end());
+  members_[rank].changes();
   introduced_ += is_founder(rank);
   tell(JobEvent::Kind::kJoined, rank, *bytes);
 }

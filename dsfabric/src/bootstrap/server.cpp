@@ -175,6 +175,7 @@ void Server::leave(std::uint32_t rank) {
   Member& member = members_[rank];
   if (member.gone()) return;
   member.left = true;
+  member.changes();
   gone_ += is_founder(rank);
   if (elastic() && is_known(rank)) tell(JobEvent::Kind::kLeft, rank, {});
 }
@@ -245,6 +246,8 @@ void Server::fail(std::uint32_t rank, const std::string& reason) {
   Member& failed = members_[rank];
   gone_ += is_founder(rank) && !failed.gone();
   if (std::exchange(failed.failed, true)) return;
+  failed.changes();
+  failed.reason = reason;
   if (elastic()) {
     if (is_known(rank)) tell(JobEvent::Kind::kFailed, rank, std::as_bytes(std::span(reason)));
   } else {

@@ -55,6 +55,22 @@ class Server {
   bool all_gone() const noexcept { return gone_ == founders_; }
   /// Those that have joined and are not gone.
   std::uint32_t members() const noexcept;
+  /// What is known of a process that had a rank.
+  struct Record {
+    bool joined = false;
+    /// All others know of it: the event of its joining is out.
+    bool introduced = false;
+    bool left = false;
+    bool failed = false;
+    /// The last change of these.
+    std::chrono::system_clock::time_point since = std::chrono::system_clock::now();
+    Bytes introduction;
+    /// Why it has failed.
+    std::string reason;
+  };
+  /// As many as had a rank so far, the founders first.
+  std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(members_.size()); }
+  const Record& record(std::uint32_t rank) const noexcept { return members_[rank]; }
   /// Connections that have not proved that they know the secret. For tests.
   std::size_t strangers() const noexcept { return strangers_.size(); }
 
@@ -76,18 +92,14 @@ class Server {
     /// In strangers_, known_ or closed_.
     Guests::iterator place;
   };
-  struct Member {
+  struct Member : Record {
     Guest* guest = nullptr;
-    bool joined = false;
-    /// All others know of it: the event of its joining is out.
-    bool introduced = false;
-    bool left = false;
-    bool failed = false;
     /// Its part of the exchange that is under way: one for all others, or one
     /// for each of them.
     std::optional<Bytes> contribution;
 
     bool gone() const noexcept { return left || failed; }
+    void changes() noexcept { since = std::chrono::system_clock::now(); }
   };
 
   bool elastic() const noexcept { return capacity_ != 0; }
