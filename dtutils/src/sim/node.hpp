@@ -25,6 +25,8 @@ struct Thread {
   /// Number of its present wait, and when that ends by itself.
   std::uint64_t wait = 0;
   Time wakes_at = kNever;
+  /// When the work before it is done; it does not go on earlier, whoever wakes it.
+  Time ready = 0;
   /// What its work has taken since it runs.
   Time ahead = 0;
   /// Since when it finds nothing.

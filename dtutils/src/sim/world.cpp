@@ -107,6 +107,7 @@ void World::leave_idle(Thread& thread) noexcept {
 }
 
 void World::wake(Thread& thread, sim::Time at) noexcept {
+  at = std::max(at, thread.ready);
   if (thread.state != Thread::State::kWaiting || at >= thread.wakes_at) return;
   thread.wakes_at = at;
   push(at, Happening::kWake, thread.number, ++thread.wait);
@@ -117,6 +118,7 @@ void World::wait_until(sim::Time end) noexcept {
   assert(!in_event_ && "cariama: an event of a simulation must not wait");
   self.state = Thread::State::kWaiting;
   self.wakes_at = end;
+  self.ready = time();
   ++self.wait;
   if (end != kNever) push(end, Happening::kWake, self.number, self.wait);
   self.ahead = 0;
