@@ -13,8 +13,6 @@ namespace simulate {
 namespace {
 
 constexpr std::size_t kDecisions = 15;
-/// In virtual time; failures are noticed within a second.
-constexpr std::chrono::seconds kLimit{20};
 
 }  // namespace
 

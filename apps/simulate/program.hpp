@@ -14,6 +14,8 @@ struct ProgramOptions {
   std::uint64_t seed;
   bool swarm;
   bool calm;
+  /// Empty: none.
+  std::string trace;
 };
 
 /// Becomes the program, whose main then runs the cluster. Throws Error when there is no such

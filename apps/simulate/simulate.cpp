@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <string>
 
 #include "common/command_line.hpp"
@@ -25,6 +26,7 @@ struct Settings {
   bool swarm = false;
   bool calm = false;
   bool broken = false;
+  std::string trace;
 };
 
 /// A line that a shell runs.
@@ -50,8 +52,10 @@ bool run_here(const Workload& workload, const Settings& settings, std::uint64_t 
     failures = swarm.failures;
     drawn = std::move(swarm.description);
   }
+  options.cluster.trace = settings.trace;
   const Outcome outcome = workload.run({nodes, options, failures, settings.broken});
   const dtutils::SimulationReport& report = outcome.report;
+  if (!report.trace_error.empty()) throw std::runtime_error(report.trace_error);
   if (outcome.violation.empty()) {
     if (quiet) return true;
     fmt::print("{}, {} nodes, seed {}: {}: held; digest {:016x}, {} events, {:.3f} ms\n",
@@ -127,7 +131,11 @@ int main(int argc, char** argv) try {
       .option("--seed", settings.seed, "The first seed")
       .option("--seeds", settings.seeds, "Seeds to run")
       .option("--seconds", settings.seconds, "At most for so long; with no --seeds, until then")
-      .option("--workload", settings.workload, "What to run", {"all", "ring", "tree", "agreement"})
+      .option("--workload", settings.workload, "What to run",
+              {"all", "ring", "tree", "agreement", "multicast"})
+      .option("--trace", settings.trace,
+              "Of one run, a program's or a workload's: its timeline is written to this file, for "
+              "ui.perfetto.dev and chrome://tracing")
       .flag("--swarm", settings.swarm, "Each seed draws disorder and faults")
       .flag("--calm", settings.calm, "With --swarm: no faults that make nodes fail")
       .flag("--broken", settings.broken, "The workload does something wrong, which must be found");
@@ -138,7 +146,13 @@ int main(int argc, char** argv) try {
     simulate::start_program(command, {.nodes = settings.nodes,
                                       .seed = settings.seed,
                                       .swarm = settings.swarm,
-                                      .calm = settings.calm});
+                                      .calm = settings.calm,
+                                      .trace = settings.trace});
+  }
+  const bool many = settings.seeds != 1 || settings.seconds != 0 || settings.workload == "all";
+  if (!settings.trace.empty() && many) {
+    throw dtutils::Error("--trace", "it is the timeline of one run, and many were asked for",
+                         "give a PROGRAM, or one --workload and no more than one seed");
   }
   return simulate::run_all(settings) ? EXIT_SUCCESS : EXIT_FAILURE;
 } catch (const std::exception& error) {

@@ -2,6 +2,7 @@
 // Programs with invariants: what the layers promise, checked while many nodes do it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -10,6 +11,9 @@
 #include "simulation/simulation.hpp"
 
 namespace simulate {
+
+/// Nodes give up after this virtual time; failures are noticed within a second.
+inline constexpr std::chrono::seconds kLimit{20};
 
 /// One run of a workload.
 struct Run {
@@ -40,6 +44,8 @@ Outcome run_ring(const Run& run);
 Outcome run_tree(const Run& run);
 /// Decisions by agreement: the same ones in the same order everywhere.
 Outcome run_agreement(const Run& run);
+/// Messages to all in the order of turns: the same ones in the same order everywhere, and whole.
+Outcome run_multicast(const Run& run);
 
 /// All of them.
 std::span<const Workload> workloads() noexcept;

@@ -24,6 +24,7 @@ struct Settings {
   std::uint64_t seed = 1;
   bool swarm = false;
   bool calm = false;
+  std::string trace;
 };
 
 template <class Number>
@@ -45,6 +46,7 @@ void take(std::string_view argument, std::string_view name, Settings& settings) 
   if (name == "nodes") return read(argument, value, settings.nodes);
   if (name == "seed") return read(argument, value, settings.seed);
   if (name == "swarm") return (void)(settings.swarm = true);
+  if (name == "trace") return (void)(settings.trace = value);
   if (name == "calm") return (void)(settings.calm = true);
   throw dtutils::Error(fmt::format("argument {}", argument), "there is no such setting",
                        "use a cariama-simulate of the version that the program was built with");
@@ -62,12 +64,14 @@ int simulate(const Settings& settings, Main program, const std::vector<std::stri
     options = std::move(swarm.options);
     drawn = "; " + swarm.description;
   }
+  options.cluster.trace = settings.trace;
   const MainReport report = run_main(settings.nodes, options, program, arguments);
   const dtutils::SimulationReport& run = report.run;
   if (!run.error.empty()) fmt::print(stderr, "simulation: {}\n", run.error);
   fmt::print(stderr, "simulated {} nodes, seed {}{}: digest {:016x}, {} events, {:.3f} ms\n",
              settings.nodes, settings.seed, drawn, run.digest, run.events,
              static_cast<double>(run.time.count()) / 1e6);
+  if (!run.trace_error.empty()) fmt::print(stderr, "simulation: {}\n", run.trace_error);
   // Threads of nodes that never end still look at what main would destroy.
   if (!run.error.empty()) {
     std::fflush(nullptr);

@@ -98,6 +98,8 @@ void NodeOutput::write(std::string_view text) {
 }
 
 void NodeOutput::write_line(std::uint32_t node, std::string_view line) {
+  dtutils::Simulation* const cluster = dtutils::Simulation::current();
+  if (cluster != nullptr && cluster->traced()) cluster->mark("output", line);
   const std::string whole = fmt::format("[{}] {}\n", node, line);
   std::fwrite(whole.data(), 1, whole.size(), before_);
 }

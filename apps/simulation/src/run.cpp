@@ -71,4 +71,19 @@ void compute(std::chrono::nanoseconds time) noexcept {
   if (dtutils::Simulation* const cluster = dtutils::Simulation::current()) cluster->compute(time);
 }
 
+void mark(std::string_view name) {
+  if (dtutils::Simulation* const cluster = dtutils::Simulation::current()) {
+    cluster->mark("mark", name);
+  }
+}
+
+Span::Span(std::string_view name)
+    : span_(dtutils::Simulation::current() != nullptr
+                ? dtutils::Simulation::current()->begin_span("mark", name)
+                : 0) {}
+
+Span::~Span() {
+  if (span_ != 0) dtutils::Simulation::current()->end_span(span_);
+}
+
 }  // namespace simulation

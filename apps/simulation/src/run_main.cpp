@@ -78,7 +78,7 @@ int MainReport::status() const noexcept {
   const auto failed = std::find_if(statuses.begin(), statuses.end(),
                                    [](int status) { return status != 0 && status != -1; });
   if (failed != statuses.end()) return *failed;
-  return run.error.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
+  return run.error.empty() && run.trace_error.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 MainReport run_main(std::uint32_t nodes, const Options& options, Main program,

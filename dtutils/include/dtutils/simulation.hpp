@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace dtutils {
 
@@ -89,6 +90,9 @@ struct SimulationOptions {
   /// A thread that runs for so long in real time without waiting hangs: the process is aborted,
   /// with a sentence that names the thread.
   std::chrono::seconds patience{60};
+  /// A file for the timeline of the run: Chrome trace events in JSON, which ui.perfetto.dev and
+  /// chrome://tracing open. Empty: none. It changes nothing in the run.
+  std::string trace{};
 };
 
 /// How a run has ended.
@@ -105,6 +109,8 @@ struct SimulationReport {
   std::uint64_t switches = 0;
   /// Virtual time that passed.
   std::chrono::nanoseconds time{0};
+  /// Empty, or why the file of SimulationOptions::trace is not whole, as when the disk is full.
+  std::string trace_error;
 };
 
 namespace sim {
@@ -133,7 +139,7 @@ class Simulation {
   /// A time that never comes.
   static constexpr std::chrono::nanoseconds kNever = std::chrono::nanoseconds::max();
 
-  /// Setup only.
+  /// Throws Error if the file of the trace cannot be written. Setup only.
   explicit Simulation(const SimulationOptions& options = {});
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -163,6 +169,18 @@ class Simulation {
   void signaled(Node node) noexcept;
   /// Takes part in the digest.
   void note(std::uint64_t value) noexcept;
+
+  // --- the trace ------------------------------------------------------------------------------
+  /// Whether there is one. All that follows does nothing when there is none, or the run is over.
+  bool traced() const noexcept;
+  /// Shows at the calling thread that something happened. Printable ASCII, of which `kind` is for
+  /// filters.
+  void mark(std::string_view kind, std::string_view name);
+  /// Shows that something begins there; end_span(result) shows its end, from any thread. Spans hold
+  /// others. The result is 0 when there is no trace.
+  std::uint64_t begin_span(std::string_view kind, std::string_view name);
+  /// See begin_span; nothing for 0.
+  void end_span(std::uint64_t span);
 
   // --- faults; in a simulated thread, or before run() -----------------------------------------
   /// Calls `action` at that time since the beginning; it must not wait.

@@ -25,6 +25,8 @@ struct Thread {
   /// Number of its present wait, and when that ends by itself.
   std::uint64_t wait = 0;
   Time wakes_at = kNever;
+  /// When the work before it is done; it does not go on earlier, whoever wakes it.
+  Time ready = 0;
   /// What its work has taken since it runs.
   Time ahead = 0;
   /// Since when it finds nothing.
@@ -37,6 +39,19 @@ struct Thread {
   bool watches = false;
   /// Threads that wait for its end.
   std::vector<Thread*> joiners;
+  /// For a trace alone.
+  struct Shown {
+    /// Its line, among those of its node.
+    std::uint32_t line = 0;
+    /// What it waits for now, since when, and since when it is stopped, too.
+    const char* kind = nullptr;
+    const char* waits = nullptr;
+    Time from = 0;
+    std::optional<Time> stopped;
+    /// From when to when it has found nothing, which is not written yet.
+    std::optional<Time> quiet;
+    Time quiet_until = 0;
+  } shown;
 };
 
 /// The connections that an adapter keeps on chip; the one that was used longest ago goes first.
@@ -81,6 +96,8 @@ struct Node {
   Time sends = 0;
   Time receives = 0;
   ConnectionCache connections;
+  /// Threads that it has had.
+  std::uint32_t threads = 0;
 };
 
 }  // namespace dtutils::sim

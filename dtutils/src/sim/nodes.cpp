@@ -10,6 +10,7 @@ Node& World::node(Simulation::Node number) {
   while (nodes_.size() <= number) {
     nodes_.push_back(std::make_unique<Node>());
     nodes_.back()->number = static_cast<Simulation::Node>(nodes_.size() - 1);
+    if (trace_) trace_->name_node(nodes_.back()->number);
   }
   return *nodes_[number];
 }
@@ -17,6 +18,7 @@ Node& World::node(Simulation::Node number) {
 void World::crash(Node& node) noexcept {
   note(mixed(node.number + 77));
   node.crashed = true;
+  if (trace_) show_fault(node, "crashes");
   // Those that wait without a limit would never be parked.
   for (const auto& thread : threads_) {
     if (thread->node == &node) wake(*thread, time());

@@ -79,8 +79,9 @@ int QueuePair::post_one(const ibv_send_wr& request) noexcept {
   if (state_ != IBV_QPS_RTS && state_ != IBV_QPS_ERR) return EINVAL;
   if (posted_ - retired_ >= send_depth_) return ENOMEM;
   if (!is_valid(request, {max_sge_, max_inline_, given_.max_rd_atomic != 0})) return EINVAL;
-  world_.charge(world_.options.model.post);
   world_.used_adapter();
+  const Time begin = world_.time();
+  world_.charge(world_.options.model.post);
   Request& mine = requests_.push();
   mine.work = request;
   mine.work.next = nullptr;
@@ -92,6 +93,7 @@ int QueuePair::post_one(const ibv_send_wr& request) noexcept {
   mine.done = mine.was_lost = mine.was_refused = mine.torn = false;
   mine.unanswered = mine.not_ready = 0;
   mine.bytes.clear();
+  if (world_.trace() != nullptr) show_post(mine, begin);
   if ((request.send_flags & IBV_SEND_INLINE) != 0) {
     for (const ibv_sge& element : mine.elements) {
       const auto* from = reinterpret_cast<const std::byte*>(element.addr);
@@ -160,6 +162,7 @@ void QueuePair::issue() noexcept {
   if (stalled_ != 0 || (fenced && answers_due_ != 0) ||
       (brings && answers_due_ >= given_.max_rd_atomic)) {
     ++stalled_;
+    if (world_.trace() != nullptr) show("stall", "a request waits for the answers of others");
     return;
   }
   ++issued_;
@@ -220,6 +223,7 @@ void QueuePair::rest() noexcept {
 void QueuePair::settle(Request& request, Outcome outcome) noexcept {
   const NetworkModel& model = world_.options.model;
   const Time now = world_.time();
+  if (world_.trace() != nullptr) show_outcome(request, outcome);
   Time answered_at = now + round_trip_part() + model.adapter.count() + model.land.count();
   switch (outcome) {
     case Outcome::kTorn:
@@ -269,29 +273,6 @@ Time QueuePair::bring_back(const Request& request) noexcept {
   Node& there = other->node();
   there.sends = std::max(fetched, there.sends) + takes;
   return there.sends - world_.time();
-}
-
-void QueuePair::answer() noexcept {
-  Request& request = at(answered_++);
-  if (brings_data(request.work.opcode)) {
-    --answers_due_;
-    // The program may have taken its memory back.
-    if (request.status == IBV_WC_SUCCESS && !may_use(request, true)) {
-      request.status = IBV_WC_LOC_PROT_ERR;
-    }
-    const std::byte* from = request.bytes.data();
-    for (const ibv_sge& element : request.elements) {
-      if (request.status != IBV_WC_SUCCESS) break;
-      place_bytes(reinterpret_cast<void*>(element.addr), from, element.length);
-      from += element.length;
-    }
-    for (unsigned waiting = std::exchange(stalled_, 0); waiting != 0; --waiting) {
-      schedule(world_.time(), Happening::kIssue);
-    }
-  }
-  request.done = true;
-  world_.stir(device_.node());
-  complete_done();
 }
 
 }  // namespace dtutils::sim

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "sim/events.hpp"
@@ -43,6 +44,8 @@ struct Request {
   /// Half of it has landed.
   bool torn = false;
   std::uint64_t order = 0;
+  /// In a trace.
+  std::uint64_t arrow = 0;
 };
 
 /// Requests are posted, issued by the own adapter, arrive and land at the peer's, are executed
@@ -70,8 +73,8 @@ class QueuePair {
   ibv_qp_state state() const noexcept { return state_; }
   void modify(ibv_qp_attr& attributes, int mask);
   /// Takes the pair to the error state and flushes what it holds; the first request that fails from
-  /// now on gets `first`.
-  void break_off(ibv_wc_status first) noexcept;
+  /// now on gets `first`. `asked`: by its owner, which is no fault.
+  void break_off(ibv_wc_status first, bool asked = false) noexcept;
   /// Both ends know each other, and the pair is ready to send.
   bool connected() noexcept { return state_ == IBV_QPS_RTS && peer() != nullptr; }
 
@@ -111,6 +114,13 @@ class QueuePair {
   /// Whether this side grants the access to its peer.
   bool lets(const Request& request, std::uint64_t length, std::uint32_t access) const noexcept;
   bool may_use(const Request& request, bool to_write) noexcept;
+
+  // tracing.cpp: what a trace shows, if there is one.
+  void show(std::string_view kind, std::string_view what) noexcept;
+  void show_post(Request& request, Time begin) noexcept;
+  void show_outcome(const Request& request, Outcome outcome) noexcept;
+  void show_answer(const Request& request) noexcept;
+  Node& other_node() noexcept;
 
   Time round_trip_part() noexcept;
   void schedule(Time at, Happening what) noexcept;

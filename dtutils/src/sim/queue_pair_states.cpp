@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: MIT
-// A simulated queue pair: completions, and the steps from state to state.
+// A simulated queue pair: answers, completions, and the steps from state to state.
 #include <fmt/format.h>
 
 #include <utility>
 
 #include "sim/device.hpp"
 #include "sim/queue_pair.hpp"
+#include "software/copy.hpp"
 #include "software/requests.hpp"
 #include "software/steps.hpp"
 
 namespace dtutils::sim {
 
 using namespace software;
+
+void QueuePair::answer() noexcept {
+  Request& request = at(answered_++);
+  if (brings_data(request.work.opcode)) {
+    --answers_due_;
+    // The program may have taken its memory back.
+    if (request.status == IBV_WC_SUCCESS && !may_use(request, true)) {
+      request.status = IBV_WC_LOC_PROT_ERR;
+    }
+    const std::byte* from = request.bytes.data();
+    for (const ibv_sge& element : request.elements) {
+      if (request.status != IBV_WC_SUCCESS) break;
+      place_bytes(reinterpret_cast<void*>(element.addr), from, element.length);
+      from += element.length;
+    }
+    for (unsigned waiting = std::exchange(stalled_, 0); waiting != 0; --waiting) {
+      schedule(world_.time(), Happening::kIssue);
+    }
+  }
+  if (world_.trace() != nullptr) show_answer(request);
+  request.done = true;
+  world_.stir(device_.node());
+  complete_done();
+}
 
 void QueuePair::complete_done() noexcept {
   while (completed_ < posted_ && at(completed_).done) {
@@ -43,8 +68,9 @@ void QueuePair::complete(const Request& request, ibv_wc_status status) noexcept 
   }
 }
 
-void QueuePair::break_off(ibv_wc_status first) noexcept {
+void QueuePair::break_off(ibv_wc_status first, bool asked) noexcept {
   if (state_ == IBV_QPS_ERR || state_ == IBV_QPS_RESET) return;
+  if (!asked && world_.trace() != nullptr) show("fault", "a queue pair is broken");
   next_failure_ = first;
   state_ = IBV_QPS_ERR;
   ++epoch_;
@@ -94,7 +120,7 @@ void QueuePair::modify(ibv_qp_attr& attributes, int mask) {
   check_step(fmt::format("sim queue pair {:#x}", verbs.qp_num), state_, to, attributes, mask);
   verbs.state = to;
   if (to == IBV_QPS_RESET) return reset();
-  if (to == IBV_QPS_ERR) return break_off(IBV_WC_WR_FLUSH_ERR);
+  if (to == IBV_QPS_ERR) return break_off(IBV_WC_WR_FLUSH_ERR, true);
   merge(given_, attributes, mask);
   if (state_ == IBV_QPS_RTR && to == IBV_QPS_RTS) {
     connection_ = world_.random.next() | 1;

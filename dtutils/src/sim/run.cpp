@@ -80,9 +80,14 @@ SimulationReport World::run() {
     // They sleep for ever.
     for (std::thread& thread : started_) thread.detach();
   }
+  close_trace();
   if (!thrown_.empty()) error_ = error_.empty() ? thrown_ : thrown_ + "; then " + error_;
-  return {error_, digest_.value(), happened_, switches_,
-          std::chrono::nanoseconds(after_run_ ? run_time_ : now_)};
+  return {error_,
+          digest_.value(),
+          happened_,
+          switches_,
+          std::chrono::nanoseconds(after_run_ ? run_time_ : now_),
+          trace_error_};
 }
 
 void World::finish(std::string error) noexcept {
@@ -115,6 +120,7 @@ void World::guard() {
     if (end_.wait_for(lock, options.patience, [this] { return ended_; })) return;
     const std::uint64_t turns = turns_.load(std::memory_order_relaxed);
     if (turns == seen) {
+      if (trace_) trace_->flush();
       give_up(fmt::format("a thread runs for {} s without waiting, or waits for the machine",
                           options.patience.count()));
     }

@@ -25,7 +25,9 @@ constexpr std::chrono::hours kEpoch{1};
 }  // namespace
 
 World::World(const SimulationOptions& its_options, Simulation& its_face)
-    : options(its_options), face(its_face), random(its_options.seed) {}
+    : options(its_options), face(its_face), random(its_options.seed) {
+  if (!options.trace.empty()) trace_ = std::make_unique<Trace>(options.trace);
+}
 
 World::~World() = default;
 
@@ -44,7 +46,9 @@ void World::pause() noexcept {
                                      (from - *self.idle_since) / kIdleShare);
   self.idle_place = self.node->idle.size();
   self.node->idle.push_back(&self);
+  if (trace_) show_wait("wait", nullptr);
   wait_until(from + longest);
+  if (trace_) show_end_of_wait(*running_, time());
   leave_idle(self);
 }
 
@@ -53,8 +57,17 @@ void World::polled_in_vain() noexcept {
   if (++running_->empty_polls >= kEmptyPolls) pause();
 }
 
+void World::compute(std::chrono::nanoseconds how_long) noexcept {
+  if (trace_) show_wait("compute", "computes");
+  charge(how_long);
+  wait_until(time());
+  if (trace_) show_end_of_wait(*running_, time());
+}
+
 void World::sleep_for(std::chrono::nanoseconds how_long) noexcept {
+  if (trace_) show_wait("wait", "sleeps");
   wait_until(after(time(), how_long));
+  if (trace_) show_end_of_wait(*running_, time());
   got_on();
 }
 
@@ -76,7 +89,9 @@ void World::watch_until(sim::Time end) noexcept {
   Thread& self = *running_;
   self.watches = true;
   self.node->watchers.push_back(&self);
+  if (trace_) show_wait("wait", "waits for descriptors");
   wait_until(end);
+  if (trace_) show_end_of_wait(*running_, time());
   self.watches = false;
   std::erase(self.node->watchers, &self);
 }
@@ -107,6 +122,7 @@ void World::leave_idle(Thread& thread) noexcept {
 }
 
 void World::wake(Thread& thread, sim::Time at) noexcept {
+  at = std::max(at, thread.ready);
   if (thread.state != Thread::State::kWaiting || at >= thread.wakes_at) return;
   thread.wakes_at = at;
   push(at, Happening::kWake, thread.number, ++thread.wait);
@@ -117,6 +133,8 @@ void World::wait_until(sim::Time end) noexcept {
   assert(!in_event_ && "cariama: an event of a simulation must not wait");
   self.state = Thread::State::kWaiting;
   self.wakes_at = end;
+  self.shown.stopped.reset();
+  self.ready = time();
   ++self.wait;
   if (end != kNever) push(end, Happening::kWake, self.number, self.wait);
   self.ahead = 0;
@@ -177,6 +195,7 @@ bool World::may_run(Thread& thread, const Event& event) noexcept {
     return false;
   }
   if (home.stopped_until > now_) {
+    if (!thread.shown.stopped) thread.shown.stopped = now_;
     push(home.stopped_until, Happening::kWake, thread.number, thread.wait);
     return false;
   }
@@ -192,7 +211,10 @@ void World::happen(const Event& event) noexcept {
 }
 
 bool World::revive() noexcept {
-  if (!after_run_) run_time_ = now_;
+  if (!after_run_) {
+    run_time_ = now_;
+    close_trace();
+  }
   after_run_ = true;
   bool any = false;
   for (const auto& home : nodes_) {
@@ -214,6 +236,7 @@ Thread& World::make_thread(Node& home) {
   thread.number = static_cast<std::uint32_t>(threads_.size() - 1);
   thread.node = &home;
   ++alive_;
+  if (trace_) show_thread(thread);
   return thread;
 }
 
@@ -262,7 +285,9 @@ void World::wait_for_end(ThreadNumber number) noexcept {
   Thread& other = *threads_[number];
   while (other.state != Thread::State::kEnded) {
     other.joiners.push_back(running_);
+    if (trace_) show_wait("wait", "waits for the end of a thread");
     wait_until(kNever);
+    if (trace_) show_end_of_wait(*running_, time());
   }
 }
 

@@ -20,6 +20,7 @@
 #include "sim/events.hpp"
 #include "sim/node.hpp"
 #include "sim/random.hpp"
+#include "sim/trace.hpp"
 
 namespace dtutils::sim {
 
@@ -47,7 +48,11 @@ class World final : public Scheduler {
                       std::chrono::milliseconds timeout) noexcept override;
   void signaled() noexcept override;
   /// Polls of the adapter in vain still make a pause: it may find something elsewhere for ever.
-  void got_on() noexcept override { running_->idle_since.reset(); }
+  void got_on() noexcept override {
+    running_->idle_since.reset();
+    if (trace_ != nullptr) [[unlikely]]
+      show_quiet(*running_);
+  }
   unsigned cores() const noexcept override { return options.cores; }
   ThreadNumber announce() override;
   void withdraw(ThreadNumber thread) noexcept override;
@@ -77,6 +82,8 @@ class World final : public Scheduler {
     got_on();
     running_->empty_polls = 0;
   }
+  /// The running thread computes for so long, and others run meanwhile.
+  void compute(std::chrono::nanoseconds time) noexcept;
   /// The running thread waits until then, or until it is woken.
   void wait_until(sim::Time end) noexcept;
   /// Something has changed in the memory of the node, or in its queues.
@@ -122,6 +129,14 @@ class World final : public Scheduler {
     return number < devices_.size() ? devices_[number] : nullptr;
   }
 
+  // --- the trace of the run, tracing.cpp --------------------------------------------------------
+  /// nullptr: there is none, or the run is over.
+  Trace* trace() noexcept { return trace_.get(); }
+  /// The line of the running thread, where it is shown what it does from now on.
+  Trace::Place show_here() noexcept;
+  /// Something strikes the node.
+  void show_fault(const Node& node, std::string_view what);
+
   const SimulationOptions options;
   Simulation& face;
   Random random;
@@ -143,6 +158,13 @@ class World final : public Scheduler {
   void finish(std::string error) noexcept;
   std::string who_waits();
   void guard();
+  /// The running thread waits now; it goes on again.
+  void show_wait(const char* kind, const char* what) noexcept;
+  void show_end_of_wait(Thread& thread, sim::Time now) noexcept;
+  /// What it has waited in vain so far.
+  void show_quiet(Thread& thread) noexcept;
+  void show_thread(Thread& thread);
+  void close_trace();
 
   Events events_;
   std::uint64_t order_ = 0;
@@ -178,6 +200,8 @@ class World final : public Scheduler {
   sim::Time run_time_ = 0;
   std::string error_;
   std::string thrown_;
+  std::unique_ptr<Trace> trace_;
+  std::string trace_error_;
   /// The core on which all threads of the run take turns.
   cpu_set_t core_{};
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "dsfabric/dsfabric.hpp"
 #include "dtutils/simulation.hpp"
@@ -33,6 +34,29 @@ dtutils::SimulationReport run(std::uint32_t nodes, const Options& options, const
 
 /// The calling thread computes for so long; outside of simulations it does nothing. Any thread.
 void compute(std::chrono::nanoseconds time) noexcept;
+
+/// Shows in the trace of the run (dtutils::SimulationOptions::trace) that something happened at the
+/// calling thread. Printable ASCII. Without a trace, and outside of simulations, nothing. Any
+/// thread.
+void mark(std::string_view name);
+
+/// Shows in the trace of the run how long something takes, with all that happens in it:
+///
+///     const simulation::Span span("search");
+///
+/// Without a trace, and outside of simulations, nothing. It ends on any thread, and belongs to the
+/// one that began it.
+class Span {
+ public:
+  /// It begins. Any thread.
+  explicit Span(std::string_view name);
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
+  ~Span();
+
+ private:
+  const std::uint64_t span_;
+};
 
 /// Ends this process at once, as SIGKILL does; in a simulation its node crashes. Other nodes notice
 /// it as they notice any crash. After the run, this throws Error, so that the thread of the node
