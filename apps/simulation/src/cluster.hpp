@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "dtutils/simulation.hpp"
+#include "launcher.hpp"
 #include "simulation/simulation.hpp"
 
 namespace simulation {
@@ -12,8 +14,20 @@ namespace simulation {
 /// The settings of a process as a node can have them.
 dsfabric::Config config_of_a_node(dsfabric::Config config);
 
-/// Runs `body` in each of `nodes` nodes.
-dtutils::SimulationReport run_nodes(std::uint32_t nodes, const Options& options,
-                                    const std::function<void(std::uint32_t node)>& body);
+/// Nodes, and where they join.
+class Cluster {
+ public:
+  /// Calls Options::plan.
+  Cluster(std::uint32_t nodes, const Options& options);
+
+  Launcher& launcher() noexcept { return launcher_; }
+  /// Runs `body` in each of the nodes. Once only.
+  dtutils::SimulationReport run(const std::function<void(std::uint32_t node)>& body);
+
+ private:
+  const std::uint32_t nodes_;
+  dtutils::Simulation simulation_;
+  Launcher launcher_;
+};
 
 }  // namespace simulation

@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
 
-#include "bootstrap.hpp"
 #include "cluster.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
@@ -34,22 +32,24 @@ dsfabric::Config config_of_a_node(dsfabric::Config config) {
   return config;
 }
 
-dtutils::SimulationReport run_nodes(std::uint32_t nodes, const Options& options,
-                                    const std::function<void(std::uint32_t node)>& body) {
+Cluster::Cluster(std::uint32_t nodes, const Options& options)
+    : nodes_(nodes), simulation_(options.cluster), launcher_(simulation_, nodes) {
   raise_descriptor_limit();
-  dtutils::Simulation cluster(options.cluster);
-  if (options.plan) options.plan(cluster);
-  for (std::uint32_t node = 0; node < nodes; ++node) {
-    cluster.start(node, [body, node] { body(node); });
+  if (options.plan) options.plan(simulation_);
+}
+
+dtutils::SimulationReport Cluster::run(const std::function<void(std::uint32_t node)>& body) {
+  for (std::uint32_t node = 0; node < nodes_; ++node) {
+    simulation_.start(node, [body, node] { body(node); });
   }
-  return cluster.run();
+  return simulation_.run();
 }
 
 dtutils::SimulationReport run(std::uint32_t nodes, const Options& options, const Program& program) {
   const dsfabric::Config config = config_of_a_node(options.config);
-  const auto board = std::make_shared<Board>(nodes);
-  return run_nodes(nodes, options, [board, config, program](std::uint32_t node) {
-    dsfabric::Fabric fabric = dsfabric::join(std::make_unique<BoardBootstrap>(board, node), config);
+  Cluster cluster(nodes, options);
+  return cluster.run([&launcher = cluster.launcher(), config, program](std::uint32_t) {
+    dsfabric::Fabric fabric = dsfabric::join(launcher.join(), config);
     program(fabric);
   });
 }

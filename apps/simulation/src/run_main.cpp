@@ -11,7 +11,6 @@
 #include <iostream>
 #include <memory>
 
-#include "bootstrap.hpp"
 #include "cluster.hpp"
 #include "dsfabric/join_host.hpp"
 #include "output.hpp"
@@ -22,17 +21,14 @@ namespace {
 /// While it lives, nodes that join do so here.
 class Host {
  public:
-  Host(std::uint32_t nodes, const dsfabric::Config& spared) {
-    dsfabric::set_join_host([board = std::make_shared<Board>(nodes),
-                             spared](dsfabric::Config& config) -> std::unique_ptr<BoardBootstrap> {
-      const dtutils::Simulation* const cluster = dtutils::Simulation::current();
-      if (cluster == nullptr) return nullptr;
+  Host(Launcher& launcher, const dsfabric::Config& spared) {
+    dsfabric::set_join_host([&launcher, spared](dsfabric::Config& config) {
+      if (dtutils::Simulation::current() == nullptr) return std::unique_ptr<BoardBootstrap>();
       config = config_of_a_node(std::move(config));
       const dsfabric::Config usual;
       if (config.superpage == usual.superpage) config.superpage = spared.superpage;
       if (config.receive_depth == usual.receive_depth) config.receive_depth = spared.receive_depth;
-      if (config.alone) return nullptr;
-      return std::make_unique<BoardBootstrap>(board, cluster->node());
+      return config.alone ? nullptr : launcher.join();
     });
   }
   Host(const Host&) = delete;
@@ -84,11 +80,12 @@ int MainReport::status() const noexcept {
 MainReport run_main(std::uint32_t nodes, const Options& options, Main program,
                     const std::vector<std::string>& arguments) {
   MainReport report{{}, std::vector<int>(nodes, -1)};
-  const Host host(nodes, options.config);
+  Cluster cluster(nodes, options);
+  const Host host(cluster.launcher(), options.config);
   const NodeOutput out(stdout, {&std::cout}, nodes);
   const NodeOutput err(stderr, {&std::cerr, &std::clog}, nodes);
   const ExitGuard guard;
-  report.run = run_nodes(nodes, options, [&](std::uint32_t node) {
+  report.run = cluster.run([&](std::uint32_t node) {
     const int status = call_main(program, arguments);
     if (!dtutils::Simulation::current()->crashed(node)) report.statuses[node] = status;
   });

@@ -187,6 +187,9 @@ class Simulation {
   void at(std::chrono::nanoseconds time, std::function<void()> action);
   /// The node stops for good, and nobody reaches its memory any more.
   void crash(Node node);
+  /// Calls `upcall` with each node that crashes, when it does; it must not wait. For what connects
+  /// nodes beside the network. Before run(), once only.
+  void on_crash(std::function<void(Node)> upcall);
   /// Whether it has crashed. What a thread does that finds this true of its own node is no part of
   /// the run any more.
   bool crashed(Node node) const noexcept;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // World: nodes, what they have, and the paths between them.
 #include <algorithm>
+#include <utility>
 
 #include "sim/world.hpp"
 
@@ -17,12 +18,13 @@ Node& World::node(Simulation::Node number) {
 
 void World::crash(Node& node) noexcept {
   note(mixed(node.number + 77));
-  node.crashed = true;
-  if (trace_) show_fault(node, "crashes");
+  const bool again = std::exchange(node.crashed, true);
+  if (trace_ && !again) show_fault(node, "crashes");
   // Those that wait without a limit would never be parked.
   for (const auto& thread : threads_) {
     if (thread->node == &node) wake(*thread, time());
   }
+  if (!again && crashed_) crashed_(node.number);
 }
 
 void World::stop(Node& node, sim::Time until) noexcept {

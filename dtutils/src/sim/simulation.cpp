@@ -54,6 +54,7 @@ void Simulation::at(std::chrono::nanoseconds time, std::function<void()> action)
   world_->at(time.count(), std::move(action));
 }
 void Simulation::crash(Node node) { world_->crash(world_->node(node)); }
+void Simulation::on_crash(std::function<void(Node)> upcall) { world_->on_crash(std::move(upcall)); }
 bool Simulation::crashed(Node node) const noexcept { return world_->node(node).crashed; }
 void Simulation::stop(Node node, std::chrono::nanoseconds how_long) {
   show(*world_, node, "is stopped for {}", how_long);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "sim/queue_pair.hpp"
 
@@ -156,8 +157,15 @@ void World::push(sim::Time at, Happening what, std::uint32_t who, std::uint64_t 
 }
 
 void World::at(sim::Time when, std::function<void()> action) {
-  actions_.push_back(std::move(action));
-  push(when, Happening::kAction, static_cast<std::uint32_t>(actions_.size() - 1), 0);
+  auto number = static_cast<std::uint32_t>(actions_.size());
+  if (free_actions_.empty()) {
+    actions_.push_back(std::move(action));
+  } else {
+    number = free_actions_.back();
+    free_actions_.pop_back();
+    actions_[number] = std::move(action);
+  }
+  push(when, Happening::kAction, number, 0);
 }
 
 Thread* World::choose() noexcept {
@@ -206,7 +214,12 @@ void World::happen(const Event& event) noexcept {
   ++happened_;
   note(static_cast<std::uint64_t>(event.at) ^ (std::uint64_t{event.who} << 40) ^
        (static_cast<std::uint64_t>(event.what) << 60));
-  if (event.what == Happening::kAction) return actions_[event.who]();
+  if (event.what == Happening::kAction) {
+    // It may plan others.
+    const std::function<void()> action = std::exchange(actions_[event.who], nullptr);
+    free_actions_.push_back(event.who);
+    return action();
+  }
   if (QueuePair* const pair = pairs_[event.who]) pair->happen(event.what, event.which);
 }
 

@@ -104,6 +104,7 @@ class World final : public Scheduler {
   Node& node(Simulation::Node number);
   Node& running_node() noexcept { return *running_->node; }
   void crash(Node& node) noexcept;
+  void on_crash(std::function<void(Simulation::Node)> upcall) { crashed_ = std::move(upcall); }
   void stop(Node& node, sim::Time until) noexcept;
   /// Whether what is sent now from one to the other gets there.
   bool reachable(const Node& from, const Node& to) noexcept;
@@ -186,7 +187,10 @@ class World final : public Scheduler {
   std::map<std::pair<Simulation::Node, Simulation::Node>, Link> links_;
   std::vector<QueuePair*> pairs_;
   std::vector<SimDevice*> devices_;
+  /// Those that are to come, and which places are free again.
   std::vector<std::function<void()>> actions_;
+  std::vector<std::uint32_t> free_actions_;
+  std::function<void(Simulation::Node)> crashed_;
 
   std::vector<std::thread> started_;
   /// There is no run, but a thread that has entered.

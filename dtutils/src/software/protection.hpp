@@ -11,5 +11,7 @@ namespace dtutils::software {
 /// range; empty when a part of it is not mapped. Throws Error when the kernel's list of them cannot
 /// be read. Setup only.
 std::optional<int> protection_of(const void* address, std::size_t length);
+/// The same on kernels before Linux 6.11, where it takes as long as the process has mappings.
+std::optional<int> protection_by_reading(const void* address, std::size_t length);
 
 }  // namespace dtutils::software

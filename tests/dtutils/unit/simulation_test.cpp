@@ -237,6 +237,29 @@ TEST_CASE("requests_to_a_simulated_node_that_crashed_fail") {
   CHECK(went_on);
 }
 
+TEST_CASE("crash_of_a_simulated_node_is_told_once_and_may_plan_more") {
+  Simulation simulation;
+  std::string log;
+  const auto note = [&](char what) {
+    log += what;
+    log += std::to_string(simulation.time() / 1ms);
+    log += ' ';
+  };
+  simulation.on_crash([&](Simulation::Node node) {
+    note(static_cast<char>('0' + node));
+    // More of them than there is room for at first, while one of them runs.
+    for (int i = 1; i <= 40; ++i) simulation.at(simulation.time() + i * 1ms, [&] { note('+'); });
+  });
+  simulation.start(0, [] { sleep_for(100ms); });
+  simulation.start(1, [] { sleep_for(1ms); });
+  simulation.at(2ms, [&] { simulation.crash(1); });
+  simulation.at(3ms, [&] { simulation.crash(1); });
+  CHECK(simulation.run().error == "");
+  std::string expected = "12 ";
+  for (int i = 3; i <= 42; ++i) expected += "+" + std::to_string(i) + " ";
+  CHECK(log == expected);
+}
+
 TEST_CASE("stopped_simulated_node_is_still_written_to") {
   Simulation simulation;
   Board board;

@@ -6,6 +6,7 @@
 
 #include "dtutils/wait.hpp"
 #include "simulation/simulation.hpp"
+#include "simulation/support/with_seed.hpp"
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
 #include "support/require.hpp"
@@ -15,19 +16,8 @@ using dsfabric::Thread;
 using dsfabric::ThreadId;
 using dtutils::SimulationReport;
 using support::require;
+using support::with_seed;
 using namespace std::chrono_literals;
-
-namespace {
-
-simulation::Options with_seed(std::uint64_t seed) {
-  simulation::Options options;
-  options.cluster.seed = seed;
-  options.cluster.disorder = {2us, 4, 8, 100, true};
-  options.config.superpage = 4 << 20;
-  return options;
-}
-
-}  // namespace
 
 TEST_CASE("simulated_job_runs_calls_and_barriers") {
   std::array<int, 5> ran{};
