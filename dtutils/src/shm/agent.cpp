@@ -255,9 +255,11 @@ bool Agent::advance(QueuePair& qp) {
 
 void Agent::fail_orphan(QueuePair& qp) {
   recover_from_death(qp);
-  if (qp.send_state.load() == SendState::kBroken) return;
-  qp.vendor_error = kPeerDied;
-  break_pair(qp, IBV_WC_RETRY_EXC_ERR);
+  if (qp.send_state.load() != SendState::kBroken) {
+    qp.vendor_error = kPeerDied;
+    break_pair(qp, IBV_WC_RETRY_EXC_ERR);
+  }
+  forget_peer(qp);
 }
 
 bool Agent::disturb(QueuePair& qp) {

@@ -95,12 +95,17 @@ void ShmDevice::wait_for_peers(const std::shared_ptr<void>& region) noexcept {
 }
 
 void ShmDevice::wait_for_peer(QueuePair& qp) noexcept {
-  if (qp.remote == nullptr) return;
-  const Operation operation(qp.peer, qp.remote->send_lock);
+  Operation operation;
+  agent_.exclusively([&] {
+    if (qp.remote != nullptr) operation = Operation(qp.peer, qp.remote->send_lock);
+  });
   if (!operation.runs()) return;
   const auto end = std::chrono::steady_clock::now() + kStoppedPatience;
   if (!agent_.is_known_to_stand_still(operation) && operation.wait(end)) return;
-  qp.outlives = operation;
+  // One that has died is forgotten; see forget_peer.
+  agent_.exclusively([&] {
+    if (operation.runs()) qp.outlives = operation;
+  });
 }
 
 }  // namespace dtutils::shm

@@ -40,6 +40,7 @@ void ShmDevice::reset(QueuePair& qp) {
     }
     qp.waits_for = 0;
     qp.vendor_error = kNoVendorError;
+    qp.receive_error.store(kNoVendorError);
     qp.next_failure = IBV_WC_WR_FLUSH_ERR;
     if (qp.verbs.srq == nullptr) discard_receives(qp);
     forget_completions(qp);
@@ -122,8 +123,12 @@ void ShmDevice::disconnect(QueuePair& qp) {
   // byte arrives any more when this returns, unless the peer is stopped.
   qp.entry->gate.store(0, std::memory_order_seq_cst);
   wait_for_peer(qp);
-  const SendLock lock(qp.entry->send_lock);
-  if (qp.send_state.load() != SendState::kBroken) break_pair(qp, IBV_WC_WR_FLUSH_ERR);
+  {
+    const SendLock lock(qp.entry->send_lock);
+    if (qp.send_state.load() != SendState::kBroken) break_pair(qp, IBV_WC_WR_FLUSH_ERR);
+  }
+  // It may have died, and been forgotten by all but wait_for_peer.
+  agent_.forget_peers();
 }
 
 void ShmDevice::take_over(QueuePair& qp, const ibv_qp_attr& attributes, int mask) {

@@ -67,7 +67,7 @@ void flush_receive(QueuePair& qp, std::uint64_t wr_id, CompletionSlot* claimed) 
   completion.status = IBV_WC_WR_FLUSH_ERR;
   completion.opcode = IBV_WC_RECV;
   completion.qp_num = qp.verbs.qp_num;
-  completion.vendor_error = qp.peer != nullptr && qp.peer->dead() ? kPeerDied : kNoVendorError;
+  completion.vendor_error = qp.receive_error.load(std::memory_order_relaxed);
   const SlotOwner owner{qp.verbs.qp_num, false};
   const Push pushed = claimed != nullptr
                           ? publish_for_the_dead(qp.own.shared(), cq, *claimed, owner, completion)
@@ -162,6 +162,8 @@ void break_pair(QueuePair& qp, ibv_wc_status first) noexcept {
   qp.next_failure = first;
   qp.window = {};
   qp.send_state.store(SendState::kBroken);
+  // Before the state, which post_recv looks at.
+  if (qp.peer != nullptr && qp.peer->dead()) qp.receive_error.store(kPeerDied);
   qp.entry->gate.store(0, std::memory_order_seq_cst);
   qp.entry->state.store(IBV_QPS_ERR, std::memory_order_seq_cst);
   if (qp.chaos != nullptr) settle_answers(qp);
@@ -208,6 +210,7 @@ void run_deferred(QueuePair& qp) noexcept {
 
 void recover_from_death(QueuePair& qp) noexcept {
   if (std::exchange(qp.recovered, true)) return;
+  qp.receive_error.store(kPeerDied);
   ControlSegment& segment = qp.own.shared();
   const CompletionQueueView& completions = *qp.receive_cq;
   LostReceive lost;
@@ -216,6 +219,17 @@ void recover_from_death(QueuePair& qp) noexcept {
   }
   // It may have disarmed the queue and died before it woke the sleeper.
   qp.agent.notify_self(completions.channel, completions.index);
+}
+
+void forget_peer(QueuePair& qp) noexcept {
+  qp.region = nullptr;
+  qp.window = {};
+  qp.remote_receives.reset();
+  qp.remote_completions.reset();
+  qp.remote_segment = nullptr;
+  qp.remote = nullptr;
+  qp.outlives = {};
+  qp.peer.reset();
 }
 
 void flush_receives(QueuePair& qp) noexcept {

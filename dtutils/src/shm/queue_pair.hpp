@@ -120,7 +120,8 @@ struct QueuePair {
   std::optional<ReceiveQueueView> own_receives;
   const ReceiveQueueView* receive_queue = nullptr;
 
-  // Set by the connection.
+  // Set by the connection, and empty again once the peer has died: see forget_peer. They are
+  // written under the agent's mutex and the send lock, and read under either.
   std::shared_ptr<Peer> peer;
   ControlSegment* remote_segment = nullptr;
   QueuePairEntry* remote = nullptr;
@@ -165,6 +166,8 @@ struct QueuePair {
   /// What the dead peer held of this pair was recovered.
   bool recovered = false;
   std::uint32_t vendor_error = 0;
+  /// Vendor error of receives that are flushed; read without the send lock, too.
+  std::atomic<std::uint32_t> receive_error{kNoVendorError};
   /// Status of the next request that fails because the pair is broken.
   ibv_wc_status next_failure = IBV_WC_WR_FLUSH_ERR;
   DeferredQueue deferred;
@@ -201,6 +204,10 @@ void run_deferred(QueuePair& qp) noexcept;
 /// Frees what a peer that died held of the pair's queues, and completes as flushed the receive that
 /// it had in its hands, if any. Does nothing when called again. Under the send lock.
 void recover_from_death(QueuePair& qp) noexcept;
+
+/// Lets go of the peer of a broken pair, which has died, so that the last pair to do so gives its
+/// descriptors and mappings back. Under the agent's mutex and the send lock.
+void forget_peer(QueuePair& qp) noexcept;
 
 /// Completes all receives of the pair's own queue as flushed. Any thread of the owner.
 void flush_receives(QueuePair& qp) noexcept;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What the shm device leaves behind: no descriptor, no mapping of freed memory, no file.
-#include <dirent.h>
-
-#include <algorithm>
-#include <fstream>
-#include <string>
-#include <vector>
-
+#include "shm/queue_pair.hpp"
 #include "support/catch.hpp"
+#include "support/leftovers.hpp"
+#include "support/queue_pair_states.hpp"
 #include "support/require.hpp"
 #include "support/two_processes.hpp"
 
@@ -15,32 +11,6 @@ using namespace dtutils;
 using namespace support;
 
 namespace {
-
-std::vector<std::string> entries(const char* folder, const std::string& with = "") {
-  std::vector<std::string> names;
-  DIR* open = ::opendir(folder);
-  if (open == nullptr) return names;
-  while (const dirent* entry = ::readdir(open)) {
-    const std::string name = entry->d_name;
-    if (name.find(with) != std::string::npos) names.push_back(name);
-  }
-  ::closedir(open);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-/// One more than there are, always: the folder itself.
-std::size_t open_descriptors() { return entries("/proc/self/fd").size(); }
-
-/// Mappings of registered memory, in this process.
-std::size_t mapped_segments() {
-  std::ifstream maps("/proc/self/maps");
-  std::size_t count = 0;
-  for (std::string line; std::getline(maps, line);) {
-    count += line.find("/memfd:cariama (deleted)") != std::string::npos;
-  }
-  return count;
-}
 
 void write_once(Side& from, const MemoryRegion& to) {
   must(from.qp.post_write(from.local(0, 8), to.remote(), 1, kSignaled));
@@ -83,6 +53,40 @@ TEST_CASE("shm_peer_is_let_go_when_nobody_is_connected_to_it_any_more") {
   }
   CHECK(eventually([&] { return open_descriptors() == descriptors; }));
   CHECK(eventually([&] { return mapped_segments() == segments; }));
+}
+
+TEST_CASE("shm_peer_that_has_died_is_let_go_although_the_queue_pairs_to_it_stay") {
+  RemotePeer peer([](Wire& wire) {
+    const auto device = open_shm_device({});
+    Side side(*device);
+    connect(wire, side);
+    wire.hear<char>();
+  });
+  const auto device = open_shm_device({});
+  Side a(*device);
+  Side b(*device);
+  const std::size_t descriptors = open_descriptors();
+  const std::size_t segments = mapped_segments(kAnySegment);
+  const RemoteMemoryLocator memory = connect(peer.wire(), a);
+  must(a.qp.post_write(a.local(0, 8), memory.part(0, 8), 1, kSignaled));
+  success(a.sends, 1);
+  CHECK(open_descriptors() > descriptors);
+  CHECK(mapped_segments(kAnySegment) > segments);
+  peer.kill();
+  CHECK(eventually([&] { return open_descriptors() == descriptors; }));
+  CHECK(eventually([&] { return mapped_segments(kAnySegment) == segments; }));
+
+  // It can be used as any broken pair, and connected again.
+  must(a.qp.post_write(a.local(0, 8), memory.part(0, 8), 2, 0));
+  CHECK(failure(a.sends, 2).vendor_err == shm::kPeerDied);
+  must(a.qp.post_receive(a.local(0, 8), 3));
+  CHECK(failure(a.receives, 3).vendor_err == shm::kPeerDied);
+  a.qp.disconnect();
+  CHECK(a.qp.state() == IBV_QPS_ERR);
+  to_reset(*device, a.qp.raw());
+  connect(a.qp, b.qp);
+  write_once(a, b.region);
+  CHECK(open_descriptors() == descriptors);
 }
 
 TEST_CASE("shm_memory_that_a_peer_freed_is_unmapped") {
