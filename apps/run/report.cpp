@@ -73,7 +73,9 @@ std::string ending_report(int status, const std::string& reason,
 }
 
 std::string refusal_report(const std::string& request) {
-  return dump({{"error", fmt::format("there is no request \"{}\"", request)}});
+  nlohmann::ordered_json report;
+  report["error"] = fmt::format("there is no request \"{}\"", request);
+  return dump(report);
 }
 
 }  // namespace run

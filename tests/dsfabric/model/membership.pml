@@ -187,7 +187,8 @@ active [ALL] proctype Process() {
   :: atomic { UNHANDLED(A) -> part_from(A) }
   :: atomic { UNHANDLED(B) -> part_from(B) }
   :: atomic { MAY_TELL -> tell_users(kind_of[told], whose[told]) }
-  :: atomic { troubles && member -> troubles--; over[self] = 1; up[self]!GOODBYE, 0; up[self]!CLOSED, 0 }; break
+  :: atomic { troubles && member -> troubles--;
+       over[self] = 1; up[self]!GOODBYE, 0; up[self]!CLOSED, 0 }; break
   :: atomic { troubles && asked -> troubles--; over[self] = 1; up[self]!CLOSED, 0 }; break
   :: timeout ->
      if
