@@ -53,8 +53,9 @@ Transmitter::Transmitter(ProtectionDomain& pd, CompletionQueue& receive_completi
     : signaling_(pd.make_signaling(checked(options))),
       hooks_(hooks_for(options.signaling)),
       results_(allocate_results(hooks_.slots())),
-      result_region_(pd, results_.get(), hooks_.slots() * sizeof(std::uint64_t),
+      result_region_(std::in_place, pd, results_.get(), hooks_.slots() * sizeof(std::uint64_t),
                      IBV_ACCESS_LOCAL_WRITE),
+      result_key_(result_region_->lkey()),
       send_completions_(pd.device(), options.signaling.needed_completion_depth()),
       queue_pair_(pd, send_completions_, receive_completions, options.queue_pair) {
   qp_ = queue_pair_.raw();
@@ -144,7 +145,7 @@ std::optional<std::uint64_t> Transmitter::blocking_atomic(ibv_wr_opcode opcode,
     // Nobody else waits for an atomic, so the first result word is free, and no slot is needed to
     // find who waits: the ticket tells.
     const std::uint64_t ticket = signaling_.take();
-    const LocalBuffer result{results_.get(), sizeof(std::uint64_t), result_region_.lkey()};
+    const LocalBuffer result{results_.get(), sizeof(std::uint64_t), result_key_};
     if ((!signaling_.below_signal_threshold(ticket) &&
          wait_for_admission(ticket) == Admission::kBroken) ||
         !hand_over(detail::WorkRequest(opcode, result).at(target, compare_or_add, swap).raw(),
@@ -165,7 +166,7 @@ std::optional<std::uint64_t> Transmitter::blocking_atomic(ibv_wr_opcode opcode,
   }
   std::uint64_t* result = &results_[slot - 1];
   std::optional<std::uint64_t> old_value;
-  if (transmit_in_slot(detail::WorkRequest(opcode, {result, sizeof(*result), result_region_.lkey()})
+  if (transmit_in_slot(detail::WorkRequest(opcode, {result, sizeof(*result), result_key_})
                            .at(target, compare_or_add, swap)
                            .raw(),
                        kUnsignaled, slot) &&

@@ -79,4 +79,19 @@ void Transmitter::drain() noexcept {
   drain_.store(posted ? Drain::kPosted : Drain::kIdle, std::memory_order_release);
 }
 
+bool Transmitter::give_back() noexcept {
+  // Not "everything is retired": what was posted without a signal may stay so. Where so much is
+  // outstanding that the write might have to wait, something signaled tells as well.
+  if (!broken() && signaling_.retired() >= asked_ &&
+      signaling_.below_signal_threshold(signaling_.issued())) {
+    asked_ = signaling_.issued() + 1;
+    (void)write(LocalBuffer{}, {}, kSignaled);
+  }
+  while (progress()) {
+  }
+  if (!broken() || !signaling_.all_retired()) return false;
+  result_region_.reset();
+  return true;
+}
+
 }  // namespace dtutils

@@ -63,7 +63,7 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
                   sharing_threads(members, config)),
       zones(pd, meeting.placement.zones, config),
       receiver(receive_queue, zones.first().pages, config),
-      board(zones.first().pieces, connections, members.capacity()),
+      board(zones.first().pieces, connections),
       threads(members.self(), members.capacity(), members.threads(), config.service_threads,
               config.outside_threads),
       failures(members.self(), members.capacity(), elastic()),
@@ -99,7 +99,8 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
 void Fabric::Impl::start() {
   threads.bind(&threads.home());
   failure_detector.emplace(config.watch_interval, device->info().kind, bootstrap, members, threads,
-                           connections, failures, end_notices, handshakes, membership, pending);
+                           connections, board, failures, end_notices, handshakes, membership,
+                           pending);
   service_threads.emplace(config.service_threads, threads, receive_queue, service_sleep, messages,
                           own_failure);
 }

@@ -19,8 +19,8 @@ void EndNotices::check(ProcessId process) noexcept {
   // Looked at before the notice: a process writes its notice before it goes, to those whose
   // Transmitters are handed out. Of others a letter or the launcher tells.
   const bool broken = connections_.ready(process) && connections_.broken(process);
-  if (const EndNotice* const notice = board_.heard(process)) {
-    hear(process, dtutils::load_device_word(&notice->state), notice->why());
+  if (const auto notice = board_.heard(process)) {
+    hear(process, notice->state, notice->why());
   }
   if (broken) failures_.declare(process, connections_.why_broken(process));
 }

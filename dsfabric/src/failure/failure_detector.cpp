@@ -13,14 +13,16 @@ namespace dsfabric {
 FailureDetector::FailureDetector(std::chrono::milliseconds interval, dtutils::DeviceKind device,
                                  SharedBootstrap& bootstrap, const Members& members,
                                  ThreadRegistry& threads, Connections& connections,
-                                 Failures& failures, EndNotices& notices, Handshakes& handshakes,
-                                 Membership& membership, PendingTable& pending)
+                                 NoticeBoard& board, Failures& failures, EndNotices& notices,
+                                 Handshakes& handshakes, Membership& membership,
+                                 PendingTable& pending)
     : interval_(interval),
       device_notices_(device == dtutils::DeviceKind::kShm),
       bootstrap_(bootstrap),
       members_(members),
       threads_(threads),
       connections_(connections),
+      board_(board),
       failures_(failures),
       notices_(notices),
       handshakes_(handshakes),
@@ -51,14 +53,16 @@ void FailureDetector::run() {
     notices_.check_all();
     if (ready == 0) {
       touch_peers();
+      give_back();
     }
-    failures_.handle(pending_, [this](ProcessId process, const std::string& reason) {
+    const auto part = [this](ProcessId process, const std::string& reason) {
       handshakes_.fence();
       // First: it would accuse this process as soon as it hears of the parting. Users here are told
       // of it only when its connections are broken.
       membership_.accuse(process, reason);
       notices_.part_from(process, reason);
-    });
+    };
+    failures_.handle(pending_, part, [this](ProcessId process) { gone_.push_back(process); });
   }
 }
 
@@ -78,6 +82,14 @@ void FailureDetector::touch_peers() noexcept {
     }
     transmitter.progress();
   }
+}
+
+void FailureDetector::give_back() noexcept {
+  std::erase_if(gone_, [this](ProcessId process) {
+    if (!connections_.give_back(process)) return false;
+    board_.give_back(process);
+    return true;
+  });
 }
 
 }  // namespace dsfabric

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 #include "bootstrap/shared_bootstrap.hpp"
 #include "dsfabric/detail/sparse_array.hpp"
@@ -17,6 +18,7 @@
 #include "failure/pending_table.hpp"
 #include "job/members.hpp"
 #include "mesh/connections.hpp"
+#include "mesh/notice_board.hpp"
 #include "threads/thread_registry.hpp"
 
 namespace dsfabric {
@@ -24,14 +26,16 @@ namespace dsfabric {
 /// It sleeps until the bootstrap has news, somebody suspects a peer, or Config::watch_interval is
 /// over. Then it answers those who want to connect, looks at what each peer has told about its end
 /// and at its connections, and handles what was declared failed. On devices that notice a dead peer
-/// only when they talk to it, it also writes nothing to each peer, so that the device has to.
+/// only when they talk to it, it also writes nothing to each peer, so that the device has to. What
+/// members of an elastic job that are gone had here, it gives back.
 class FailureDetector {
  public:
   /// It runs from here on, and looks every `interval`.
   FailureDetector(std::chrono::milliseconds interval, dtutils::DeviceKind device,
                   SharedBootstrap& bootstrap, const Members& members, ThreadRegistry& threads,
-                  Connections& connections, Failures& failures, EndNotices& notices,
-                  Handshakes& handshakes, Membership& membership, PendingTable& pending);
+                  Connections& connections, NoticeBoard& board, Failures& failures,
+                  EndNotices& notices, Handshakes& handshakes, Membership& membership,
+                  PendingTable& pending);
   FailureDetector(const FailureDetector&) = delete;
   FailureDetector& operator=(const FailureDetector&) = delete;
   ~FailureDetector();
@@ -39,6 +43,7 @@ class FailureDetector {
  private:
   void run();
   void touch_peers() noexcept;
+  void give_back() noexcept;
 
   const std::chrono::milliseconds interval_;
   const bool device_notices_;
@@ -46,6 +51,7 @@ class FailureDetector {
   const Members& members_;
   ThreadRegistry& threads_;
   Connections& connections_;
+  NoticeBoard& board_;
   Failures& failures_;
   EndNotices& notices_;
   Handshakes& handshakes_;
@@ -53,6 +59,8 @@ class FailureDetector {
   PendingTable& pending_;
   /// For each peer, what retired() must reach before the last empty write has been completed.
   detail::SparseArray<std::uint64_t> touched_;
+  /// Members that are gone, and have registered memory here.
+  std::vector<ProcessId> gone_;
   std::atomic<bool> stop_{false};
   dtutils::JoinableThread thread_;
 };

@@ -83,9 +83,9 @@ void Failures::on_change(Change change) {
   wake_.wake();
 }
 
-void Failures::handle(
-    PendingTable& pending,
-    const std::function<void(ProcessId, const std::string& reason)>& part) noexcept {
+void Failures::handle(PendingTable& pending,
+                      const std::function<void(ProcessId, const std::string& reason)>& part,
+                      const std::function<void(ProcessId)>& gone) noexcept {
   std::unique_lock lock(mutex_);
   for (;;) {
     if (left_handled_ < left_.size()) {
@@ -105,6 +105,8 @@ void Failures::handle(
       news_.push_back({JobEvent::Kind::kFailed, failed.process, failed.reason});
       tell_next(lock);
     } else if (told_ < news_.size()) {
+      const News& next = news_[told_];
+      if (elastic_ && next.kind != JobEvent::Kind::kJoined) gone(next.process);
       tell_next(lock);
     } else if (!tell_watcher(lock)) {
       return;

@@ -55,10 +55,12 @@ class Failures {
   void agree(JobEvent::Kind kind, ProcessId process, std::string_view reason) noexcept;
   /// Asks the failure detector's thread to look at the peers now. Any thread.
   void look() noexcept { wake_.wake(); }
-  /// Second step for everyone declared; `part` breaks the queue pairs. The failure detector's
+  /// Second step for everyone declared; `part` breaks the queue pairs. `gone` is called for each
+  /// member of an elastic job that, as all have heard, left or failed. The failure detector's
   /// thread only.
   void handle(PendingTable& pending,
-              const std::function<void(ProcessId, const std::string& reason)>& part) noexcept;
+              const std::function<void(ProcessId, const std::string& reason)>& part,
+              const std::function<void(ProcessId)>& gone) noexcept;
 
   /// Failed peers, this process itself included. Any thread, wait-free. Acquire: pairs with
   /// declare.

@@ -142,6 +142,12 @@ void Connections::break_off(ProcessId process) noexcept {
   for (auto& transmitter : to(process)) break_connection(*transmitter);
 }
 
+bool Connections::give_back(ProcessId process) noexcept {
+  bool all = true;
+  for (auto& transmitter : to(process)) all = transmitter->give_back() && all;
+  return all;
+}
+
 void Connections::finish(std::chrono::milliseconds limit) noexcept {
   for (const ProcessId process : touched()) {
     // Nothing was posted before.

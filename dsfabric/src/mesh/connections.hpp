@@ -116,6 +116,9 @@ class Connections {
   std::string why_broken(ProcessId process) const;
   /// Breaks the connections to a process.
   void break_off(ProcessId process) noexcept;
+  /// Gives back the registered memory of the Transmitters to a process that is gone. False: some of
+  /// it is in use; try again later. One thread at a time; setup only.
+  bool give_back(ProcessId process) noexcept;
   /// Lets what was posted end, and breaks what does not within `limit`. Setup
   /// only.
   void finish(std::chrono::milliseconds limit) noexcept;

@@ -2,15 +2,16 @@
 // Wire format: the registered places where a process and its peers write that they end.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string_view>
-#include <vector>
+#include <utility>
 
-#include "dsfabric/detail/sparse_array.hpp"
 #include "dsfabric/ids.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/general_allocator.hpp"
@@ -36,8 +37,8 @@ struct alignas(dtutils::kCacheLine) EndNotice {
 };
 static_assert(sizeof(EndNotice) == 256 && offsetof(EndNotice, reason) == 8);
 
-/// A place for each peer that this process has connected with. Any thread, wait-free, where nothing
-/// else is said.
+/// A place for each peer that this process has connected with, until it is gone. Any thread (takes
+/// a lock, which nobody holds while he posts), where nothing else is said.
 class NoticeBoard {
  public:
   /// What a place holds: a notice that the peer writes, and those that are written to the peer, of
@@ -45,33 +46,41 @@ class NoticeBoard {
   enum Notice : std::size_t { kHeard, kOwnEnd, kParting, kNotices };
 
   /// The places are from `memory`. Setup only.
-  NoticeBoard(dtutils::GeneralAllocator& memory, Connections& connections, std::uint32_t processes)
-      : memory_(memory), connections_(connections), places_(processes) {}
+  NoticeBoard(dtutils::GeneralAllocator& memory, Connections& connections) noexcept
+      : memory_(memory), connections_(connections) {}
   NoticeBoard(const NoticeBoard&) = delete;
   NoticeBoard& operator=(const NoticeBoard&) = delete;
 
   /// Makes the place of a peer that has none, and says where it is. Throws Error. One at a time;
   /// setup only.
   dtutils::RemoteMemoryLocator make(ProcessId peer) {
-    auto place = std::make_unique<Place>();
+    auto place = std::make_shared<Place>();
     place->memory = memory_.allocate(kNotices * sizeof(EndNotice));
     std::memset(place->memory.data(), 0, kNotices * sizeof(EndNotice));
-    all_.push_back(std::move(place));
-    // Release: pairs with find().
-    places_.at(peer.value).store(all_.back().get(), std::memory_order_release);
-    return all_.back()->memory.remote();
+    const dtutils::RemoteMemoryLocator where = place->memory.remote();
+    const std::scoped_lock lock(mutex_);
+    places_[peer] = std::move(place);
+    return where;
   }
   /// Where the peer looks: known before its Transmitters are handed out. Setup only.
   void set_peer(ProcessId peer, const dtutils::RemoteMemoryLocator& where) noexcept {
-    find(peer)->theirs = where;
+    if (const auto place = find(peer)) place->theirs = where;
+  }
+  /// Nothing comes from that peer any more, nor goes to it.
+  void give_back(ProcessId peer) noexcept {
+    const std::scoped_lock lock(mutex_);
+    places_.erase(peer);
   }
 
-  /// What the peer has told; nullptr: nothing.
-  const EndNotice* heard(ProcessId of) const noexcept {
-    const Place* const place = find(of);
-    if (place == nullptr) return nullptr;
-    const EndNotice* const notice = place->at(kHeard);
-    return dtutils::load_device_word(&notice->state) != 0 ? notice : nullptr;
+  /// What the peer has told; empty: nothing.
+  std::optional<EndNotice> heard(ProcessId of) const noexcept {
+    const auto place = find(of);
+    if (place == nullptr) return {};
+    const std::uint64_t state = dtutils::load_device_word(&place->at(kHeard)->state);
+    if (state == 0) return {};
+    std::optional<EndNotice> notice(*place->at(kHeard));
+    notice->state = state;
+    return notice;
   }
   /// Tells a peer whose Transmitters are handed out. False: its connection is broken. Each kind of
   /// notice by one thread at a time.
@@ -79,13 +88,14 @@ class NoticeBoard {
             std::string_view reason) noexcept {
     constexpr std::size_t kReason = offsetof(EndNotice, reason);
     dtutils::Transmitter& out = connections_.of(context, to);
-    const Place& place = *find(to);
-    place.at(kind)->set(state, reason);
+    const auto place = find(to);
+    if (place == nullptr) return false;
+    place->at(kind)->set(state, reason);
     const auto write = [&](std::size_t offset, std::uint32_t length) {
       const unsigned flags =
           length <= out.queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
-      return out.write(place.memory.local(kind * sizeof(EndNotice) + offset, length),
-                       place.theirs.part(offset, length), flags);
+      return out.write(place->memory.local(kind * sizeof(EndNotice) + offset, length),
+                       place->theirs.part(offset, length), flags);
     };
     // Two writes, because the bytes of one may arrive in any order.
     return write(kReason, sizeof(EndNotice::reason)) && write(0, sizeof(EndNotice::state));
@@ -100,15 +110,17 @@ class NoticeBoard {
       return reinterpret_cast<EndNotice*>(memory.data()) + kind;
     }
   };
-  Place* find(ProcessId peer) const noexcept {
-    const std::atomic<Place*>* const place = places_.find(peer.value);
-    return place != nullptr ? place->load(std::memory_order_acquire) : nullptr;
+  /// Shared, because the place may be given back while somebody looks at it.
+  std::shared_ptr<Place> find(ProcessId peer) const noexcept {
+    const std::scoped_lock lock(mutex_);
+    const auto place = places_.find(peer);
+    return place != places_.end() ? place->second : nullptr;
   }
 
   dtutils::GeneralAllocator& memory_;
   Connections& connections_;
-  std::vector<std::unique_ptr<Place>> all_;
-  detail::SparseArray<std::atomic<Place*>> places_;
+  mutable std::mutex mutex_;
+  std::map<ProcessId, std::shared_ptr<Place>> places_;
 };
 
 }  // namespace dsfabric

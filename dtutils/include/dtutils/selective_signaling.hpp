@@ -182,6 +182,8 @@ class SelectiveSignaling {
   }
   /// After fail(), when everything posted before it has been flushed: all tags are done.
   void retire_all() noexcept { raise(kAllRetired); }
+  /// That was called.
+  bool all_retired() const noexcept { return retired() >= kAllRetired; }
 
   /// For memory used by posts that have returned. With one thread it is that of the last post
   /// itself; among several the next ticket stands for it, because a smaller one may have been

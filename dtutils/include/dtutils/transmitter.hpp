@@ -212,6 +212,13 @@ class Transmitter {
       const Synchronizer& synchronizer,
       std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max()) noexcept;
 
+  /// Of one whose peer is gone for good: finds out, by an empty write, that it is broken, and then
+  /// gives back the registered memory that blocking atomics used. False: the peer's device still
+  /// answers, or something that was posted has not been flushed; try again later. Posts and other
+  /// methods of other threads, which find it broken, may run meanwhile. One thread at a time; setup
+  /// only.
+  bool give_back() noexcept;
+
   /// A transfer has failed.
   bool broken() const noexcept { return error_.load(std::memory_order_acquire) != 0; }
   /// What failed first, for describe(); empty when nothing has. Its wr_id is unknown (0).
@@ -303,7 +310,11 @@ class Transmitter {
   };
   /// One word a slot, where blocking atomics get their result.
   std::unique_ptr<std::uint64_t[], FreeDeleter> results_;
-  MemoryRegion result_region_;
+  /// Empty after give_back; posts know its key.
+  std::optional<MemoryRegion> result_region_;
+  const std::uint32_t result_key_;
+  /// What retired() must reach before give_back writes again.
+  std::uint64_t asked_ = 0;
   CompletionQueue send_completions_;
   QueuePair queue_pair_;
   /// Used if there is one thread only.

@@ -31,7 +31,8 @@ struct Holdings {
   std::size_t segments = support::mapped_segments(support::kAnySegment);
   std::size_t registered;
 
-  explicit Holdings(Fabric& fabric) : registered(fabric.allocator().reserved()) {}
+  explicit Holdings(Fabric& fabric)
+      : registered(fabric.allocator().reserved() + fabric.general_allocator().in_use()) {}
   bool operator==(const Holdings&) const = default;
   std::string text() const {
     return std::to_string(descriptors) + " descriptors, " + std::to_string(segments) +

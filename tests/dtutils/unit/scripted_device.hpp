@@ -74,14 +74,20 @@ class ScriptedDevice final : public dtutils::Device {
   /// The most requests that were outstanding at once, and completions that were unpolled.
   std::uint32_t max_outstanding() const { return max_outstanding_; }
   std::size_t max_completions() const { return max_completions_; }
+  /// That are registered.
+  int regions() const { return regions_; }
   std::uint32_t completion_depth() const { return static_cast<std::uint32_t>(depth_); }
 
   ibv_pd* alloc_pd() override { return &pd_; }
   void dealloc_pd(ibv_pd* /*pd*/) noexcept override {}
   ibv_mr* reg_mr(ibv_pd* pd, void* address, std::size_t length, int /*access*/) override {
+    ++regions_;
     return new ibv_mr{&context_, pd, address, length, 0, 1, 2};
   }
-  void dereg_mr(ibv_mr* mr) noexcept override { delete mr; }
+  void dereg_mr(ibv_mr* mr) noexcept override {
+    --regions_;
+    delete mr;
+  }
   ibv_comp_channel* create_comp_channel() override { return nullptr; }
   void destroy_comp_channel(ibv_comp_channel* /*channel*/) noexcept override {}
   ibv_cq* wait_event(ibv_comp_channel* /*channel*/, std::chrono::milliseconds /*t*/) override {
@@ -204,6 +210,7 @@ class ScriptedDevice final : public dtutils::Device {
   std::uint64_t polls_ = 0;
   ibv_wc_status next_status_ = IBV_WC_SUCCESS;
   int refusal_ = 0;
+  int regions_ = 0;
   bool overrun_ = false;
   std::uint32_t executed_ = 0;
   std::uint32_t outstanding_ = 0;

@@ -152,3 +152,39 @@ TEST_CASE("end_of_the_transmitter_fails_what_is_outstanding_and_delivers_what_is
   CHECK(done.outcome() == Outcome::kDone);
   CHECK(outstanding.outcome() == Outcome::kFailed);
 }
+
+TEST_CASE("registered_memory_of_its_own_goes_back_when_the_peer_is_gone_and_not_before") {
+  for (const std::uint32_t threads : {1u, 16u}) {
+    TransmitterFixture fixture(threads);
+    Transmitter& transmitter = fixture.transmitter;
+    REQUIRE(fixture.write());
+    fixture.device.execute();
+    CHECK_FALSE(transmitter.give_back());
+    // It has asked the peer, and asks again when that was answered.
+    CHECK_FALSE(transmitter.give_back());
+    CHECK(fixture.device.posted().size() == 2);
+    fixture.device.execute();
+    CHECK_FALSE(transmitter.give_back());
+    CHECK_FALSE(transmitter.give_back());
+    CHECK(fixture.device.posted().size() == 3);
+    fixture.device.fail_next(IBV_WC_RETRY_EXC_ERR);
+    fixture.device.execute();
+    // The marker behind everything is with the device still.
+    CHECK_FALSE(transmitter.give_back());
+    CHECK(transmitter.broken());
+    CHECK(fixture.device.regions() == 1);
+    fixture.device.execute();
+    CHECK(transmitter.give_back());
+    CHECK(fixture.device.regions() == 0);
+    CHECK_FALSE(transmitter.blocking_fetch_and_add(fixture.there, 1).has_value());
+    CHECK_FALSE(fixture.write());
+    CHECK(transmitter.give_back());
+  }
+}
+
+TEST_CASE("giving_back_does_not_wait_for_room_in_a_full_window") {
+  TransmitterFixture fixture(1);
+  for (std::uint32_t i = 0; i < kWindow; ++i) REQUIRE(fixture.write());
+  CHECK_FALSE(fixture.transmitter.give_back());
+  CHECK(fixture.device.posted().size() == kWindow);
+}
