@@ -33,7 +33,8 @@ std::chrono::steady_clock::duration seconds(double value) {
 
 }  // namespace
 
-Job::Job(const Options& options, Keeper* keeper) : options_(options), keeper_(keeper) {
+Job::Job(const Options& options, Keeper* keeper)
+    : options_(options), keeper_(keeper), places_(place(options)), replaced_(options.processes) {
   if (options.join.empty()) {
     server_.emplace(options.processes, address_of(options), options.port, options.elastic);
     secret_ = server_->secret();
@@ -66,18 +67,25 @@ int Job::run() {
   return status_;
 }
 
-void Job::start() {
-  const std::vector<Place> places = place(options_);
-  for (std::uint32_t rank = 0; rank < options_.processes; ++rank) {
-    std::vector<std::string> environment = options_.environment;
-    std::ranges::copy(server_ ? server_->environment(rank)
-                              : dsfabric::RendezvousServer::newcomer_environment(options_.join),
+std::unique_ptr<Child> Job::make_child(std::uint32_t rank, bool newcomer) const {
+  std::vector<std::string> environment = options_.environment;
+  if (newcomer) {
+    const std::string& job = server_ ? server_->address() : options_.join;
+    std::ranges::copy(dsfabric::RendezvousServer::newcomer_environment(job),
                       std::back_inserter(environment));
-    if (options_.threads != 0) {
-      environment.push_back(fmt::format("CARIAMA_THREADS={}", options_.threads));
-    }
-    children_.push_back(
-        std::make_unique<Child>(rank, places[rank], options_, environment, secret_));
+  } else {
+    std::ranges::copy(server_->environment(rank), std::back_inserter(environment));
+  }
+  if (options_.threads != 0) {
+    environment.push_back(fmt::format("CARIAMA_THREADS={}", options_.threads));
+  }
+  if (options_.replace) environment.push_back(fmt::format("CARIAMA_PLACE={}", rank));
+  return std::make_unique<Child>(rank, places_[rank], options_, environment, secret_);
+}
+
+void Job::start() {
+  for (std::uint32_t rank = 0; rank < options_.processes; ++rank) {
+    children_.push_back(make_child(rank, !server_));
   }
   started_ = Clock::now();
   if (options_.timeout > 0) end_at_ = started_ + seconds(options_.timeout);
@@ -131,10 +139,12 @@ void Job::step() {
 int Job::poll_timeout() const {
   std::optional<Clock::time_point> next;
   if (server_) next = server_->next_deadline();
-  const auto asked_by = keeper_ != nullptr ? keeper_->next_deadline() : std::nullopt;
-  for (const auto& each : {end_at_, kill_at_, strike_at_, asked_by}) {
+  const auto heed = [&](const std::optional<Clock::time_point>& each) {
     if (each && (!next || *each < *next)) next = each;
-  }
+  };
+  for (const auto& each : {end_at_, kill_at_, strike_at_}) heed(each);
+  if (keeper_ != nullptr) heed(keeper_->next_deadline());
+  for (const Vacancy& each : vacancies_) heed(each.due);
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
@@ -175,12 +185,12 @@ void Job::note_ending(Child& child) {
   // Leftovers of its process group hold its output open, and would keep the launcher waiting.
   kill(-child.pid(), SIGKILL);
   const Ending& ending = *child.ending();
-  if (server_) server_->process_ended(child.rank(), ending.status == 0);
-  if (ending.status == 0) return;
-  if (reason_.empty()) {
-    status_ = ending.status;
-    reason_ = fmt::format("rank {} {}", child.rank(), ending.words);
+  // The server knows of newcomers by what they say, as of those of other launchers.
+  if (server_ && !replaced_[child.rank()]) {
+    server_->process_ended(child.rank(), ending.status == 0);
   }
+  if (ending.status == 0 || replaces(child)) return;
+  fail(child);
   // Members of an elastic job come and go.
   const bool goes_on = options_.keep_going || options_.elastic != 0 || !server_;
   if (!goes_on && !kill_at_) {
@@ -189,7 +199,47 @@ void Job::note_ending(Child& child) {
   }
 }
 
+void Job::fail(const Child& child) {
+  if (!reason_.empty()) return;
+  status_ = child.ending()->status;
+  reason_ = fmt::format("rank {} {}", child.rank(), child.ending()->words);
+}
+
+bool Job::replaces(const Child& failed) {
+  if (!options_.replace || ends_ ||
+      newcomers_ + vacancies_.size() >= options_.elastic - options_.processes) {
+    return false;
+  }
+  write_all(STDERR_FILENO, fmt::format("{}: rank {} {}, another process takes its place\n",
+                                       options_.name, failed.rank(), failed.ending()->words));
+  vacancies_.push_back({failed.rank(), Clock::now() + seconds(*options_.replace)});
+  return true;
+}
+
+void Job::fill_vacancies() {
+  if (ends_) return vacancies_.clear();
+  if (server_->members() == 0) {
+    // There is nothing to join.
+    for (const Vacancy& each : vacancies_) fail(*children_[each.rank]);
+    return vacancies_.clear();
+  }
+  const auto now = Clock::now();
+  std::erase_if(vacancies_, [&](const Vacancy& vacancy) {
+    if (vacancy.due > now) return false;
+    std::unique_ptr<Child>& child = children_[vacancy.rank];
+    // What the one before has said comes first.
+    for (Output& output : child->outputs()) {
+      if (output.open()) output.forward();
+    }
+    child = make_child(vacancy.rank, true);
+    replaced_[vacancy.rank] = true;
+    ++newcomers_;
+    return true;
+  });
+}
+
 void Job::check_times() {
+  if (!vacancies_.empty()) fill_vacancies();
   const auto now = Clock::now();
   if (strike_at_ && now >= *strike_at_) {
     strike_at_.reset();

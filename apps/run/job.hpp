@@ -40,7 +40,18 @@ class Job {
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// A place whose process has failed.
+  struct Vacancy {
+    std::uint32_t rank;
+    Clock::time_point due;
+  };
   void start();
+  std::unique_ptr<Child> make_child(std::uint32_t rank, bool newcomer) const;
+  /// The first one that fails says how the job has ended.
+  void fail(const Child& child);
+  /// Whether another process takes the place of one that has failed.
+  bool replaces(const Child& failed);
+  void fill_vacancies();
   void step();
   void take_signals();
   void reap();
@@ -54,6 +65,7 @@ class Job {
 
   const Options& options_;
   Keeper* const keeper_;
+  const std::vector<Place> places_;
   /// Empty: these processes join another job, and there is no keeper.
   std::optional<dsfabric::RendezvousServer> server_;
   std::string secret_;
@@ -62,6 +74,10 @@ class Job {
   int signals_ = -1;
   bool read_input_ = true;
   std::vector<std::unique_ptr<Child>> children_;
+  std::vector<Vacancy> vacancies_;
+  /// Processes that took the place of others, by their number and by rank.
+  std::uint32_t newcomers_ = 0;
+  std::vector<bool> replaced_;
   Clock::time_point started_ = Clock::now();
   std::optional<Clock::time_point> end_at_;
   std::optional<Clock::time_point> kill_at_;

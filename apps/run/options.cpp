@@ -128,6 +128,10 @@ std::optional<Options> parse(int argc, char** argv, int& status) {
                  "others may join while the job runs, until so many have been in it; it ends when "
                  "all have, and goes on when one fails")
       ->check(CLI::Range(1, 65535));
+  app.add_option("--replace", options.replace,
+                 "with --elastic: seconds after which another process joins in the place of one "
+                 "that failed, while others live")
+      ->check(CLI::NonNegativeNumber);
   auto* const join = app.add_option(
       "--join", options.join, "address and port of a running elastic job, to start processes in");
   join->excludes("--elastic")->excludes("--hosts")->excludes("--address")->excludes("--port");
@@ -172,6 +176,9 @@ std::optional<Options> parse(int argc, char** argv, int& status) {
     if (options.detach && options.elastic == 0) {
       throw CLI::ValidationError(
           "--detach", "it is for a job with --elastic, of which others can ask who is in it");
+    }
+    if (options.replace && options.elastic == 0) {
+      throw CLI::ValidationError("--replace", "it is for --elastic");
     }
     if (!options.secret_file.empty() && options.elastic == 0 && options.join.empty()) {
       throw CLI::ValidationError("--secret-file", "it is for --elastic and --join");

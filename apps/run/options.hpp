@@ -25,6 +25,8 @@ struct Options {
   std::uint16_t port = 0;
   /// Processes that the job may have in the course of its life; 0: they are fixed.
   std::uint32_t elastic = 0;
+  /// Of an elastic job: seconds after which a process that failed is replaced; none: it is not.
+  std::optional<double> replace;
   /// Of a running job that these processes shall come to; empty: a job of its own.
   std::string join;
   /// Where the secret of an elastic job is written to, and read from by those who join it.

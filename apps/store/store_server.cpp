@@ -18,6 +18,14 @@ std::atomic<bool> stop{false};
 
 void on_signal(int) { stop.store(true, std::memory_order_relaxed); }
 
+/// Which of the members this process is: its number in the job, or that of the one whose place it
+/// takes, as the launcher says.
+std::uint32_t place_of(const dsfabric::Fabric& fabric, bool& replaced) {
+  const char* const place = std::getenv("CARIAMA_PLACE");
+  replaced = place != nullptr;
+  return replaced ? static_cast<std::uint32_t>(std::atoi(place)) : fabric.process().value;
+}
+
 /// A folder for each member below `folder`.
 std::string folder_of(const std::string& folder, std::uint32_t rank) {
   if (folder.empty()) return {};
@@ -61,7 +69,7 @@ int main(int argc, char** argv) try {
   signal(SIGXFSZ, SIG_IGN);
 
   dsfabric::Fabric fabric = dsfabric::join(config);
-  const std::uint16_t rank = fabric.process().value;
+  const std::uint32_t rank = place_of(fabric, options.replaced);
   options.server.port = static_cast<std::uint16_t>(port + rank);
   options.folder = folder_of(folder, rank);
   options.max_message = static_cast<std::uint32_t>(max_message);
@@ -70,10 +78,12 @@ int main(int argc, char** argv) try {
   options.patience = std::chrono::milliseconds(patience);
   sst::TableGroup tables{fabric, {.threads = 1}};
   store::Member member{tables, options};
+  if (!member.join(stop)) return EXIT_SUCCESS;
   fmt::print("member {} listens on {}:{}\n", rank, options.server.address, member.port());
   std::fflush(stdout);
-  member.run(stop);
-  return EXIT_SUCCESS;
+  if (member.run(stop)) return EXIT_SUCCESS;
+  fmt::print(stderr, "store: this member was removed by the others\n");
+  return EXIT_FAILURE;
 } catch (const std::exception& error) {
   fmt::print(stderr, "store: {}\n", error.what());
   return EXIT_FAILURE;

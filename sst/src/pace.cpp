@@ -19,6 +19,8 @@ Pace::Pace(const dsfabric::Fabric& fabric, std::span<const dsfabric::ProcessId> 
   for (std::uint16_t i = 0; evaluating.empty() && i < fabric.founders(); ++i) {
     neighbours += is_here({i});
   }
+  // Those that may come to an elastic job may come here.
+  if (evaluating.empty()) neighbours += fabric.capacity() - fabric.founders();
   const bool crowded = neighbours > static_cast<std::ptrdiff_t>(dtutils::cores());
   spins_ = crowded ? kBusyRoundsCrowded : kBusyRounds;
 }

@@ -42,7 +42,20 @@ std::uint64_t mix(std::uint64_t sum, std::uint64_t value) noexcept {
   return (sum ^ value) * 1'099'511'628'211u;
 }
 
+/// By it members know the table from others.
+std::uint64_t digest_of(const TableOptions& options, const TableCore::Shape& shape) noexcept {
+  std::uint64_t digest = mix(shape.digest, options.members.size());
+  for (const ProcessId member : options.members) digest = mix(digest, member.value + 1u);
+  for (const char letter : options.name) digest = mix(digest, static_cast<unsigned char>(letter));
+  return mix(digest, static_cast<std::uint64_t>(options.mode));
+}
+
 }  // namespace
+
+bool TableCore::is_offered(const TableGroup& group, const TableOptions& options, const Shape& shape,
+                           ProcessId by) noexcept {
+  return group.is_offered(by, digest_of(options, shape));
+}
 
 TableCore::TableCore(TableGroup& group, TableOptions options, const Shape& shape,
                      const void* initial, dtutils::RDMAMemory kept)
@@ -54,13 +67,12 @@ TableCore::TableCore(TableGroup& group, TableOptions options, const Shape& shape
       failures_seen_(group.failures()) {
   if (options_.members.empty()) options_.members = all_processes(group.fabric());
   const std::vector<ProcessId>& members = options_.members;
-  const auto late = std::ranges::find_if(
-      members, [&](ProcessId member) { return member.value >= group.fabric().founders(); });
-  if (late != members.end()) {
-    throw dtutils::Error(
-        fmt::format("table {}", options_.name),
-        fmt::format("process {} has not started the job, or is not in it", late->value),
-        "name processes that started it: tables do not grow with an elastic job");
+  const auto unknown = std::ranges::find_if(
+      members, [&](ProcessId member) { return member.value >= group.fabric().processes(); });
+  if (unknown != members.end()) {
+    throw dtutils::Error(fmt::format("table {}", options_.name),
+                         fmt::format("process {} is not in the job", unknown->value),
+                         "name processes that have come to it");
   }
   if (members.size() > kMaxMembers) {
     throw dtutils::Error(fmt::format("table {}", options_.name),
@@ -137,16 +149,12 @@ void TableCore::share(const void* initial) {
   }
   for (PushBuffer& buffer : buffers_) buffer.tags.resize(peers_.size());
 
-  std::uint64_t digest = mix(shape_.digest, size());
-  for (const ProcessId member : options_.members) digest = mix(digest, member.value + 1u);
-  for (const char letter : options_.name) digest = mix(digest, static_cast<unsigned char>(letter));
-  digest = mix(digest, static_cast<std::uint64_t>(options_.mode));
   const auto made = [&](ProcessId process) {
     const std::optional<MemberId> member = find(process);
     return member && dtutils::load_device_word(state_line(*member)) >= kReady;
   };
-  const TableGroup::Meeting meeting{options_.members, digest, options_.name, made,
-                                    options_.give_up};
+  const TableGroup::Meeting meeting{options_.members, digest_of(options_, shape_), options_.name,
+                                    made, options_.give_up};
   try {
     tables_ = group_.meet(meeting, memory_.remote());
     for (Peer& peer : peers_) {

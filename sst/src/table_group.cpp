@@ -13,6 +13,7 @@
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "sst/table_limits.hpp"
+#include "table_groups.hpp"
 
 namespace sst {
 namespace {
@@ -31,53 +32,74 @@ std::size_t scratch_size(std::uint32_t processes) { return std::size_t{processes
 
 TableGroup::TableGroup(dsfabric::Fabric& fabric, const TableGroupOptions& options)
     : fabric_(fabric),
-      made_(fabric.founders()),
-      taken_(fabric.founders()),
+      mailboxes_(fabric.capacity()),
+      known_(fabric.capacity()),
+      made_(fabric.capacity()),
+      taken_(fabric.capacity()),
       receives_(fabric.protection_domain().device(), 1),
-      links_(std::make_shared<Links>(fabric.founders())) {
-  const std::uint32_t processes = fabric.founders();
+      links_(std::make_shared<Links>(fabric.capacity())) {
+  const std::uint32_t processes = fabric.capacity();
   mailbox_ = fabric.general_allocator().allocate(processes * kOffers * sizeof(Offer));
   std::memset(mailbox_.data(), 0, mailbox_.size());
   scratch_ = fabric.general_allocator().allocate(scratch_size(processes));
   max_inline_ = dtutils::kInline;
   auto transmitter_options = dtutils::TransmitterOptions::for_threads(options.threads);
   transmitter_options.queue_pair.receive_depth = 1;
-  for (std::uint32_t i = 0; i < processes; ++i) {
-    if (i == fabric.process().value) {
-      links_->transmitters.push_back(nullptr);
-      continue;
-    }
-    auto& made = links_->transmitters.emplace_back(std::make_unique<dtutils::Transmitter>(
-        fabric.protection_domain(), receives_, transmitter_options));
-    dtutils::QueuePair& pair = made->queue_pair();
+  const auto heed = [&](dtutils::QueuePair& pair) {
     max_inline_ = std::min(max_inline_, pair.max_inline());
     bytes_in_order_ = bytes_in_order_ && pair.device().data_in_order(pair.raw(), IBV_WR_RDMA_WRITE);
+  };
+  const bool founder = fabric.process().value < fabric.founders();
+  for (std::uint32_t i = 0; founder && i < fabric.founders(); ++i) {
+    if (i == fabric.process().value) continue;
+    links_->transmitters[i] = std::make_unique<dtutils::Transmitter>(
+        fabric.protection_domain(), receives_, transmitter_options);
+    heed(links_->transmitters[i]->queue_pair());
   }
-  connect();
+  // The one to itself is made as those to newcomers.
+  if (fabric.config().elastic != 0) heed(fabric.transmitter_of(0, fabric.process()).queue_pair());
+  if (founder) connect();
   fabric.on_failure([weak = std::weak_ptr(links_)](ProcessId failed, const std::string&) {
     const std::shared_ptr<Links> links = weak.lock();
     if (!links) return;
     const std::scoped_lock lock(links->ending);
-    // Those of newcomers to the job are none of it.
-    if (failed.value >= links->transmitters.size()) return;
-    try {
-      links->transmitters[failed.value]->queue_pair().disconnect();
-    } catch (const dtutils::Error&) {
-      // It is broken already.
+    // The fabric has broken its own before it called this.
+    if (links->transmitters[failed.value]) {
+      try {
+        links->transmitters[failed.value]->queue_pair().disconnect();
+      } catch (const dtutils::Error&) {
+        // It is broken already.
+      }
     }
     // Release, both: pair with cut_off() and failures().
     links->cut[failed.value].store(true, std::memory_order_release);
     links->failures.fetch_add(1, std::memory_order_release);
   });
+  if (fabric.config().elastic != 0) {
+    groups_ = detail::TableGroups::of(fabric);
+    number_ = groups_->add(*this);
+  }
 }
 
 TableGroup::~TableGroup() {
-  for (const auto& transmitter : links_->transmitters) {
+  for (std::uint16_t i = 0; i < links_->transmitters.size(); ++i) {
+    const auto& own = links_->transmitters[i];
     // When it fails, the peer is gone, and so is the need to tell it anything.
-    if (transmitter) (void)transmitter->flush(kFlushTimeout);
+    if (own) (void)own->flush(kFlushTimeout);
+    if (groups_ && !own && known_[i] && fabric_.connected({i})) {
+      (void)fabric_.transmitter_of(0, {i}).flush(kFlushTimeout);
+    }
   }
+  if (groups_) groups_->remove(number_);
   const std::scoped_lock lock(links_->ending);
   links_->transmitters.clear();
+  if (!groups_) return;
+  // The fabric's connections are there still.
+  for (DeferredFree& deferred : deferred_frees_) groups_->keep(std::move(deferred.memory));
+  std::vector<dtutils::RDMAMemory> mine;
+  mine.push_back(std::move(mailbox_));
+  mine.push_back(std::move(scratch_));
+  groups_->keep(std::move(mine));
 }
 
 void TableGroup::connect() {
@@ -97,7 +119,8 @@ void TableGroup::connect() {
     }
     Hello theirs;
     std::memcpy(&theirs, all[i].data(), sizeof theirs);
-    mailboxes_.push_back(theirs.mailbox);
+    mailboxes_[i] = theirs.mailbox;
+    known_[i].store(true, std::memory_order_relaxed);
     if (!links_->transmitters[i]) continue;
     dtutils::Endpoint endpoint;
     std::memcpy(&endpoint,
@@ -110,8 +133,12 @@ void TableGroup::connect() {
 
 bool TableGroup::present(ProcessId process) const noexcept {
   if (process == fabric_.process()) return true;
-  return fabric_.state(process) == dsfabric::PeerState::kActive &&
-         !links_->transmitters[process.value]->broken();
+  return fabric_.state(process) == dsfabric::PeerState::kActive && !is_broken(process);
+}
+
+bool TableGroup::is_broken(ProcessId process) const noexcept {
+  if (const auto& own = links_->transmitters[process.value]) return own->broken();
+  return fabric_.connected(process) && fabric_.transmitter_of(0, process).broken();
 }
 
 bool TableGroup::cut_off(ProcessId process) const noexcept {
@@ -121,7 +148,7 @@ bool TableGroup::cut_off(ProcessId process) const noexcept {
 
 bool TableGroup::write(ProcessId to, const RemoteMemoryLocator& where, const void* bytes,
                        std::uint32_t length) noexcept {
-  dtutils::Transmitter& transmitter = *links_->transmitters[to.value];
+  dtutils::Transmitter& transmitter = this->transmitter(to);
   if (length <= max_inline_) {
     return transmitter.write({const_cast<void*>(bytes), length, 0}, where, dtutils::kInlined);
   }
@@ -185,9 +212,9 @@ void TableGroup::make_offer(ProcessId to, const RemoteMemoryLocator& mine, std::
   }
 }
 
-bool TableGroup::take_offer(ProcessId from, std::uint64_t digest,
-                            RemoteMemoryLocator& theirs) noexcept {
-  auto* offers = reinterpret_cast<Offer*>(mailbox_.data()) + from.value * kOffers;
+const TableGroup::Offer* TableGroup::find_offer(ProcessId from,
+                                                std::uint64_t digest) const noexcept {
+  const auto* offers = reinterpret_cast<const Offer*>(mailbox_.data()) + from.value * kOffers;
   const Offer* oldest = nullptr;
   std::uint64_t oldest_number = 0;
   for (std::size_t i = 0; i < kOffers; ++i) {
@@ -200,8 +227,14 @@ bool TableGroup::take_offer(ProcessId from, std::uint64_t digest,
       oldest_number = number;
     }
   }
+  return oldest;
+}
+
+bool TableGroup::take_offer(ProcessId from, std::uint64_t digest,
+                            RemoteMemoryLocator& theirs) noexcept {
+  const Offer* const oldest = find_offer(from, digest);
   if (oldest == nullptr) return false;
-  taken_[from.value] = oldest_number;
+  taken_[from.value] = dtutils::load_device_word(&oldest->number);
   theirs = oldest->memory;
   return true;
 }
@@ -225,7 +258,9 @@ std::vector<RemoteMemoryLocator> TableGroup::meet(const Meeting& meeting,
   std::erase_if(deferred_frees_,
                 [&](const DeferredFree& deferred) { return can_be_freed(deferred); });
   for (const ProcessId member : meeting.members) {
-    if (member != fabric_.process()) make_offer(member, mine, meeting.digest);
+    if (member == fabric_.process()) continue;
+    meet_first_time(meeting, member);
+    make_offer(member, mine, meeting.digest);
   }
   std::vector<RemoteMemoryLocator> all;
   for (const ProcessId member : meeting.members) {

@@ -4,63 +4,38 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <vector>
 
+#include "door_table.hpp"
 #include "groups/group_options.hpp"
-#include "sst/member.hpp"
-#include "sst/table.hpp"
 
 namespace groups::detail {
 
-/// What a process asks of a member.
-struct Ask {
-  /// Grows with each request of the process.
-  std::uint64_t ticket = 0;
-  /// Whom it asks; `wanted` false: nobody.
-  std::uint16_t donor = 0;
-  bool wanted = false;
-};
-
-/// The last view that a process is in, or that it left by.
-struct Known {
-  std::uint64_t view = 0;
-  sst::MemberSet members;
-};
-
-/// How far a process has taken in the state of a request.
-struct Taken {
-  std::uint64_t ticket = 0;
-  std::uint64_t bytes = 0;
-};
-
-/// A process' row at the door.
-struct DoorRow {
-  sst::Versioned<Known> known;
-  sst::Versioned<Ask> ask;
-  sst::Versioned<Taken> taken;
-  /// Where its lanes are, and the key that they are written with.
-  std::uint64_t lanes_address;
-  std::uint64_t lanes_key;
-  /// Of the options.
-  std::uint64_t digest;
-};
-
-/// A table of all processes of the job, members or not, and *lanes*: in the memory of each process
-/// one for each other process, a ring of bytes and a word that says how many were written. A donor
-/// writes into its own lane at the process that it serves, and nowhere else; so one that was given
-/// up, and wakes, disturbs nobody who has taken another donor. Owner thread only.
+/// All processes of the job, members of the group or not: a DoorTable of the founders, and in an
+/// elastic job one of two for each pair with a newcomer in it. The one that came later makes it,
+/// with each process that was there, one after the other in the order of their numbers; who was
+/// there answers in answer_newcomers(). So nobody waits for one that is not waiting for it, or
+/// about to answer, and the pairs of two that come at the same time are made in one order.
+///
+/// Owner thread only.
 class Door {
  public:
-  /// Bytes of a ring.
-  static constexpr std::size_t kRing = 64 << 10;
-  /// From lane to lane: a ring and the word behind it.
-  static constexpr std::size_t kLane = kRing + sst::kLine;
+  static constexpr std::size_t kRing = DoorTable::kRing;
 
-  /// A collective of all processes of the job. Throws as sst::Table, and Error when options differ.
+  /// A collective of the founders; a newcomer waits for each process that is there and lives.
+  /// Throws as sst::Table, and Error when options differ.
   Door(sst::TableGroup& group, const GroupOptions& options);
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
-  ~Door() = default;
+  ~Door();
+
+  /// Makes the tables with newcomers that wait for this process, and frees those with newcomers
+  /// that are gone. `meanwhile` is called while it waits for one; one that does not answer within
+  /// `limit` is called failed. True when there was anything to do.
+  bool answer_newcomers(std::chrono::milliseconds limit, const std::function<void()>& meanwhile);
 
   /// Tells all which view this process is in now.
   void announce(const View& view) noexcept;
@@ -71,47 +46,79 @@ class Door {
   std::optional<dsfabric::ProcessId> find_donor(std::uint64_t ticket) const;
 
   /// What a process asks.
-  Ask ask(dsfabric::ProcessId process) const noexcept {
-    return table_.get(row(process), &DoorRow::ask);
-  }
+  Ask ask(dsfabric::ProcessId process) const noexcept { return said(process, &DoorRow::ask); }
   /// Of this process.
-  void set_ask(const Ask& ask) noexcept { table_.set(&DoorRow::ask, ask); }
+  void set_ask(const Ask& ask) noexcept {
+    mine_.ask = ask;
+    say(&DoorRow::ask, ask);
+  }
   /// How far it has come.
-  Taken taken(dsfabric::ProcessId process) const noexcept {
-    return table_.get(row(process), &DoorRow::taken);
-  }
+  Taken taken(dsfabric::ProcessId process) const noexcept { return said(process, &DoorRow::taken); }
   /// Of this process.
-  void set_taken(const Taken& taken) noexcept { table_.set(&DoorRow::taken, taken); }
-  /// It failed, as this process believes, and was cut off, or it left the job.
-  bool gone(dsfabric::ProcessId process) const noexcept { return table_.frozen(row(process)); }
-
-  /// The lane of `donor` in the memory of this process.
-  const std::byte* lane(dsfabric::ProcessId donor) const noexcept {
-    return lanes_ + donor.value * kLane;
+  void set_taken(const Taken& taken) noexcept {
+    mine_.taken = taken;
+    say(&DoorRow::taken, taken);
   }
+  /// It failed, as this process believes, and was cut off, or it left the job, or it has not come
+  /// to the door.
+  bool gone(dsfabric::ProcessId process) const noexcept;
+
+  /// The lane of `donor`, which is not gone, in the memory of this process.
+  const std::byte* lane(dsfabric::ProcessId donor) const noexcept;
   /// Memory of kRing bytes that this process writes lanes from.
-  std::byte* staging() const noexcept { return lanes_ + table_.size() * kLane; }
+  std::byte* staging() const noexcept { return staging_.data(); }
   /// Writes bytes of staging() into this process' lane at `to`, at the same place.
   void write(dsfabric::ProcessId to, std::size_t at, std::size_t bytes) noexcept;
   /// Writes the word behind that lane.
   void write_word(dsfabric::ProcessId to, std::uint64_t word) noexcept;
 
-  /// Processes of the job.
-  std::size_t size() const noexcept { return table_.size(); }
+  /// Numbers of processes that have come to the job are below it.
+  std::size_t size() const noexcept;
+  /// Numbers that processes may have are below it.
+  std::size_t capacity() const noexcept { return pairs_.size(); }
   /// This process.
-  dsfabric::ProcessId self() const noexcept { return table_.process(table_.self()); }
+  dsfabric::ProcessId self() const noexcept { return group_.fabric().process(); }
 
  private:
-  Door(sst::TableGroup& group, const GroupOptions& options, dtutils::RDMAMemory lanes);
-  Door(sst::TableGroup& group, const GroupOptions& options, const DoorRow& row, std::byte* place,
-       dtutils::RDMAMemory&& lanes);
-  static sst::MemberId row(dsfabric::ProcessId process) noexcept { return {process.value}; }
-  dtutils::RemoteMemoryLocator lane_at(dsfabric::ProcessId to, std::size_t at,
-                                       std::size_t bytes) const noexcept;
+  /// Where a process' row is; no table: nowhere.
+  struct Way {
+    DoorTable* table;
+    sst::MemberId row;
+  };
+  Way way(dsfabric::ProcessId process) const noexcept;
+  bool is_founder(dsfabric::ProcessId process) const noexcept;
+  /// Of the table of this process and another one.
+  sst::TableOptions pair_with(dsfabric::ProcessId other) const;
+  void meet_all_that_are_there();
+  void answer(dsfabric::ProcessId newcomer, std::chrono::milliseconds limit,
+              const std::function<void()>& meanwhile);
+  void drop(dsfabric::ProcessId gone);
 
-  std::byte* lanes_;
-  std::uint32_t lkey_;
-  sst::Table<DoorRow> table_;
+  template <class Value>
+  Value said(dsfabric::ProcessId process, sst::Versioned<Value> DoorRow::*field) const noexcept {
+    const Way to = way(process);
+    return to.table != nullptr ? to.table->rows().get(to.row, field) : Value{};
+  }
+  template <class Value>
+  void say(sst::Versioned<Value> DoorRow::*field, const Value& value) noexcept {
+    if (founders_) founders_->rows().set(field, value);
+    for (const auto& pair : pairs_) {
+      if (pair) pair->rows().set(field, value);
+    }
+  }
+
+  sst::TableGroup& group_;
+  const std::string name_;
+  /// Of the options that newcomers know too.
+  const std::uint64_t digest_;
+  dtutils::RDMAMemory staging_;
+  Saying mine_;
+  /// The newest view that newcomers have told of which are gone.
+  Known newest_of_gone_;
+  /// None at a newcomer.
+  std::unique_ptr<DoorTable> founders_;
+  /// By process.
+  std::vector<std::unique_ptr<DoorTable>> pairs_;
 };
 
 }  // namespace groups::detail

@@ -32,7 +32,6 @@ std::vector<dsfabric::ProcessId> all_processes(const sst::TableGroup& group) {
 GroupOptions checked(const sst::TableGroup& group, GroupOptions options) {
   const std::uint32_t processes = group.fabric().founders();
   if (options.members.empty()) options.members = all_processes(group);
-  if (options.senders.empty()) options.senders = all_processes(group);
   std::sort(options.members.begin(), options.members.end());
   if (options.members.size() > kMaxGroupMembers) {
     refuse(options, fmt::format("{} members are too many", options.members.size()),
@@ -62,10 +61,11 @@ GroupCore::GroupCore(sst::TableGroup& group, GroupOptions options, GroupUpcalls 
       watch_(options_.patience),
       source_(door_),
       sink_(door_),
-      may_send_(std::find(options_.senders.begin(), options_.senders.end(), process()) !=
-                options_.senders.end()),
+      may_send_(options_.senders.empty() ||
+                std::find(options_.senders.begin(), options_.senders.end(), process()) !=
+                    options_.senders.end()),
       next_sequence_(options_.first_sequence),
-      served_(door_.size()) {
+      served_(door_.capacity()) {
   const View first{options_.first_view, options_.members, options_.members, {}};
   if (std::find(first.members.begin(), first.members.end(), process()) == first.members.end()) {
     return;
@@ -146,6 +146,7 @@ bool GroupCore::progress() {
   } guard(in_progress_);
   bool busy = !view_is_told_;
   if (busy) tell_view();
+  if (++door_rounds_ % kLookInterval == 0) busy = answer_newcomers() || busy;
   if (now_) {
     busy = (!source_.behind() && now_->messages.evaluate()) || busy;
     if (look_is_due()) busy = look() || busy;
@@ -163,6 +164,17 @@ bool GroupCore::look_is_due() noexcept {
   }
   failures_seen_ = failures;
   return true;
+}
+
+bool GroupCore::answer_newcomers() {
+  return door_.answer_newcomers(patience_with_one(), [this] {
+    if (now_) watch_.look(*now_);
+  });
+}
+
+std::chrono::milliseconds GroupCore::patience_with_one() const noexcept {
+  return options_.patience.count() != 0 ? options_.patience
+                                        : group_.fabric().config().start_timeout;
 }
 
 bool GroupCore::look() {

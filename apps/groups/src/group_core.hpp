@@ -68,6 +68,9 @@ class GroupCore {
   void deliver(const Delivery& message);
   void tell_view();
   bool look_is_due() noexcept;
+  bool answer_newcomers();
+  /// How long one process may hold up the others.
+  std::chrono::milliseconds patience_with_one() const noexcept;
   bool look();
   std::unique_ptr<ViewTables> make_tables(const View& view, std::uint64_t attempt,
                                           std::function<bool()> give_up);
@@ -127,6 +130,7 @@ class GroupCore {
   bool leaving_ = false;
   bool in_progress_ = false;
   std::uint32_t rounds_ = 0;
+  std::uint32_t door_rounds_ = 0;
   std::uint32_t failures_seen_ = 0;
 
   std::uint64_t next_sequence_;

@@ -99,7 +99,10 @@ bool GroupCore::go_on_joining() {
     return ask_.wanted;
   }
   const bool busy = sink_.poll();
-  if (take_records()) make_first_view();
+  const bool has_cut = take_records();
+  // Not before: to take a state in may take a while, and the donor waits longer for that.
+  sink_.give_back();
+  if (has_cut) make_first_view();
   return busy;
 }
 

@@ -13,8 +13,8 @@ namespace groups::detail {
 
 namespace {
 
-/// Bytes of messages that may wait behind the state, and when it has been written.
-constexpr std::uint64_t kBacklogBehindState = std::uint64_t{16} << 20;
+/// Bytes of messages that may wait behind the state, and when the process has taken it in.
+constexpr std::uint64_t kBacklogBehindState = std::uint64_t{64} << 20;
 constexpr std::uint64_t kBacklog = 2 * Door::kRing;
 /// Bytes that a process that is nearly up to date lacks at most.
 constexpr std::uint64_t kNearly = 2 * kBacklog;
@@ -83,8 +83,11 @@ bool StateSource::nearly_done() const noexcept {
 
 bool StateSource::behind() const noexcept {
   if (!active()) return false;
-  return appended_ - std::max(written_, state_) >
-         (written_ < state_ ? kBacklogBehindState : kBacklog);
+  const std::uint64_t waiting = appended_ - std::max(written_, state_);
+  if (waiting <= kBacklog) return false;
+  const Taken taken = door_.taken(process_);
+  const bool has_state = taken.ticket == ticket_ && taken.bytes >= state_;
+  return waiting > (has_state ? kBacklog : kBacklogBehindState);
 }
 
 bool StateSource::give_up_stalled() noexcept {
@@ -108,6 +111,7 @@ void StateSink::begin(dsfabric::ProcessId donor, std::uint32_t ticket) {
   bytes_ = {};
   head_ = 0;
   taken_ = 0;
+  told_ = 0;
   given_up_ = false;
 }
 
@@ -126,8 +130,13 @@ bool StateSink::poll() {
     bytes_.insert(bytes_.end(), ring + at, ring + at + run);
     taken_ += run;
   }
-  door_.set_taken({ticket_, taken_});
   return true;
+}
+
+void StateSink::give_back() noexcept {
+  if (told_ == taken_) return;
+  told_ = taken_;
+  door_.set_taken({ticket_, taken_});
 }
 
 std::optional<StateSink::Record> StateSink::next() {

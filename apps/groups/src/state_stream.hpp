@@ -88,8 +88,10 @@ class StateSink {
 
   /// Expects a stream of that donor.
   void begin(dsfabric::ProcessId donor, std::uint32_t ticket);
-  /// Takes in what has come, and makes room for more. True when anything had come.
+  /// Takes in what has come. True when anything had come.
   bool poll();
+  /// What has come is dealt with: makes room for more, and tells the donor.
+  void give_back() noexcept;
   /// The donor has given up.
   bool given_up() const noexcept { return given_up_; }
   /// The next record, if all of it is here. Its bytes are valid until the next call of poll().
@@ -103,6 +105,8 @@ class StateSink {
   std::vector<std::byte> bytes_;
   std::size_t head_ = 0;
   std::uint64_t taken_ = 0;
+  /// Of that, what the donor was told.
+  std::uint64_t told_ = 0;
   bool given_up_ = false;
 };
 

@@ -97,10 +97,8 @@ bool GroupCore::is_broken(std::uint64_t included) const {
   if (attempt_.ticket == 0) return false;
   const dsfabric::ProcessId joiner{attempt_.joiner};
   const Ask ask = door_.ask(joiner);
-  const auto patience =
-      options_.patience.count() != 0 ? options_.patience : group_.fabric().config().start_timeout;
   return door_.gone(joiner) || !ask.wanted || ask.ticket != attempt_.ticket ||
-         std::chrono::steady_clock::now() - attempt_began_ > patience;
+         std::chrono::steady_clock::now() - attempt_began_ > patience_with_one();
 }
 
 // --- everybody --------------------------------------------------------------------------------

@@ -21,8 +21,9 @@ sst::MulticastOptions multicast_options(const GroupOptions& options, const View&
   std::vector<dsfabric::ProcessId> senders;
   std::copy_if(view.members.begin(), view.members.end(), std::back_inserter(senders),
                [&](dsfabric::ProcessId member) {
-                 return std::find(options.senders.begin(), options.senders.end(), member) !=
-                        options.senders.end();
+                 return options.senders.empty() ||
+                        std::find(options.senders.begin(), options.senders.end(), member) !=
+                            options.senders.end();
                });
   return {.members = view.members,
           .senders = std::move(senders),

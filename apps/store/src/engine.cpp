@@ -213,6 +213,8 @@ void Engine::deliver(std::span<const std::byte> bytes, bool mine) {
   BatchHead head;
   if (bytes.size() < sizeof head) return;
   std::memcpy(&head, bytes.data(), sizeof head);
+  // What was given up may still come. If it is equal to the next one, clients see no difference.
+  mine = mine && sent_ != 0 && (!gave_up_ || std::ranges::equal(bytes, batches_.front()->message));
   database_.advance(head.time);
   bytes = bytes.subspan(sizeof head);
   std::vector<std::byte> whole;
@@ -221,7 +223,7 @@ void Engine::deliver(std::span<const std::byte> bytes, bool mine) {
     bytes = whole;
   }
   CommandReader updates(bytes);
-  if (!mine || sent_ == 0) {
+  if (!mine) {
     while (updates.next()) run_update(updates, nullptr);
     return;
   }
@@ -273,6 +275,7 @@ void Engine::give_up(std::string_view error) {
     }
     batches_.pop_front();
   }
+  gave_up_ = gave_up_ || sent_ != 0;
   sent_ = 0;
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "dtutils/error.hpp"
 #include "dtutils/fnv1a.hpp"
 
 namespace store {
@@ -16,6 +17,8 @@ namespace {
 
 /// A member that reads its log at the start may be silent for so long.
 constexpr std::chrono::minutes kReading{1};
+/// A newcomer that is no member after so long says why.
+constexpr std::chrono::seconds kLong{10};
 
 std::uint64_t clock_now() {
   using namespace std::chrono;
@@ -32,13 +35,15 @@ std::uint64_t group_number(const std::string& name) noexcept {
 
 Member::Member(sst::TableGroup& tables, const MemberOptions& options)
     : options_(options),
+      fabric_(tables.fabric()),
       engine_({.max_message = options.max_message,
                .max_command = options.max_command,
                .sender = tables.fabric().process().value,
                .clock = clock_now,
                .describe = [this](bool status) { return describe(status); }}),
+      durable_(open()),
       pace_(tables.fabric()) {
-  const groups::Restart at = open(tables);
+  const groups::Restart at = restart(tables);
   group_ = std::make_unique<groups::OrderedGroup>(
       tables,
       groups::GroupOptions{.max_message = options.max_message,
@@ -46,15 +51,16 @@ Member::Member(sst::TableGroup& tables, const MemberOptions& options)
                            .first_view = at.view,
                            .first_sequence = at.sequence,
                            .name = options.name},
-      groups::GroupUpcalls{
-          .deliver = [this](const groups::Delivery& message) { deliver(message); }});
-  server_ = std::make_unique<Server>(engine_, options.server);
+      groups::GroupUpcalls{.deliver = [this](const groups::Delivery& message) { deliver(message); },
+                           .snapshot = [this](std::uint64_t next) { return snapshot(next); },
+                           .restore = [this](std::span<const std::byte> state,
+                                             std::uint64_t) { take_state(state); }});
 }
 
 Member::~Member() = default;
 
-groups::Restart Member::open(sst::TableGroup& tables) {
-  if (options_.folder.empty()) return {1, 1};
+std::unique_ptr<groups::DurableState> Member::open() {
+  if (options_.folder.empty()) return nullptr;
   groups::DurableOptions durable;
   durable.log.folder = options_.folder;
   durable.log.group = group_number(options_.name);
@@ -63,14 +69,18 @@ groups::Restart Member::open(sst::TableGroup& tables) {
   if (options_.patience.count() != 0) {
     durable.restart_patience = std::max<std::chrono::milliseconds>(options_.patience, kReading);
   }
-  durable_ = std::make_unique<groups::DurableState>(
+  return std::make_unique<groups::DurableState>(
       durable,
       groups::DurableUpcalls{
           .apply =
               [this](const groups::LogRecord& record) { engine_.deliver(record.bytes, false); },
           .snapshot = [this] { return engine_.snapshot(); },
           .restore = [this](std::span<const std::byte> state) { engine_.restore(state); }});
-  return durable_->restart(tables);
+}
+
+groups::Restart Member::restart(sst::TableGroup& tables) {
+  const bool founder = fabric_.process().value < fabric_.founders();
+  return durable_ && founder ? durable_->restart(tables) : groups::Restart{1, 1};
 }
 
 void Member::apply(std::span<const std::byte> bytes, bool mine, std::uint64_t view,
@@ -123,6 +133,9 @@ void Member::watch_group() {
                         : "a majority of the members is lost");
     engine_.give_up(error + " (what was sent may have been done)");
     engine_.refuse(error, true);
+  } else if (now == groups::GroupState::kWorking && !disk_failed_) {
+    // What looked like the loss of a majority was a view that this member had not come to yet.
+    engine_.refuse({}, false);
   }
 }
 
@@ -140,21 +153,50 @@ void Member::watch_disk() {
   group_->leave();
 }
 
-void Member::run(const std::atomic<bool>& stop) {
+bool Member::persist() {
+  if (!durable_) return false;
+  bool busy = durable_->poll();
+  group_->set_persisted(durable_->persisted());
+  if (!held_.empty()) busy |= apply_held(group_->persisted_by_all());
+  return busy;
+}
+
+bool Member::join(const std::atomic<bool>& stop) {
+  const auto begin = std::chrono::steady_clock::now();
+  bool told = false;
+  group_->join();
+  while (group_->view().id == 0) {
+    if (stop.load(std::memory_order_relaxed)) return false;
+    pace_.after(group_->progress() | persist());
+    if (durable_ && durable_->failed()) {
+      throw dtutils::Error(options_.folder, durable_->why_failed(), "make room");
+    }
+    if (!told && std::chrono::steady_clock::now() - begin > kLong) {
+      told = true;
+      fmt::print(stderr, "store: this member waits for others, of whom more than half must live\n");
+    }
+  }
+  server_ = std::make_unique<Server>(engine_, options_.server);
+  return true;
+}
+
+bool Member::is_removed() const noexcept {
+  return state_ == groups::GroupState::kRemoved || fabric_.failed(fabric_.process());
+}
+
+bool Member::run(const std::atomic<bool>& stop) {
   while (!stop.load(std::memory_order_relaxed)) {
     bool busy = server_->poll();
     send();
     busy |= group_->progress();
-    if (durable_) {
-      busy |= durable_->poll();
-      group_->set_persisted(durable_->persisted());
-      if (!held_.empty()) busy |= apply_held(group_->persisted_by_all());
-    }
+    busy |= persist();
     watch_group();
     watch_disk();
     busy |= server_->flush();
+    if (options_.replaced && is_removed()) return false;
     pace_.after(busy);
   }
+  return true;
 }
 
 std::string Member::status() const {

@@ -15,7 +15,8 @@ namespace sst {
 /// nothing it sleeps for short times. Owner thread only.
 class Pace {
  public:
-  /// For one evaluating thread in each process of the job, or in each of those named.
+  /// For one evaluating thread in each process of the job, or in each of those named. Newcomers
+  /// that may come to an elastic job are taken to come to this machine.
   explicit Pace(const dsfabric::Fabric& fabric,
                 std::span<const dsfabric::ProcessId> evaluating = {});
 

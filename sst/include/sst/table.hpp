@@ -58,8 +58,7 @@ class Table : public Columns<Table<Row>, Row> {
   /// more. Setup only.
   explicit Table(TableGroup& group, TableOptions options = {}, const Row& initial = Row{},
                  dtutils::RDMAMemory kept = {})
-      : core_(group, std::move(options), {sizeof(Row), kStride<Row>, digest(), &Table::copy},
-              &initial, std::move(kept)) {
+      : core_(group, std::move(options), shape(), &initial, std::move(kept)) {
     if (kKeepsPushed && core_.options().mode == Mode::kWrites) {
       pushed_ = std::make_unique<Row>(initial);
     }
@@ -71,6 +70,12 @@ class Table : public Columns<Table<Row>, Row> {
   Table(const Table<OldRow>& old, std::vector<dsfabric::ProcessId> members, Convert convert)
       : Table(old.group(), {std::move(members), old.options().mode, old.options().name},
               convert(old.my_row())) {}
+  /// Whether the process `by` is making such a table, and this process has not: then it is made
+  /// without waiting long. `options` names all members. The thread that makes tables.
+  static bool is_offered(const TableGroup& group, const TableOptions& options,
+                         dsfabric::ProcessId by) noexcept {
+    return detail::TableCore::is_offered(group, options, shape(), by);
+  }
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
@@ -225,6 +230,9 @@ class Table : public Columns<Table<Row>, Row> {
  private:
   static constexpr std::uint64_t digest() noexcept {
     return detail::digest<Row>(std::make_index_sequence<detail::kFields<Row>>());
+  }
+  static constexpr detail::TableCore::Shape shape() noexcept {
+    return {sizeof(Row), kStride<Row>, digest(), &Table::copy};
   }
   static void copy(void* to, const void* from) noexcept {
     // What cannot be read stays for the next refresh.

@@ -21,6 +21,10 @@
 
 namespace sst {
 
+namespace detail {
+class TableGroups;
+}  // namespace detail
+
 /// What a user may choose about a TableGroup.
 struct TableGroupOptions {
   /// Threads of this process that may set, push or read at the same time, on all tables together:
@@ -31,11 +35,14 @@ struct TableGroupOptions {
 
 /// One queue pair to each other process, for tables only: so other threads that use the fabric do
 /// not matter to them, and pushes to one member stay in order no matter which thread of this
-/// process makes them.
+/// process makes them. To and from newcomers to an elastic job tables use those of the fabric's
+/// first worker, for which the same holds but for that other threads share them.
 ///
 /// Made by all processes of the job, outside of Fabric::run (a collective). It outlives its tables,
 /// and the fabric outlives it. Its end waits, at most kFlushTimeout, until pushes that were posted
-/// have arrived; from then on no other process can write into the tables of this process.
+/// have arrived; from then on no other process can write into the tables of this process. In an
+/// elastic job it is a collective of the founders; a newcomer makes it alone, as the founders'
+/// of the same number, and what others may still write to stays with the fabric.
 ///
 /// Beliefs: a process is cut off here as soon as the fabric here calls it failed (`cut_off`), and
 /// from then on no byte of it arrives, whether it is dead or was only stopped and wakes. Others
@@ -54,7 +61,8 @@ class TableGroup {
   dsfabric::Fabric& fabric() const noexcept { return fabric_; }
   /// To another process. Any thread, as TableGroupOptions::threads allows.
   dtutils::Transmitter& transmitter(dsfabric::ProcessId to) noexcept {
-    return *links_->transmitters[to.value];
+    dtutils::Transmitter* const own = links_->transmitters[to.value].get();
+    return own != nullptr ? *own : fabric_.transmitter_of(0, to);
   }
   /// Bytes that a push can carry inline to any process.
   std::uint32_t max_inline() const noexcept { return max_inline_; }
@@ -94,6 +102,11 @@ class TableGroup {
   /// thread at a time.
   std::vector<dtutils::RemoteMemoryLocator> meet(const Meeting& meeting,
                                                  const dtutils::RemoteMemoryLocator& mine);
+  /// Whether `by` has offered a table with this digest, and it was not met here. The thread of
+  /// meet().
+  bool is_offered(dsfabric::ProcessId by, std::uint64_t digest) const noexcept {
+    return find_offer(by, digest) != nullptr;
+  }
   /// Writes a word to a peer, whatever the device takes inline, and does not wait. False: the
   /// connection is broken. One thread at a time.
   bool write_word(dsfabric::ProcessId to, const dtutils::RemoteMemoryLocator& where,
@@ -123,6 +136,10 @@ class TableGroup {
   /// Frees the memory when no member uses it any more, at the latest with the TableGroup. Does not
   /// wait.
   void defer_free(DeferredFree deferred);
+  /// A newcomer to the job, or another process to a newcomer, has said where its mailbox is; the
+  /// answer is where that of this process is. Any thread (takes a lock).
+  dtutils::RemoteMemoryLocator introduce(dsfabric::ProcessId process,
+                                         const dtutils::RemoteMemoryLocator& mailbox);
 
  private:
   /// A table that its owner wants to share with a peer, in the peer's mailbox. The number is
@@ -136,7 +153,8 @@ class TableGroup {
   static_assert(sizeof(Offer) == 64);
   /// What the failure upcall needs, which may run when the TableGroup is gone.
   struct Links {
-    explicit Links(std::size_t processes) : cut(processes) {}
+    explicit Links(std::size_t processes) : transmitters(processes), cut(processes) {}
+    /// By process; nullptr where the fabric's are used.
     std::vector<std::unique_ptr<dtutils::Transmitter>> transmitters;
     std::atomic<std::uint32_t> failures{0};
     /// By process.
@@ -149,10 +167,15 @@ class TableGroup {
   bool write(dsfabric::ProcessId to, const dtutils::RemoteMemoryLocator& where, const void* bytes,
              std::uint32_t length) noexcept;
   void connect();
+  /// Exchanges mailboxes with a process, unless that is done. Throws as await.
+  void meet_first_time(const Meeting& meeting, dsfabric::ProcessId process);
+  bool is_broken(dsfabric::ProcessId process) const noexcept;
   void make_offer(dsfabric::ProcessId to, const dtutils::RemoteMemoryLocator& mine,
                   std::uint64_t digest);
   bool take_offer(dsfabric::ProcessId from, std::uint64_t digest,
                   dtutils::RemoteMemoryLocator& theirs) noexcept;
+  /// The oldest one that was not taken.
+  const Offer* find_offer(dsfabric::ProcessId from, std::uint64_t digest) const noexcept;
   /// A member whose absence may make the others give up; `awaited` is one that has not done its
   /// part.
   std::optional<dsfabric::ProcessId> missing(const Meeting& meeting,
@@ -167,13 +190,19 @@ class TableGroup {
   /// A word for each process, where `write` copies what a device does not take inline.
   dtutils::RDMAMemory scratch_;
   std::vector<DeferredFree> deferred_frees_;
+  /// Changes once for each process, under the lock, before `known_`.
   std::vector<dtutils::RemoteMemoryLocator> mailboxes_;
+  std::vector<std::atomic<bool>> known_;
+  dtutils::Mutex introducing_;
   /// By process: offers made, and the last one taken.
   std::vector<std::uint64_t> made_;
   std::vector<std::uint64_t> taken_;
   // The queue pairs go before the memory that peers reach through them.
   dtutils::CompletionQueue receives_;
   std::shared_ptr<Links> links_;
+  /// Of an elastic job: where newcomers find this one, by its number.
+  std::shared_ptr<detail::TableGroups> groups_;
+  std::uint32_t number_ = 0;
 };
 
 }  // namespace sst

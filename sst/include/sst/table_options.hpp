@@ -22,8 +22,8 @@ enum class Mode : std::uint8_t {
 
 /// What a user may choose about a table. The same at every member.
 struct TableOptions {
-  /// In the order of rows; empty: all processes of the job. The same at every member, and this
-  /// process is one of them.
+  /// In the order of rows; empty: all processes of the job, of an elastic one its founders. The
+  /// same at every member, and this process is one of them. Newcomers to an elastic job are named.
   std::vector<dsfabric::ProcessId> members = {};
   /// How rows come to the other members.
   Mode mode = Mode::kWrites;

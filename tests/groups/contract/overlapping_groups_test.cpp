@@ -27,7 +27,7 @@ struct Parts : support::TableNode {
       : TableNode(job_member), member(job_member) {
     for (std::size_t i = 0; i < kGroups.size(); ++i) {
       all.push_back(std::make_unique<OrderedPart>(
-          member, *this, histories[i],
+          group, member.memory.words, histories[i],
           groups::GroupOptions{.members = kGroups[i],
                                .max_message = 16,
                                .slots = 16,

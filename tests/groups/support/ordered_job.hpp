@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "dtutils/wait.hpp"
 #include "groups/groups.hpp"
 #include "sst/support/table_job.hpp"
 #include "support/random.hpp"
@@ -126,34 +128,40 @@ inline std::string Histories::check(std::uint32_t processes) const {
 /// also travels to those that join, with `ballast` bytes more.
 class OrderedPart {
  public:
-  OrderedPart(Member& job_member, TableNode& node, const Histories& histories,
-              groups::GroupOptions options, std::size_t ballast = 0)
-      : member(job_member),
-        pace(node.fabric),
+  /// `words` are those of the job's memory.
+  OrderedPart(sst::TableGroup& tables, std::atomic<std::uint64_t>* words,
+              const Histories& histories, const groups::GroupOptions& options,
+              std::size_t ballast = 0)
+      : rank_(tables.fabric().process().value),
+        words_(words),
         histories_(histories),
         ballast_(ballast),
-        ordered(node.group, options, upcalls()) {}
+        pace(tables.fabric()),
+        ordered(tables, options, upcalls()) {}
 
-  Member& member;
-  sst::Pace pace;
   /// Messages accepted from this process.
   std::uint64_t sent = 0;
+  /// How long it takes this process to take in a state.
+  std::chrono::milliseconds restoring{0};
   /// States that this process has given.
   std::uint64_t snapshots = 0;
 
  private:
+  const std::uint32_t rank_;
+  std::atomic<std::uint64_t>* const words_;
   const Histories& histories_;
   std::size_t ballast_;
   std::uint64_t state_ = 0;
 
  public:
+  sst::Pace pace;
   groups::OrderedGroup ordered;
 
   /// A message of at least 8 bytes.
   groups::SendStatus try_send(std::uint32_t bytes = 16) {
     const groups::Reservation slot = ordered.try_reserve(bytes);
     if (!slot) return slot.status;
-    const std::uint64_t word = std::uint64_t{member.rank} << 32 | (sent + 1);
+    const std::uint64_t word = std::uint64_t{rank_} << 32 | (sent + 1);
     std::memset(slot.data, static_cast<int>(word), bytes);
     std::memcpy(slot.data, &word, sizeof word);
     require(ordered.commit(), "what was reserved can be committed");
@@ -171,50 +179,51 @@ class OrderedPart {
   }
   /// Progress until so many processes have come to word `at` of the job's memory.
   void meet(std::size_t at, std::uint64_t processes, Where where = Where::current()) {
-    member.memory.words[at]++;
-    progress_while([&] { return member.memory.words[at] < processes; },
-                   fmt::format("all come to {}", at), where);
+    words_[at]++;
+    progress_while([&] { return words_[at] < processes; }, fmt::format("all come to {}", at),
+                   where);
   }
 
  private:
   groups::GroupUpcalls upcalls() {
     using Kind = Histories::Kind;
-    return {.deliver =
-                [this](const groups::Delivery& message) {
-                  std::uint64_t word;
-                  require(message.bytes.size() >= sizeof word, "a message has its word");
-                  std::memcpy(&word, message.bytes.data(), sizeof word);
-                  require_equal(word >> 32, message.sender.value, "sender");
-                  for (std::size_t i = sizeof word; i < message.bytes.size(); ++i) {
-                    require(message.bytes[i] == static_cast<std::byte>(word), "its bytes");
-                  }
-                  state_ = chained(state_, word);
-                  histories_.add(member.rank,
-                                 {Kind::kDelivery, message.view, message.sequence, word, state_});
-                },
-            .view =
-                [this](const groups::View& view) {
-                  std::uint64_t bits = 0;
-                  for (const auto process : view.members) bits |= std::uint64_t{1} << process.value;
-                  histories_.add(member.rank,
-                                 {Kind::kView, view.id, ordered.next_sequence(), bits, state_});
-                },
-            .snapshot =
-                [this](std::uint64_t) {
-                  ++snapshots;
-                  std::vector<std::byte> bytes(sizeof state_ + ballast_, std::byte{7});
-                  std::memcpy(bytes.data(), &state_, sizeof state_);
-                  return bytes;
-                },
-            .restore =
-                [this](std::span<const std::byte> bytes, std::uint64_t next) {
-                  require_equal(bytes.size(), sizeof state_ + ballast_, "bytes of a state");
-                  for (std::size_t i = sizeof state_; i < bytes.size(); ++i) {
-                    require(bytes[i] == std::byte{7}, "the state is whole");
-                  }
-                  std::memcpy(&state_, bytes.data(), sizeof state_);
-                  histories_.add(member.rank, {Kind::kRestored, 0, next, 0, state_});
-                }};
+    return {
+        .deliver =
+            [this](const groups::Delivery& message) {
+              std::uint64_t word;
+              require(message.bytes.size() >= sizeof word, "a message has its word");
+              std::memcpy(&word, message.bytes.data(), sizeof word);
+              require_equal(word >> 32, message.sender.value, "sender");
+              for (std::size_t i = sizeof word; i < message.bytes.size(); ++i) {
+                require(message.bytes[i] == static_cast<std::byte>(word), "its bytes");
+              }
+              state_ = chained(state_, word);
+              histories_.add(rank_,
+                             {Kind::kDelivery, message.view, message.sequence, word, state_});
+            },
+        .view =
+            [this](const groups::View& view) {
+              std::uint64_t bits = 0;
+              for (const auto process : view.members) bits |= std::uint64_t{1} << process.value;
+              histories_.add(rank_, {Kind::kView, view.id, ordered.next_sequence(), bits, state_});
+            },
+        .snapshot =
+            [this](std::uint64_t) {
+              ++snapshots;
+              std::vector<std::byte> bytes(sizeof state_ + ballast_, std::byte{7});
+              std::memcpy(bytes.data(), &state_, sizeof state_);
+              return bytes;
+            },
+        .restore =
+            [this](std::span<const std::byte> bytes, std::uint64_t next) {
+              require_equal(bytes.size(), sizeof state_ + ballast_, "bytes of a state");
+              for (std::size_t i = sizeof state_; i < bytes.size(); ++i) {
+                require(bytes[i] == std::byte{7}, "the state is whole");
+              }
+              std::memcpy(&state_, bytes.data(), sizeof state_);
+              dtutils::sleep_for(restoring);
+              histories_.add(rank_, {Kind::kRestored, 0, next, 0, state_});
+            }};
   }
 };
 
@@ -223,7 +232,11 @@ class OrderedNode : public TableNode, public OrderedPart {
  public:
   OrderedNode(Member& job_member, const Histories& histories, const groups::GroupOptions& options,
               std::size_t ballast = 0)
-      : TableNode(job_member), OrderedPart(job_member, *this, histories, options, ballast) {}
+      : TableNode(job_member),
+        OrderedPart(group, job_member.memory.words, histories, options, ballast),
+        member(job_member) {}
+
+  Member& member;
 };
 
 }  // namespace support

@@ -52,10 +52,10 @@ def free_ports(count):
 class Store:
     """A job of members. Ends with the test."""
 
-    def __init__(self, members=3, data=None, arguments=()):
+    def __init__(self, members=3, data=None, arguments=(), launcher=("--keep-going",)):
         self.members, self.pids = members, []
         self.port = free_ports(members)
-        command = [sys.argv[1], "-n", str(members), "-t", "1", "--keep-going", sys.argv[2],
+        command = [sys.argv[1], "-n", str(members), "-t", "1", *launcher, sys.argv[2],
                    "--cariama-device=shm", "--port", str(self.port), *arguments]
         if data:
             command += ["--data", data]
@@ -115,6 +115,17 @@ class Store:
 
     def kill(self, i):
         os.kill(self.pids[i], signal.SIGKILL)
+
+    def replaced(self, i):
+        """Another process has taken the place of a member that was killed."""
+        def is_new():
+            try:
+                return int(self.status(i)["pid"]) != self.pids[i]
+            except redis.RedisError:
+                return False
+
+        until(is_new, "member %d is replaced" % i)
+        self.pids[i] = int(self.status(i)["pid"])
 
     def settled(self, i, members):
         """The member is in a view with so many members."""

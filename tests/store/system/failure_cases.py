@@ -10,6 +10,10 @@ from cluster import connect, redis, Store, until, with_folder
 from linearizable import INFINITE, linearizable
 
 
+# For the launcher: another process takes the place of a member that was killed.
+REPLACED = ("--elastic", "32", "--replace", "0.2")
+
+
 class Failover:
     """A client that goes to the next member when its own does not answer."""
 
@@ -22,43 +26,93 @@ class Failover:
         self.link = self.store.client(self.at, timeout=20)
 
 
+class Writers:
+    """Clients that write keys, each one again and again until it is acknowledged."""
+
+    def __init__(self, store, count=2):
+        self.store, self.stop, self.took = store, threading.Event(), []
+        self.acknowledged = [[] for _ in range(count)]
+        self.threads = [threading.Thread(target=self.write, args=(i,)) for i in range(count)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+
+    def write(self, which):
+        client, i = Failover(self.store, which), 0
+        while not self.stop.is_set():
+            key = "w%d:%d" % (which, i)
+            begin = time.monotonic()
+            while True:
+                try:
+                    client.link.set(key, i)
+                    break
+                except redis.RedisError:
+                    client.move()
+            self.took.append(time.monotonic() - begin)
+            self.acknowledged[which].append(key)
+            i += 1
+
+    def go_on(self, count=300):
+        before = [len(a) for a in self.acknowledged]
+        until(lambda: all(len(a) > n + count for a, n in zip(self.acknowledged, before)), "writes")
+
+    def check(self, members):
+        """All that was acknowledged is at these members, and nothing else."""
+        for i in members:
+            for keys in self.acknowledged:
+                for at in range(0, len(keys), 500):
+                    assert None not in self.store.client(i).mget(keys[at:at + 500])
+            assert self.store.client(i).dbsize() == sum(map(len, self.acknowledged))
+
+
 def case_kill():
     with Store() as store:
-        stop, took = threading.Event(), []
-        acknowledged = [[], []]
-
-        def write(which):
-            client, i = Failover(store, which), 0
-            while not stop.is_set():
-                key = "w%d:%d" % (which, i)
-                begin = time.monotonic()
-                while True:
-                    try:
-                        client.link.set(key, i)
-                        break
-                    except redis.RedisError:
-                        client.move()
-                took.append(time.monotonic() - begin)
-                acknowledged[which].append(key)
-                i += 1
-
-        threads = [threading.Thread(target=write, args=(i,)) for i in range(2)]
-        for thread in threads:
-            thread.start()
-        until(lambda: all(len(a) > 300 for a in acknowledged), "writes before")
-        store.kill(0)
-        before = [len(a) for a in acknowledged]
-        until(lambda: all(len(a) > n + 300 for a, n in zip(acknowledged, before)), "writes after")
-        stop.set()
-        for thread in threads:
-            thread.join()
+        with Writers(store) as writers:
+            writers.go_on()
+            store.kill(0)
+            writers.go_on()
         store.settled(1, 2)
-        for i in (1, 2):
-            for keys in acknowledged:
-                for at in range(0, len(keys), 500):
-                    assert None not in store.client(i).mget(keys[at:at + 500])
-        print("longest write %.0f ms" % (1000 * max(took)))
-        assert store.client(1).dbsize() == sum(map(len, acknowledged))
+        writers.check((1, 2))
+        print("longest write %.0f ms" % (1000 * max(writers.took)))
+
+
+@with_folder
+def case_replaced(folder):
+    """Members are killed under load and replaced, in turn; then all are stopped and started."""
+    for sync, victims in ((False, (1, 0)), (True, (2, 1))):
+        data = "%s/%d" % (folder, sync)
+        with Store(3, data, ("--sync",) if sync else (), REPLACED) as store:
+            with Writers(store) as writers:
+                for victim in victims:
+                    writers.go_on(60)
+                    store.kill(victim)
+                    store.replaced(victim)
+                    store.settled(victim, 3)
+                writers.go_on(60)
+            writers.check(range(3))
+            print("longest write %.0f ms" % (1000 * max(writers.took)))
+        with Store(3, data) as store:
+            writers.store = store
+            writers.check(range(3))
+
+
+def case_removed():
+    """A member that is stopped for too long ends when it goes on, and is replaced."""
+    with Store(3, None, ("--patience", "1000"), REPLACED) as store:
+        store.client(0).set("k", 1)
+        os.kill(store.pids[2], signal.SIGSTOP)
+        store.settled(0, 2)
+        assert store.client(1).set("k", 2)
+        os.kill(store.pids[2], signal.SIGCONT)
+        store.replaced(2)
+        assert store.client(2).get("k") == b"2"
 
 
 def case_majority_lost():
@@ -107,7 +161,8 @@ def case_linearizable(folder):
         # Without a disk, and answered only when it is on the disks of all.
         data = "%s/%d" % (folder, round_) if round_ > 2 else None
         arguments = ("--patience", "3000") + (("--sync",) if data else ())
-        with Store(members, data, arguments) as store:
+        launcher = REPLACED if round_ % 3 == 1 else ("--keep-going",)
+        with Store(members, data, arguments, launcher) as store:
             operations += histories(store, source)
     print("%d operations on registers are linearizable" % operations)
 

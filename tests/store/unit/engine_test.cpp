@@ -362,6 +362,25 @@ TEST_CASE("what_has_an_unknown_fate_is_answered_with_the_error") {
   CHECK(client.heard().empty());
 }
 
+TEST_CASE("what_was_given_up_and_comes_all_the_same_answers_nobody_else") {
+  Loop loop(2);
+  TestClient client(loop[0]);
+  client.say("INCR a");
+  loop.send(0);
+  loop[0].give_up("CLUSTERDOWN lost");
+  // The majority was there after all.
+  client.say("INCRBY a 10");
+  client.say("GET a");
+  loop.send(0);
+  CHECK(client.heard() == "-CLUSTERDOWN lost ");
+  loop.deliver(1);
+  CHECK(client.heard().empty());
+  loop.deliver();
+  CHECK(client.heard() == ":11 $2 11 ");
+  CHECK(client.outstanding == 0);
+  CHECK(loop[0].database().digest() == loop[1].database().digest());
+}
+
 TEST_CASE("what_clients_ask_at_their_start_is_answered") {
   Loop loop(1);
   TestClient client(loop[0]);

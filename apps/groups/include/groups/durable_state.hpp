@@ -83,6 +83,12 @@ class DurableState {
   /// DurableOptions::restart_patience: start again. Setup only.
   Restart restart(sst::TableGroup& tables);
 
+  /// Instead of restart(), for a process that joins a group which goes on: the state, and all that
+  /// is on the disk, are replaced by the state of another member, which all messages with a
+  /// sequence below `next` have made; it was taken in `view`. It is on the disk on return. Before
+  /// the first append(). Throws Error when the disk fails. Setup only.
+  void replace(std::span<const std::byte> state, std::uint64_t view, std::uint64_t next);
+
   /// A message was delivered: appends it to the log. Waits when the log's buffer is full. After an
   /// error of the disk it does nothing. Throws Error when the message is larger than half of
   /// LogOptions::buffer.
@@ -113,8 +119,6 @@ class DurableState {
   void append_record(std::uint64_t view, std::span<const std::byte> bytes);
   /// Sets the state to checkpoint and log, up to `end`.
   void replay(std::uint64_t end);
-  /// Replaces all that is on the disk by a state.
-  void replace(std::span<const std::byte> state, std::uint64_t view, std::uint64_t next);
 
   DurableOptions options_;
   DurableUpcalls upcalls_;

@@ -44,7 +44,7 @@ struct Delivery {
 
 /// What a user may choose about an OrderedGroup. The same at every process.
 struct GroupOptions {
-  /// Members of the first view; empty: all processes of the job.
+  /// Members of the first view; empty: all processes of the job, of an elastic one its founders.
   std::vector<dsfabric::ProcessId> members = {};
   /// Processes that may send while they are members; empty: all.
   std::vector<dsfabric::ProcessId> senders = {};
@@ -57,7 +57,7 @@ struct GroupOptions {
   /// stopped is waited for.
   std::chrono::milliseconds patience{0};
   /// The id of the first view, and the sequence of the first message: for a group that goes on
-  /// where a log ends.
+  /// where a log ends. A newcomer to an elastic job is told where the group is.
   std::uint64_t first_view = 1;
   /// See first_view.
   std::uint64_t first_sequence = 1;

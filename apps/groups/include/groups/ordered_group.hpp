@@ -55,13 +55,16 @@ class GroupCore;
 /// Beliefs only start a change of the view; what it is, is decided by sst::Agreement among the
 /// members of the old one.
 ///
-/// Made by all processes of the job, members or not, on the thread that will use it: a collective.
+/// Made by all processes of the job, members or not, on the thread that will use it: a collective;
+/// in an elastic job one of its founders. A newcomer makes it when it comes: it waits until each
+/// process that is there has answered in progress(), and is outside. It may join() as others.
 /// Owner thread only, all of it.
 class OrderedGroup {
  public:
   /// A collective of all processes of the job, with the same options. The first view is there when
   /// progress() has run its upcall. Throws as sst::Table, and Error for options that are not
-  /// possible or not the same everywhere. `tables` outlives it. Setup only.
+  /// possible or not the same everywhere (at a newcomer, only there). `tables` outlives it. Setup
+  /// only.
   OrderedGroup(sst::TableGroup& tables, const GroupOptions& options, GroupUpcalls upcalls);
   OrderedGroup(const OrderedGroup&) = delete;
   OrderedGroup& operator=(const OrderedGroup&) = delete;

@@ -130,6 +130,8 @@ class Engine {
   std::deque<std::unique_ptr<Batch>> batches_;
   std::vector<std::unique_ptr<Batch>> spare_;
   std::size_t sent_ = 0;
+  /// Messages were given up after they were sent.
+  bool gave_up_ = false;
   std::map<std::string, std::vector<Client*>, std::less<>> subscribers_;
   std::vector<Client*> marked_;
   std::string refusal_;

@@ -40,27 +40,38 @@ struct MemberOptions {
   bool cut_damage = false;
   /// As groups::GroupOptions::patience.
   std::chrono::milliseconds patience{0};
+  /// Another process takes the place of this one when it ends: it does so when it was removed.
+  bool replaced = false;
 };
 
 /// Owner thread only.
 class Member {
  public:
-  /// A collective of all processes of the job: reads what is on the disks, agrees with the others
-  /// where to go on, and listens. Throws dtutils::Error. Setup only.
+  /// A collective of all processes of the job, of an elastic one its founders: reads what is on the
+  /// disks, and agrees with the others where to go on. A newcomer comes to them. Throws
+  /// dtutils::Error. Setup only.
   Member(sst::TableGroup& tables, const MemberOptions& options);
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
   ~Member();
 
-  /// Serves until `stop`.
-  void run(const std::atomic<bool>& stop);
-  /// Where it listens.
+  /// A newcomer becomes a member: it gets the state from another one. Then it listens, as founders
+  /// do at once. False: `stop` came before. Throws dtutils::Error.
+  bool join(const std::atomic<bool>& stop);
+  /// Serves until `stop`. False: it was removed, and another process takes its place.
+  bool run(const std::atomic<bool>& stop);
+  /// Where it listens, once it has joined.
   std::uint16_t port() const noexcept { return server_->port(); }
   /// What STATUS answers: view, members, lag, log.
   std::string status() const;
 
  private:
-  groups::Restart open(sst::TableGroup& tables);
+  std::unique_ptr<groups::DurableState> open();
+  groups::Restart restart(sst::TableGroup& tables);
+  std::vector<std::byte> snapshot(std::uint64_t next) const;
+  void take_state(std::span<const std::byte> state);
+  bool persist();
+  bool is_removed() const noexcept;
   void deliver(const groups::Delivery& message);
   void apply(std::span<const std::byte> bytes, bool mine, std::uint64_t view,
              std::uint64_t sequence);
@@ -80,6 +91,7 @@ class Member {
   };
 
   const MemberOptions options_;
+  dsfabric::Fabric& fabric_;
   Engine engine_;
   std::deque<Held> held_;
   std::unique_ptr<groups::DurableState> durable_;
@@ -88,6 +100,8 @@ class Member {
   sst::Pace pace_;
   groups::GroupState state_ = groups::GroupState::kOutside;
   bool disk_failed_ = false;
+  /// What was on the disk of a newcomer is replaced.
+  bool took_state_ = false;
 };
 
 }  // namespace store

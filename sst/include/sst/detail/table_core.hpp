@@ -54,6 +54,9 @@ class TableCore {
   /// TableGroup::meet. `kept`: see Table.
   TableCore(TableGroup& group, TableOptions options, const Shape& shape, const void* initial,
             dtutils::RDMAMemory kept);
+  /// Whether `by` has offered such a table, which was not made here. `options` names the members.
+  static bool is_offered(const TableGroup& group, const TableOptions& options, const Shape& shape,
+                         dsfabric::ProcessId by) noexcept;
   TableCore(const TableCore&) = delete;
   TableCore& operator=(const TableCore&) = delete;
   /// Waits for no member: its memory stays until no member uses it any more, see
