@@ -30,13 +30,15 @@ enum ElasticWord : std::size_t {
   kDelivered,
 };
 
-groups::GroupOptions options_of_group() { return {.max_message = 64, .slots = 16}; }
+groups::GroupOptions options_of_group(std::uint32_t max_message = 64) {
+  return {.max_message = max_message, .slots = 16};
+}
 
 /// Joins if it is a newcomer, and sends and delivers until the test says that it is enough.
 void live(Fabric& fabric, ElasticMemory& memory, const Histories& histories, std::size_t ballast,
-          std::chrono::milliseconds restoring = {}) {
+          std::chrono::milliseconds restoring = {}, std::uint32_t max_message = 64) {
   sst::TableGroup tables{fabric, {.threads = 1}};
-  OrderedPart part(tables, memory.words, histories, options_of_group(), ballast);
+  OrderedPart part(tables, memory.words, histories, options_of_group(max_message), ballast);
   const std::uint16_t self = fabric.process().value;
   require_equal(part.ordered.view().id == 0, self >= fabric.founders(), "no view before it joins");
   part.restoring = restoring;
@@ -46,7 +48,7 @@ void live(Fabric& fabric, ElasticMemory& memory, const Histories& histories, std
   const auto end = std::chrono::steady_clock::now() + 4 * support::kPatience;
   while (memory.words[kExpected] == 0) {
     for (int i = 0; i < 3; ++i) {
-      (void)part.try_send(static_cast<std::uint32_t>(8 + random.below(57)));
+      (void)part.try_send(static_cast<std::uint32_t>(8 + random.below(max_message - 7)));
     }
     part.step();
     memory.words[kMembers] = part.ordered.view().members.size();
@@ -115,8 +117,8 @@ TEST_CASE("a_group_grows_beyond_its_founders") {
 TEST_CASE("newcomer_that_takes_long_to_take_in_the_state_joins_under_traffic") {
   const Histories histories;
   const auto life = [&](Fabric& fabric, ElasticMemory& memory) {
-    // Longer than a donor waits for a process that has its state.
-    live(fabric, memory, histories, 1000, std::chrono::milliseconds(500));
+    // Longer than a donor waits for a process that has its state, and lets messages wait for.
+    live(fabric, memory, histories, 1000, std::chrono::milliseconds(500), 4000);
   };
   ElasticForkJob job(2, 3, life);
   goes_on(job, 0);

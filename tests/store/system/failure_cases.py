@@ -105,10 +105,11 @@ def case_replaced(folder):
 
 def case_removed():
     """A member that is stopped for too long ends when it goes on, and is replaced."""
-    with Store(3, None, ("--patience", "1000"), REPLACED) as store:
+    with Store(3, None, ("--patience", "2000"), REPLACED) as store:
         store.client(0).set("k", 1)
         os.kill(store.pids[2], signal.SIGSTOP)
         store.settled(0, 2)
+        store.settled(1, 2)
         assert store.client(1).set("k", 2)
         os.kill(store.pids[2], signal.SIGCONT)
         store.replaced(2)
