@@ -87,6 +87,8 @@ TEST_CASE("members_that_come_and_go_leave_nothing_behind_at_one_that_stays") {
     std::atomic<std::uint64_t>& round = memory.words[LeftoversWord::kRound];
     fabric.run([&](Thread& self) {
       const Holdings before(fabric);
+      // Nobody comes before that.
+      round = 1;
       for (std::uint16_t i = 1; i <= kRounds; ++i) {
         const ProcessId left{static_cast<std::uint16_t>(2 * i - 1)};
         const ProcessId died{static_cast<std::uint16_t>(2 * i)};
@@ -102,12 +104,12 @@ TEST_CASE("members_that_come_and_go_leave_nothing_behind_at_one_that_stays") {
         });
         require(equal, "after round " + std::to_string(i) + " there are " + now + ", before it " +
                            before.text());
-        round = i;
+        round = i + 1u;
       }
     });
   });
   for (std::uint16_t i = 0; i < kRounds; ++i) {
-    if (!eventually([&] { return job.memory().words[LeftoversWord::kRound] == i; })) {
+    if (!eventually([&] { return job.memory().words[LeftoversWord::kRound] == i + 1u; })) {
       FAIL(job.wait(0));
     }
     come_and_go(job, static_cast<std::uint16_t>(2 * i + 1));
