@@ -21,7 +21,7 @@ class Bell {
       : cluster_(cluster), node_(node), fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (fd_ >= 0) return;
     throw dtutils::Error("simulation", "the kernel gives no descriptor",
-                         "raise the limit of open files (ulimit -n): a node needs four", errno);
+                         "raise the limit of open files (ulimit -n): a node needs six", errno);
   }
   Bell(const Bell&) = delete;
   Bell& operator=(const Bell&) = delete;
