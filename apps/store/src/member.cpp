@@ -167,7 +167,9 @@ bool Member::join(const std::atomic<bool>& stop) {
   group_->join();
   while (group_->view().id == 0) {
     if (stop.load(std::memory_order_relaxed)) return false;
-    pace_.after(group_->progress() | persist());
+    const bool progressed = group_->progress();
+    const bool persisted = persist();
+    pace_.after(progressed || persisted);
     if (durable_ && durable_->failed()) {
       throw dtutils::Error(options_.folder, durable_->why_failed(), "make room");
     }
