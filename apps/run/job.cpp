@@ -83,6 +83,14 @@ std::unique_ptr<Child> Job::make_child(std::uint32_t rank, bool newcomer) const 
   return std::make_unique<Child>(rank, places_[rank], options_, environment, secret_);
 }
 
+std::vector<const Child*> Job::founders() const {
+  std::vector<const Child*> all;
+  for (const auto& child : children_) {
+    all.push_back(replaced_[child->rank()] ? nullptr : child.get());
+  }
+  return all;
+}
+
 void Job::start() {
   for (std::uint32_t rank = 0; rank < options_.processes; ++rank) {
     children_.push_back(make_child(rank, !server_));

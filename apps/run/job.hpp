@@ -36,7 +36,8 @@ class Job {
   /// Why it is not well; empty: it is.
   const std::string& reason() const noexcept { return reason_; }
   const dsfabric::RendezvousServer& rendezvous() const noexcept { return *server_; }
-  const std::vector<std::unique_ptr<Child>>& children() const noexcept { return children_; }
+  /// The processes that it started with, by rank; nullptr: another one has taken the place.
+  std::vector<const Child*> founders() const;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -40,7 +40,7 @@ int Keeper::run() {
     Job job(options_, this);
     status = job.run();
     reason = job.reason();
-    report = ending_report(status, reason, job.rendezvous().roster(), job.children());
+    report = ending_report(status, reason, job.rendezvous().roster(), job.founders());
   } catch (const std::exception& error) {
     reason = error.what();
     report = ending_report(status, reason, {}, {});
@@ -72,10 +72,11 @@ void Keeper::check_start(Job& job) {
     // It has said who it is, so others know it.
     if (!each.founder || each.pid != 0) continue;
     all = false;
-    const auto& ending = job.children()[each.process]->ending();
-    if (!ending || std::exchange(gives_up_, true)) continue;
-    job.end(std::max(ending->status, 1),
-            fmt::format("rank {} {} before it had joined", each.process, ending->words));
+    const Child* const founder = job.founders()[each.process];
+    if ((founder != nullptr && !founder->ending()) || std::exchange(gives_up_, true)) continue;
+    const Ending ending = founder != nullptr ? *founder->ending() : Ending{1, "failed"};
+    job.end(std::max(ending.status, 1),
+            fmt::format("rank {} {} before it had joined", each.process, ending.words));
   }
   if (all) tell_launcher(0, job.rendezvous().address());
 }

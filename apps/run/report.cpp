@@ -59,12 +59,12 @@ std::string report_of(const JobWords& words, const dsfabric::RendezvousServer& s
 
 std::string ending_report(int status, const std::string& reason,
                           const std::vector<dsfabric::JobMember>& roster,
-                          const std::vector<std::unique_ptr<Child>>& children) {
+                          const std::vector<const Child*>& founders) {
   auto processes = nlohmann::ordered_json::array();
   for (const dsfabric::JobMember& each : roster) {
     std::string ended = end_of_newcomer(each);
-    if (each.founder && each.process < children.size()) {
-      const auto& ending = children[each.process]->ending();
+    if (each.founder && each.process < founders.size() && founders[each.process] != nullptr) {
+      const auto& ending = founders[each.process]->ending();
       ended = ending ? ending->words : "still runs";
     }
     processes.push_back({{"process", each.process}, {"ended", ended}});

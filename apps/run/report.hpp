@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,10 +27,10 @@ struct JobWords {
 /// Of a job that runs.
 std::string report_of(const JobWords& words, const dsfabric::RendezvousServer& server);
 
-/// Of a job that has ended: its status, and how each process did.
+/// Of a job that has ended: its status, and how each process did. `founders` are Job::founders().
 std::string ending_report(int status, const std::string& reason,
                           const std::vector<dsfabric::JobMember>& roster,
-                          const std::vector<std::unique_ptr<Child>>& children);
+                          const std::vector<const Child*>& founders);
 
 /// To a request that there is not.
 std::string refusal_report(const std::string& request);
