@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A member dies: its row stays, everybody is told once, and the others make a new table.
+#include <optional>
+
 #include "dtutils/clock.hpp"
 #include "dtutils/wait.hpp"
 #include "sst/support/table_job.hpp"
@@ -107,6 +109,28 @@ TEST_CASE("a_frozen_row_changes_no_more_though_its_owner_lives_and_pushes_on") {
       const std::uint64_t now = table.get({1}, &CountRow::count);
       words[0] = 1;
       require_equal(now, last, "count of the frozen row");
+    });
+    CHECK(job.wait() == "");
+  }
+}
+
+TEST_CASE("a_group_may_end_in_the_moment_in_which_a_member_is_given_up") {
+  for (int round = 0; round < 10; ++round) {
+    ForkJob job(4, [&](Member& member) {
+      dsfabric::Fabric fabric = member.join(support::one_worker());
+      std::optional<TableGroup> group(fabric);
+      support::meet(member, 0);
+      if (member.rank == 0) {
+        support::Threads threads;
+        threads.start([&] { fabric.fail({3}, "given up"); });
+        dtutils::sleep_for(std::chrono::microseconds(40 * round));
+        group.reset();
+        threads.join();
+        require(fabric.failed({3}), "it is given up");
+      }
+      // Nobody leaves before: who has left can not be given up.
+      group.reset();
+      support::meet(member, 1);
     });
     CHECK(job.wait() == "");
   }
