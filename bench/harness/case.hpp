@@ -59,6 +59,9 @@ struct Case {
   /// The case runs more threads than there are cores: waiting for a core is part of it, and does
   /// not make its rounds far.
   bool oversubscribed = false;
+  /// The figures are of a simulation: the mood of the machine does not matter to them, and nobody
+  /// asks for it.
+  bool virtual_time = false;
 
   /// Bounds for Batch::iterations(). Set both to 1 for a variant that counts for itself.
   std::uint64_t min_iterations = 1;

@@ -39,7 +39,7 @@ CaseResult Runner::run(std::size_t index, const Case& item) {
   const auto wanted = static_cast<std::size_t>(options_.runs);
   std::vector<Round> rounds;
   while (!enough_rounds(rounds, wanted, options_.near, options_.smoke)) {
-    (void)await_near();
+    if (!item.virtual_time) (void)await_near();
     rounds.push_back(run_round(state));
   }
   director_.finish(index);
@@ -61,16 +61,18 @@ bool Runner::lengthen(State& state, std::size_t variant, double took_ms) {
 
 Round Runner::run_round(State& state) {
   Round round;
-  round.canaries.push_back(director_.canary());
+  round.canaries.push_back(canary(state.item));
   for (std::size_t i = 0; i < state.item.variants.size(); ++i) {
     Outcome outcome = batch(state, i);
     while (lengthen(state, i, outcome.took_ms)) {
-      round.canaries.back() = director_.canary();
+      round.canaries.back() = canary(state.item);
       outcome = batch(state, i);
     }
     round.figures.push_back(outcome.figure);
-    if (!state.item.oversubscribed) round.waited = std::max(round.waited, outcome.waited);
-    round.canaries.push_back(director_.canary());
+    if (!state.item.oversubscribed && !state.item.virtual_time) {
+      round.waited = std::max(round.waited, outcome.waited);
+    }
+    round.canaries.push_back(canary(state.item));
   }
   return round;
 }
@@ -88,6 +90,10 @@ Outcome Runner::batch(State& state, std::size_t variant) {
                                              state.item.variants[variant].name, skip.what()));
   }
   return nothing;
+}
+
+Canary Runner::canary(const Case& item) {
+  return item.virtual_time ? Canary{} : director_.canary();
 }
 
 bool Runner::await_near() {

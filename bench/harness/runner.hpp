@@ -52,6 +52,8 @@ class Runner {
   bool lengthen(State& state, std::size_t variant, double took_ms);
   Round run_round(State& state);
   Outcome batch(State& state, std::size_t variant);
+  /// How the machine is; the best that it can be where that does not matter.
+  Canary canary(const Case& item);
 
   Director& director_;
   const Options& options_;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Many acquisitions: 2 and 8 owners on one lock, and on 100 000 locks by Zipf's law.
-#include <algorithm>
-#include <cmath>
 #include <mutex>
-#include <numeric>
 #include <shared_mutex>
 
+#include "bench/services/lock_draws.hpp"
 #include "bench/services/locks_cases.hpp"
 
 namespace services_bench {
@@ -14,51 +12,14 @@ namespace {
 using locks::LockId;
 using locks::SharedMutex;
 
-constexpr std::uint32_t kLocks = 100'000;
-constexpr std::size_t kDraws = 1u << 16;
-
-/// What an owner locks, one after the other; the lowest bit: shared.
-using Draws = std::vector<std::uint32_t>;
-
-std::uint64_t mixed(std::uint64_t n) noexcept {
-  n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9u;
-  n = (n ^ n >> 27) * 0x94d049bb133111ebu;
-  return n ^ n >> 31;
-}
-
-/// Zipf's law with exponent 0.99, by its distribution function; half of the draws are shared.
-Draws zipf(std::uint64_t seed) {
-  static const std::vector<double> up_to = [] {
-    std::vector<double> sums(kLocks);
-    double sum = 0;
-    for (std::uint32_t i = 0; i < kLocks; ++i) sums[i] = sum += std::pow(i + 1, -0.99);
-    for (double& each : sums) each /= sum;
-    return sums;
-  }();
-  Draws draws(kDraws);
-  for (std::size_t i = 0; i < kDraws; ++i) {
-    const double at = static_cast<double>(mixed(seed * kDraws + i) >> 11) * 0x1p-53;
-    const auto lock = static_cast<std::uint32_t>(std::lower_bound(up_to.begin(), up_to.end(), at) -
-                                                 up_to.begin());
-    draws[i] = std::min(lock, kLocks - 1) << 1 | (mixed(i * 7 + seed) & 1);
-  }
-  return draws;
-}
-
-Draws one_lock(std::uint64_t seed) {
-  Draws draws(kDraws);
-  for (std::size_t i = 0; i < kDraws; ++i) draws[i] = mixed(i * 7 + seed) & 1;
-  return draws;
-}
-
 template <class M>
 double contend(dsfabric::Thread& self, bench::Batch& batch, locks::LockSpace& space,
-               const Draws& draws) {
+               const LockDraws& draws) {
   const std::uint32_t owners = self.fabric().total_threads();
   self.barrier();
   const double rate = batch.per_second([&] {
     for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-      const std::uint32_t draw = draws[i % kDraws];
+      const std::uint32_t draw = draws[i % kLockDraws];
       const std::uint32_t lock = draw >> 1;
       SharedMutex<M> mutex(space, LockId{{static_cast<std::uint16_t>((lock + 1) % 2)}, lock / 2});
       if ((draw & 1) != 0) {
@@ -75,7 +36,7 @@ double contend(dsfabric::Thread& self, bench::Batch& batch, locks::LockSpace& sp
 struct Contenders {
   fabric_bench::NodePtr own;
   LockSpaces spaces;
-  std::vector<Draws> draws;
+  std::vector<LockDraws> draws;
 };
 
 template <class M>
@@ -92,7 +53,7 @@ bench::Variant variant(const char* name, const fabric_bench::NodePtr& node,
 }
 
 void add_case(bench::Suite& suite, const fabric_bench::NodePtr& node, const std::string& device,
-              const char* name, std::uint32_t owners, Draws (*draw)(std::uint64_t),
+              const char* name, std::uint32_t owners, LockDraws (*draw)(std::uint64_t),
               const char* bar) {
   const auto contenders = std::make_shared<Contenders>();
   bench::Case item{.name = name,
@@ -110,7 +71,7 @@ void add_case(bench::Suite& suite, const fabric_bench::NodePtr& node, const std:
       contenders->own = std::make_unique<fabric_bench::Node>(channel, device, owners / 2);
     }
     fabric_bench::Node& used = contenders->own ? *contenders->own : *node;
-    contenders->spaces.make(used, owners / 2, kLocks / 2);
+    contenders->spaces.make(used, owners / 2, kDrawnLocks / 2);
     contenders->draws.clear();
     for (std::uint32_t i = 0; i < owners / 2; ++i) {
       contenders->draws.push_back(draw(static_cast<std::uint64_t>(channel.rank()) * 64 + i + 1));
@@ -129,8 +90,8 @@ void add_case(bench::Suite& suite, const fabric_bench::NodePtr& node, const std:
 void add_lock_contended_cases(bench::Suite& suite, const fabric_bench::NodePtr& node,
                               const std::string& device) {
   for (const std::uint32_t owners : {2u, 8u}) {
-    add_case(suite, node, device, "lock_contended_one", owners, &one_lock, ">= 1.0");
-    add_case(suite, node, device, "lock_contended_zipf", owners, &zipf, ">= 1.2");
+    add_case(suite, node, device, "lock_contended_one", owners, &draw_one_lock, ">= 1.0");
+    add_case(suite, node, device, "lock_contended_zipf", owners, &draw_locks_by_zipf, ">= 1.2");
   }
 }
 
