@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The list of cases, and what they have in common.
+#include "cases.hpp"
+
+#include <array>
+
+#include "dtutils/error.hpp"
+
+namespace scale {
+
+std::span<const Case> cases() noexcept {
+  static constexpr std::array kAll{
+      Case{"collectives", measure_collectives},
+      Case{"table", measure_table},
+      Case{"all_to_all", measure_all_to_all},
+      Case{"search", measure_search},
+  };
+  return kAll;
+}
+
+void run(const Cluster& cluster, const simulation::Program& program) {
+  const dtutils::SimulationReport report = simulation::run(cluster.nodes, cluster.options, program);
+  if (report.error.empty()) return;
+  throw dtutils::Error("simulation", report.error, "repeat it under a debugger: the seed is known");
+}
+
+}  // namespace scale
