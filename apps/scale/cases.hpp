@@ -39,6 +39,9 @@ struct Case {
   std::string_view name;
   /// Throws Error when a node does.
   std::vector<Point> (*measure)(const Cluster& cluster);
+  /// No more nodes, and why; 0: any number.
+  std::uint32_t most = 0;
+  std::string_view why = {};
 };
 
 std::vector<Point> measure_collectives(const Cluster& cluster);

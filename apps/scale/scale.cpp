@@ -32,6 +32,7 @@ void measure(const Case& each, const Settings& settings, Report& report) {
   double spent = 0;
   double last = 0;
   for (std::uint32_t nodes = 2; nodes <= settings.max_nodes; nodes *= 2) {
+    if (each.most != 0 && nodes > each.most) return report.end(each.name, std::string(each.why));
     const double left = static_cast<double>(settings.seconds) - spent;
     if (kGrowth * last > left) {
       return report.end(each.name, fmt::format("{} nodes were not measured: they may take {:.0f} s "
