@@ -49,7 +49,8 @@ std::string_view explanation(std::string_view curve) noexcept {
            "of what a rollout takes, and the deeper the tree, the more calls a rollout needs. The "
            "closed form has M/D/1 queues at equal workers, and the calls of a rollout as counted. "
            "Where the search falls behind it, workers are not equal: all rollouts pass the worker "
-           "of the root, which posts once for each, and the few that have its children."},
+           "of the root, which posts once for each, and the few that have its children. With posts "
+           "of 1 ns instead of 50 it does not fall behind."},
   };
   const auto found = std::ranges::find(kAll, curve, &Text::first);
   return found == kAll.end() ? std::string_view() : found->second;
