@@ -18,10 +18,9 @@ std::string_view explanation(std::string_view curve) noexcept {
            "the curve bends down. Above 36 nodes the farthest are three switches away."},
       Text{"all_gather",
            "8 bytes of each node. Rounds as those of a barrier, but a partner gets what the node "
-           "has so far, 64 bytes a slot, and a flag: twice the posts. The last round carries a "
-           "quarter of all slots to each of three partners. From 512 nodes on "
-           "these bytes take longer than the posts of all rounds: the curve bends up, and grows "
-           "with the nodes."},
+           "has so far, 64 bytes a slot, and a flag: twice the posts. The last round carries "
+           "most of the slots. From 512 nodes on these bytes take longer than the posts of all "
+           "rounds: the curve bends up, and grows with the nodes."},
       Text{"broadcast",
            "A call to all along a binomial tree of messages, until the last node has run it: one "
            "step more for each doubling, a straight line over the logarithm. Above 36 nodes the "
@@ -37,12 +36,13 @@ std::string_view explanation(std::string_view curve) noexcept {
            "The same, until the predicate of the last member has seen it. Up to 8 nodes it is the "
            "flight of one write; then the posts of the one thread are more, and it grows with the "
            "members: where many have to know, a tree is faster."},
-      Text{
-          "all_to_all",
-          "16 calls of each node to each other one, gathered, until the last has run. Two posts "
-          "for each destination, the calls and their header, since bytes of one write land in any "
-          "order. The flight matters up to 8 nodes; then the posts of one thread do, and the bytes "
-          "never: a link carries what one thread posts in less than half of the time."},
+      Text{"all_to_all",
+           "16 calls of each node to each other one, gathered, until the last has run. Two posts "
+           "for each destination, the calls and their header, since bytes of one write land in any "
+           "order. Up to 4 nodes it is the flight; then the posts of the one thread are more, and "
+           "it "
+           "grows with the nodes. The bytes never matter: a link carries them in a sixth of the "
+           "time that their posts take."},
       Text{"tree_search",
            "Rollouts of one tree, whose nodes are at random places; each costs 16 playouts of "
            "0.625 us. A call waits for the playouts of the worker that it comes to, which is most "
