@@ -38,7 +38,7 @@ std::string shown(const Point& point, double figure) {
 /// The largest first.
 std::string parts(const Terms& terms) {
   auto all = terms.all();
-  std::ranges::stable_sort(all, std::greater(), [](const auto& term) { return term.second; });
+  std::ranges::sort(all, {}, [](const auto& term) { return std::pair(-term.second, term.first); });
   std::string text;
   for (const auto& [name, ns] : all) {
     if (ns < kShare * terms.total()) break;
