@@ -10,10 +10,10 @@ namespace scale {
 
 std::span<const Case> cases() noexcept {
   static constexpr std::array kAll{
-      Case{"collectives", measure_collectives},
-      Case{"table", measure_table, 256, "a table has at most 256 members"},
-      Case{"all_to_all", measure_all_to_all},
-      Case{"search", measure_search},
+      Case{"collectives", measure_collectives, 64},
+      Case{"table", measure_table, 16, 256, "a table has at most 256 members"},
+      Case{"all_to_all", measure_all_to_all, 16},
+      Case{"search", measure_search, 4},
   };
   return kAll;
 }

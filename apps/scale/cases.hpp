@@ -39,6 +39,8 @@ struct Case {
   std::string_view name;
   /// Throws Error when a node does.
   std::vector<Point> (*measure)(const Cluster& cluster);
+  /// So many nodes take no second, and show what the closed form is made of.
+  std::uint32_t few;
   /// No more nodes, and why; 0: any number.
   std::uint32_t most = 0;
   std::string_view why = {};
