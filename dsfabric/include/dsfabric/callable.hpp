@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <typeinfo>
 
+#include "dsfabric/detail/call_span.hpp"
 #include "dsfabric/detail/function_table.hpp"
 #include "dtutils/detail/scope_exit.hpp"
 
@@ -178,11 +179,21 @@ void invoke_here(std::byte* payload, std::uint32_t bytes, CallContext& context) 
 }
 
 template <class F>
+struct Registration;
+
+/// The same, for the trace of a simulation.
+template <class F>
+void show_here(std::byte* payload, std::uint32_t bytes, CallContext& context) {
+  const CallSpan span(Registration<F>::slot, context);
+  invoke_here<F>(payload, bytes, context);
+}
+
+template <class F, Invoke kHere = &invoke_here<F>>
 void invoke(std::byte* payload, std::uint32_t bytes, CallContext& context) {
   if constexpr (PlacedCallable<F>) {
-    F::Placement::place(&invoke_here<F>, payload, bytes, context);
+    F::Placement::place(kHere, payload, bytes, context);
   } else {
-    invoke_here<F>(payload, bytes, context);
+    kHere(payload, bytes, context);
   }
 }
 
@@ -190,7 +201,7 @@ void invoke(std::byte* payload, std::uint32_t bytes, CallContext& context) {
 template <class F>
 inline constexpr std::uint32_t kRunStride = (sizeof(F) + 7) / 8 * 8;
 
-template <class F>
+template <class F, Invoke kHere = &invoke_here<F>>
 void invoke_run(std::byte* end, std::uint32_t count, CallContext& context, std::uint32_t& done) {
   // Told on the way out, so that the count stays in a register.
   std::uint32_t run = 0;
@@ -198,7 +209,7 @@ void invoke_run(std::byte* end, std::uint32_t count, CallContext& context, std::
   while (run < count) {
     ++run;
     end -= kRunStride<F>;
-    invoke<F>(end, static_cast<std::uint32_t>(sizeof(F)), context);
+    invoke<F, kHere>(end, static_cast<std::uint32_t>(sizeof(F)), context);
   }
 }
 
@@ -217,7 +228,9 @@ template <class F>
 struct Registration {
   static inline detail::FunctionSlot slot{
       name_of<F>(), NamedCallable<F>,
-      detail::Invokers{&invoke<F>, &invoke_run<F>, PlacedCallable<F>, needs_place<F>()}, sizeof(F)};
+      detail::Invokers{&invoke<F>, &invoke_run<F>, &invoke<F, &show_here<F>>,
+                       &invoke_run<F, &show_here<F>>, PlacedCallable<F>, needs_place<F>()},
+      sizeof(F)};
 };
 
 }  // namespace detail

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "dsfabric/call_context.hpp"
+#include "dsfabric/detail/inside.hpp"
 #include "dsfabric/fabric.hpp"
 #include "dtutils/error.hpp"
 
@@ -15,14 +15,14 @@ namespace {
 
 bool run_message(void*, const Incoming& message) {
   CallContext context{message.fabric, message.source, message.worker};
-  return run_records(message.payload, context);
+  return run_records(message.payload, context, detail::Inside::calls(message.fabric).entries());
 }
 
 }  // namespace
 
 CallTables::CallTables(const detail::FunctionTable& mine, std::uint32_t self,
                        const std::vector<std::span<const std::byte>>& described)
-    : mine_(mine), translations_(described.size()) {
+    : mine_(mine), entries_(mine.entries()), translations_(described.size()) {
   for (std::uint32_t process = 0; process < described.size(); ++process) {
     if (process == self || described[process].empty()) continue;
     translations_[process] = mine.translate(described[process]);

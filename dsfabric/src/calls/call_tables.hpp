@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bootstrap/shared_bootstrap.hpp"
+#include "dsfabric/call_context.hpp"
 #include "dsfabric/config.hpp"
 #include "dsfabric/detail/function_table.hpp"
 #include "dsfabric/message.hpp"
@@ -26,6 +27,8 @@ class CallTables {
   /// That of this program, which everything that runs or sends calls goes by: a shared library may
   /// have a copy of this layer's code, with a FunctionTable::instance() of its own.
   const detail::FunctionTable& mine() const noexcept { return mine_; }
+  /// Its functions, as they are run in this process.
+  std::span<const detail::FunctionTable::Entry> entries() const noexcept { return entries_; }
   /// FunctionTable::kAbsent when the peer's program has no such function.
   std::uint32_t index_at(std::uint32_t process, std::uint32_t function) const noexcept {
     const std::vector<std::uint32_t>& translation = translations_[process];
@@ -34,6 +37,7 @@ class CallTables {
 
  private:
   const detail::FunctionTable& mine_;
+  std::span<const detail::FunctionTable::Entry> entries_;
   /// Empty for a process of the same binary.
   std::vector<std::vector<std::uint32_t>> translations_;
 };
@@ -41,6 +45,10 @@ class CallTables {
 /// Tells which functions this program has, and hears which the others have. Throws Error when they
 /// cannot call each other. A collective of all processes; setup only.
 CallTables agree_on_functions(SharedBootstrap& bootstrap, const Config& config);
+
+/// run_records() with these functions: those of the fabric.
+bool run_records(std::span<std::byte> bytes, CallContext& context,
+                 std::span<const detail::FunctionTable::Entry> functions);
 
 /// Runs the records of messages of kind kCall.
 MessageHandler call_handler() noexcept;

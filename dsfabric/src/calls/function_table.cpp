@@ -14,6 +14,7 @@
 #include "calls/readable_name.hpp"
 #include "dsfabric/callable.hpp"
 #include "dtutils/fnv1a.hpp"
+#include "dtutils/simulation.hpp"
 
 namespace dsfabric::detail {
 namespace {
@@ -119,10 +120,17 @@ FunctionTable::FunctionTable() : copy_(&kThisCopy) {
     slot->index_ = size();
     slots_.push_back(slot);
     places_.push_back(place);
-    entries_.push_back({slot->invokers_.one, slot->invokers_.run, slot->bytes_,
-                        slot->invokers_.placed, slot->invokers_.needs_place});
+    const Invokers& run = slot->invokers_;
+    entries_.push_back({run.one, run.run, slot->bytes_, run.placed, run.needs_place});
+    shown_entries_.push_back(
+        {run.shown_one, run.shown_run, slot->bytes_, run.placed, run.needs_place});
   }
   digest_ = dtutils::Fnv1a().bytes(describe()).value();
+}
+
+std::span<const FunctionTable::Entry> FunctionTable::entries() const noexcept {
+  const dtutils::Simulation* const simulation = dtutils::Simulation::current();
+  return simulation != nullptr && simulation->traced() ? shown_entries_ : entries_;
 }
 
 std::string FunctionTable::readable(std::uint32_t index) const {

@@ -7,9 +7,9 @@
 namespace dsfabric {
 
 Invoke function_at(std::uint32_t index, std::uint32_t bytes) noexcept {
-  const detail::FunctionTable& table = detail::FunctionTable::instance();
-  if (index >= table.size() || table.entry(index).bytes > bytes) return nullptr;
-  return table.entry(index).invoke;
+  const auto functions = detail::FunctionTable::instance().entries();
+  if (index >= functions.size() || functions[index].bytes > bytes) return nullptr;
+  return functions[index].invoke;
 }
 
 std::uint64_t program_digest() noexcept { return detail::FunctionTable::instance().digest(); }

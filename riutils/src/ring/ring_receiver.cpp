@@ -42,10 +42,8 @@ IncomingRing& RingReceiver::ring_from(const NewChunks& chunks) {
   }
   header_words_.push_back(&kDisabled);
   moderation_.emplace_back();
-  const dsfabric::detail::FunctionTable& table = fabric_.functions();
-  return *rings_.emplace_back(
-      std::make_unique<IncomingRing>(chunks.sender, chunks.kind, chunks.consumed_word,
-                                     IncomingRing::Functions(&table.entry(0), table.size())));
+  return *rings_.emplace_back(std::make_unique<IncomingRing>(
+      chunks.sender, chunks.kind, chunks.consumed_word, fabric_.functions().entries()));
 }
 
 bool RingReceiver::take_arrivals() {

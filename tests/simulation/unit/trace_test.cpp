@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
@@ -35,6 +38,52 @@ struct TraceFile {
   const std::string path =
       std::filesystem::temp_directory_path() / fmt::format("cariama-trace-{}.json", getpid());
 };
+
+/// What a call runs that the trace shows by its name.
+struct Work {
+  static constexpr char kCallName[] = "work";
+  void operator()() const { simulation::compute(7us); }
+};
+
+struct Fail {
+  static constexpr char kCallName[] = "fail";
+  int operator()() const { throw 1; }
+};
+
+/// Each of two nodes calls the other one.
+std::string trace_of_calls(const TraceFile& file) {
+  simulation::Options options;
+  options.cluster.trace = file.path;
+  options.config.superpage = 4 << 20;
+  const SimulationReport report = simulation::run(2, options, [](Fabric& fabric) {
+    fabric.run([](Thread& self) {
+      dsfabric::SendChannel calls(self.fabric());
+      require(calls.call(self.neighbour(+1), Work()), "accepted");
+      dsfabric::wait_for_termination(self);
+      CHECK_THROWS(calls.call_return(self.neighbour(+1), Fail()).get());
+      self.barrier();
+    });
+  });
+  CHECK(report.error == "");
+  return file.text();
+}
+
+/// Events of the line on which an event with this name is, from that event on.
+std::vector<std::string> events_from(const std::string& text, const std::string& name) {
+  std::istringstream lines(text);
+  std::vector<std::string> events;
+  std::string place;
+  for (std::string event; std::getline(lines, event);) {
+    const auto its_place = [&] {
+      const std::size_t begin = event.find("\"pid\"");
+      return begin == std::string::npos ? "" : event.substr(begin, event.find("\"ts\"") - begin);
+    };
+    if (events.empty() && event.find(name) == std::string::npos) continue;
+    if (events.empty()) place = its_place();
+    if (its_place() == place) events.push_back(event);
+  }
+  return events;
+}
 
 /// Three nodes call each other; node 2 is stopped for a while, and what they do is marked.
 SimulationReport traced_run(const std::string& trace) {
@@ -94,6 +143,27 @@ TEST_CASE("trace_of_a_simulation_shows_requests_waits_faults_and_marks") {
   CHECK_THAT(text, contains(R"("cat":"mark","name":"the \"whole\"?run"})"));
   CHECK_THAT(text, contains(R"("cat":"mark","name":"a call to the next"})"));
   CHECK_THAT(text, contains(R"("cat":"mark","name":"it has answered","s":"t"})"));
+}
+
+TEST_CASE("trace_of_a_simulation_shows_calls_by_name_while_they_run") {
+  const TraceFile file;
+  const std::string text = trace_of_calls(file);
+  for (const unsigned caller : {0u, 1u}) {
+    INFO(fmt::format("the call of node {}", caller));
+    const std::vector<std::string> events =
+        events_from(text, fmt::format(R"("cat":"call","name":"work from thread {}.0"}})", caller));
+    REQUIRE(events.size() > 2);
+    CHECK_THAT(events[0], contains(fmt::format(R"({{"ph":"B","pid":{},)", 2 - caller)));
+    CHECK_THAT(events[1], contains(R"("cat":"compute","name":"computes","dur":7.000})"));
+    CHECK_THAT(events[2], contains(R"({"ph":"E",)"));
+  }
+  // One that throws ends, too.
+  const std::vector<std::string> thrown =
+      events_from(text, R"("cat":"call","name":"fail/r(int) from thread 1.0"})");
+  REQUIRE(thrown.size() > 1);
+  const auto is_end = [](const std::string& event) { return event.find("\"E\"") != event.npos; };
+  CHECK(std::ranges::any_of(thrown, is_end));
+  CHECK(trace_of_calls(file) == text);
 }
 
 TEST_CASE("spans_and_marks_outside_of_traces_do_nothing") {

@@ -19,13 +19,17 @@ namespace dsfabric::detail {
 using InvokeRun = void (*)(std::byte* end, std::uint32_t count, CallContext& context,
                            std::uint32_t& done);
 
-/// Both ways for one type, whether it chooses itself where it runs, and whether there must be a
-/// place for that (callable.hpp).
+/// Both ways for one type, the same for traces of simulations, whether it chooses itself where it
+/// runs, and whether there must be a place for that (callable.hpp).
 struct Invokers {
   /// Runs one callable.
   Invoke one;
   /// Runs several callables.
   InvokeRun run;
+  /// The same, each in a CallSpan.
+  Invoke shown_one;
+  /// Several, each in a CallSpan.
+  InvokeRun shown_run;
   /// The callable chooses where it runs (PlacedCallable).
   bool placed;
   /// There must be such a place (PlacedCallable::kNeedsPlace).
@@ -116,6 +120,8 @@ class FunctionTable {
   };
   /// For index < size(). Any thread, wait-free.
   const Entry& entry(std::uint32_t index) const noexcept { return entries_[index]; }
+  /// By index; those of a run with a trace show each call there. Any thread, wait-free.
+  std::span<const Entry> entries() const noexcept;
   /// For index < size(). Any thread, wait-free.
   const FunctionSlot& slot(std::uint32_t index) const noexcept { return *slots_[index]; }
 
@@ -147,6 +153,7 @@ class FunctionTable {
   std::vector<const FunctionSlot*> slots_;
   std::vector<CodePlace> places_;
   std::vector<Entry> entries_;
+  std::vector<Entry> shown_entries_;
   std::uint64_t digest_ = 0;
   std::string conflict_;
 };
