@@ -13,6 +13,7 @@
 #include "caching/cache.hpp"
 #include "directory.hpp"
 #include "dsfabric/return_slot.hpp"
+#include "hints.hpp"
 #include "local_cache.hpp"
 #include "peers.hpp"
 #include "requests.hpp"
@@ -30,7 +31,8 @@ class Node {
   void connect();
   void close();
 
-  Document get(const Name& name, Time now);
+  /// `now`: nullptr: the wall clock, which is read where a document may have expired.
+  Document get(const Name& name, const Time* now);
   Stored put(const Name& name, const Attributes& attributes, std::span<const std::byte> body,
              Ticket ticket);
   bool invalidate(std::uint64_t key_hash);
@@ -57,13 +59,14 @@ class Node {
   };
 
   std::uint32_t reserve(std::uint64_t units, Use use);
-  std::uint32_t find(const Name& name, Time now, bool expired_too, const Hint& hint,
-                     std::uint64_t& ticket, Peers::Scratch& scratch);
-  bool fresh(std::uint32_t entry, Time now) const noexcept;
+  std::uint32_t find(const Name& name, const Time* now, bool expired_too, std::uint64_t& ticket);
+  bool fresh(std::uint32_t entry, const Time* now) const noexcept;
   Stored put_once(const Name& name, const Attributes& attributes, std::span<const std::byte> body,
                   std::uint64_t ticket, std::uint64_t units);
-  std::uint32_t fetch(const Name& name, Word word, const Hint& hint, Peers::Scratch& scratch);
-  bool read_block(Word word, std::byte* into, Peers::Scratch& scratch);
+  std::uint32_t fetch(const Name& name, Word word, const Hint& hint);
+  bool fetch_into(std::uint32_t entry, const Name& name, Word word, std::uint64_t bytes);
+  /// `front`: where that word is to land.
+  bool read_block(Word word, std::byte* into, std::uint64_t* front, std::uint64_t bytes);
   /// Puts a document that is in its block into the index. False when it was invalidated after its
   /// ticket, or is being invalidated.
   bool keep(std::uint32_t entry, const Name& name, bool listed, Peers::Scratch& scratch);
@@ -81,6 +84,7 @@ class Node {
   const CacheOptions options_;
   Peers peers_;
   LocalCache local_;
+  Hints hints_;
   Directory directory_{peers_};
   bool by_checksum_ = true;
   std::uint64_t secret_;
@@ -92,7 +96,6 @@ class Node {
   std::atomic<std::uint64_t> missed_{0};
   std::atomic<std::uint64_t> neighbour_bytes_{0};
   std::atomic<std::uint64_t> refused_{0};
-  std::atomic<std::uint64_t> reads_{0};
 
   std::mutex abandoned_mutex_;
   std::vector<Abandoned> abandoned_;
