@@ -233,7 +233,11 @@ bool Node::keep(std::uint32_t entry, const Name& name, bool listed, Peers::Scrat
   take_out(left);
   // Not before: a word of a document that was here before leads here.
   if (!in_time || (listed && !local_.begin(entry, new_number()))) return false;
-  if (listed) list(entry, name, true, scratch);
+  std::unique_lock listing(listing_of(name), std::defer_lock);
+  if (listed) {
+    listing.lock();
+    list(entry, name, true, scratch);
+  }
   const bool shown = local_.show(entry, name, left);
   take_out(left);
   return shown;

@@ -2,6 +2,7 @@
 // The cache of one process: its documents, and its ways to those of others.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "caching/cache.hpp"
 #include "directory.hpp"
 #include "dsfabric/return_slot.hpp"
+#include "dtutils/mutex.hpp"
 #include "hints.hpp"
 #include "local_cache.hpp"
 #include "peers.hpp"
@@ -70,8 +72,14 @@ class Node {
   /// Puts a document that is in its block into the index. False when it was invalidated after its
   /// ticket, or is being invalidated.
   bool keep(std::uint32_t entry, const Name& name, bool listed, Peers::Scratch& scratch);
-  /// `read`: the bucket is in `scratch`.
+  /// The owner of listing_of(name) only. `read`: the bucket is in `scratch`.
   void list(std::uint32_t entry, const Name& name, bool read, Peers::Scratch& scratch);
+  /// Held from before a document has its word in the directory until it is shown, or by who gives a
+  /// shown one another word: a process has one word for a tag, so of two documents of one name the
+  /// second takes the word of the first, and must be the one that stays.
+  dtutils::Mutex& listing_of(const Name& name) noexcept {
+    return listing_[name.hash % listing_.size()];
+  }
   std::uint16_t owner_of(const Name& name) const noexcept;
   Stored send(std::uint16_t owner, std::uint32_t entry, const Name& name);
   bool ask_to_invalidate(std::uint16_t process, const InvalidateRequest& request);
@@ -86,6 +94,7 @@ class Node {
   LocalCache local_;
   Hints hints_;
   Directory directory_{peers_};
+  std::array<dtutils::Mutex, 64> listing_;
   bool by_checksum_ = true;
   std::uint64_t secret_;
   std::atomic<std::uint64_t> numbers_{0};
