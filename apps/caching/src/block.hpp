@@ -46,12 +46,15 @@ class Block {
     return {at_ + body_at(fields()), fields().body_bytes};
   }
 
+  /// Where that word is.
+  std::uint64_t* front() const noexcept { return reinterpret_cast<std::uint64_t*>(at_ + kFrontAt); }
+
   /// Bytes that a document takes in a block.
   static std::uint64_t bytes_for(const Name& name, const Attributes& attributes,
                                  std::uint64_t body) noexcept {
     Fields fields{};
     fill(fields, name, attributes, body, 0);
-    return back_at(fields) + sizeof(std::uint64_t);
+    return bytes_of(fields);
   }
   /// Writes all but `front`, `back` and `entry`.
   void write(const Name& name, const Attributes& attributes, std::span<const std::byte> body,

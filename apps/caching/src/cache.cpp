@@ -56,7 +56,15 @@ Cache::Cache(dsfabric::Fabric& fabric, const CacheOptions& options)
 
 Cache::~Cache() { node_->close(); }
 
+Document Cache::get(std::string_view key, std::string_view variant) noexcept {
+  return get_at(key, variant, nullptr);
+}
+
 Document Cache::get(std::string_view key, std::string_view variant, Time now) noexcept {
+  return get_at(key, variant, &now);
+}
+
+Document Cache::get_at(std::string_view key, std::string_view variant, const Time* now) noexcept {
   try {
     return node_->get(detail::name_of(key, variant), now);
   } catch (const std::exception&) {

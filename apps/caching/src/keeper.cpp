@@ -32,6 +32,9 @@ void Node::keep_listed() {
       const Block block(local_.block(number));
       const Name name = name_of(block.key(), block.variant());
       Peers::Scratch scratch(peers_);
+      const std::scoped_lock listing(listing_of(name));
+      // Else another one has taken its place meanwhile, and the word.
+      if (local_.entry(number).state != State::kShown) continue;
       try {
         list(number, name, false, scratch);
       } catch (const std::exception&) {

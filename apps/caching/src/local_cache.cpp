@@ -21,8 +21,9 @@ constexpr std::uint64_t kEntriesMost = std::uint64_t{1} << 22;
 }  // namespace
 
 Name name_of(std::string_view key, std::string_view variant) noexcept {
-  const std::uint64_t key_hash = checksum(key.data(), key.size());
-  return {key, variant, key_hash, checksum(variant.data(), variant.size(), key_hash)};
+  const std::uint64_t key_hash = name_sum(key.data(), key.size());
+  if (variant.empty()) return {key, variant, key_hash, key_hash};
+  return {key, variant, key_hash, name_sum(variant.data(), variant.size(), key_hash)};
 }
 
 LocalCache::LocalCache(std::byte* blocks, std::uint32_t units, std::uint32_t passing,
@@ -32,18 +33,12 @@ LocalCache::LocalCache(std::byte* blocks, std::uint32_t units, std::uint32_t pas
       passing_(units, passing),
       entries_(std::min<std::uint64_t>(std::uint64_t{units} + passing, kEntriesMost)),
       index_(std::bit_ceil(std::max<std::uint64_t>(64, units / kUnitsEach)), kNoEntry),
-      hints_(std::bit_ceil(std::max<std::uint64_t>(1024, units / kUnitsEach))),
       documents_(options.replacement, entries_, touched, units),
       copies_(options.replacement, entries_, touched, units) {
   for (auto number = static_cast<std::uint32_t>(entries_.size()); number-- > 0;) {
     entries_[number].chain = unused_;
     unused_ = number;
   }
-}
-
-std::byte* LocalCache::block(std::uint32_t number) const noexcept {
-  // It does not change while the caller holds it.
-  return at(entries_[number].block);
 }
 
 Entry LocalCache::entry(std::uint32_t number) const noexcept {
@@ -57,9 +52,13 @@ bool LocalCache::is_named(const Entry& entry, const Name& name) const noexcept {
   return document.key() == name.key && document.variant() == name.variant;
 }
 
-std::uint32_t LocalCache::take(const Name& name, Hint& hint) noexcept {
+std::uint32_t LocalCache::take(const Name& name) noexcept {
+  // Acquire: nothing that follows is older than what was seen here.
+  if (std::atomic_ref(row_of(name.key_hash)).load(std::memory_order_acquire) == kNoEntry) {
+    return kNoEntry;
+  }
   const std::scoped_lock lock(mutex_);
-  for (std::uint32_t number = index_[name.key_hash & (index_.size() - 1)]; number != kNoEntry;
+  for (std::uint32_t number = row_of(name.key_hash); number != kNoEntry;
        number = entries_[number].chain) {
     Entry& entry = entries_[number];
     if (entry.state == State::kShown && is_named(entry, name)) {
@@ -68,22 +67,19 @@ std::uint32_t LocalCache::take(const Name& name, Hint& hint) noexcept {
       return number;
     }
   }
-  const Hint& known = hints_[name.hash & (hints_.size() - 1)];
-  hint = known.name_hash == name.hash ? known : Hint{};
   return kNoEntry;
 }
 
-void LocalCache::hint(const Hint& hint) noexcept {
-  const std::scoped_lock lock(mutex_);
-  hints_[hint.name_hash & (hints_.size() - 1)] = hint;
-}
-
 std::uint32_t LocalCache::reserve(std::uint64_t units, Use use, Left& left) noexcept {
+  if (units > std::max(main_.units(), passing_.units())) return kNoEntry;
   const std::scoped_lock lock(mutex_);
+  if (unused_ == kNoEntry && !free_spares()) return kNoEntry;
   std::optional<std::uint32_t> block;
-  if (units > std::max(main_.units(), passing_.units()) || unused_ == kNoEntry) return kNoEntry;
   const auto size = static_cast<std::uint32_t>(units);
-  if (use == Use::kPass) block = passing_.take(size);
+  if (use == Use::kPass) {
+    block = passing_.take(size);
+    if (!block && free_spares()) block = passing_.take(size);
+  }
   if (!block && units <= main_.units()) block = main_.take(size);
   // What passes through makes documents leave only when there is no other place for it.
   if (!block && use == Use::kPass && units <= passing_.units() / 2) return kNoEntry;
@@ -112,13 +108,13 @@ std::uint32_t LocalCache::reserve(std::uint64_t units, Use use, Left& left) noex
 
 void LocalCache::insert(std::uint32_t number, const Name& name) noexcept {
   const std::scoped_lock lock(mutex_);
-  std::uint32_t& row = index_[name.key_hash & (index_.size() - 1)];
+  std::uint32_t& row = row_of(name.key_hash);
   Entry& entry = entries_[number];
   entry.key_hash = name.key_hash;
   entry.name_hash = name.hash;
   entry.state = State::kHidden;
   entry.chain = row;
-  row = number;
+  std::atomic_ref(row).store(number, std::memory_order_release);
   replacer_of(entry).insert(number);
   ++count_;
 }
@@ -150,9 +146,9 @@ bool LocalCache::list(std::uint32_t number, const Listing& listing) noexcept {
 
 void LocalCache::leave(std::uint32_t number, Left& left) noexcept {
   Entry& entry = entries_[number];
-  std::uint32_t* link = &index_[entry.key_hash & (index_.size() - 1)];
+  std::uint32_t* link = &row_of(entry.key_hash);
   while (*link != number) link = &entries_[*link].chain;
-  *link = entry.chain;
+  std::atomic_ref(*link).store(entry.chain, std::memory_order_release);
   replacer_of(entry).remove(number);
   --count_;
   // Before its memory, or a part of it, is used for anything else.
@@ -171,6 +167,18 @@ void LocalCache::free_if_unused(std::uint32_t number) noexcept {
   unused_ = number;
 }
 
+bool LocalCache::free_spares() noexcept {
+  bool any = false;
+  for (std::uint32_t code = 0; code < Spares::kCodes; ++code) {
+    const std::uint32_t number = spares_.take(code);
+    if (number == kNoEntry) continue;
+    entries_[number].pins = 0;
+    free_if_unused(number);
+    any = true;
+  }
+  return any;
+}
+
 void LocalCache::drop(std::uint32_t number, Left& left) noexcept {
   const std::scoped_lock lock(mutex_);
   if (entries_[number].state != State::kLoose) leave(number, left);
@@ -178,7 +186,7 @@ void LocalCache::drop(std::uint32_t number, Left& left) noexcept {
 
 bool LocalCache::drop_key(std::uint64_t key_hash, Left& left) noexcept {
   const std::scoped_lock lock(mutex_);
-  for (std::uint32_t number = index_[key_hash & (index_.size() - 1)]; number != kNoEntry;) {
+  for (std::uint32_t number = row_of(key_hash); number != kNoEntry;) {
     if (left.count == Left::kMost) return false;
     const std::uint32_t next = entries_[number].chain;
     if (entries_[number].key_hash == key_hash) leave(number, left);
@@ -193,7 +201,7 @@ void LocalCache::drop_name(const Name& name, Left& left) noexcept {
 }
 
 void LocalCache::leave_name(const Name& name, Left& left) noexcept {
-  for (std::uint32_t number = index_[name.key_hash & (index_.size() - 1)]; number != kNoEntry;
+  for (std::uint32_t number = row_of(name.key_hash); number != kNoEntry;
        number = entries_[number].chain) {
     const Entry& entry = entries_[number];
     if (entry.state == State::kShown && is_named(entry, name)) return leave(number, left);
@@ -201,6 +209,8 @@ void LocalCache::leave_name(const Name& name, Left& left) noexcept {
 }
 
 void LocalCache::unpin(std::uint32_t number) noexcept {
+  // Such an entry has one holder, who gives the spare all that it needs: the block, and its pin.
+  if (passes(number) && spares_.give(code_of_units(entries_[number].units), number)) return;
   const std::scoped_lock lock(mutex_);
   --entries_[number].pins;
   free_if_unused(number);

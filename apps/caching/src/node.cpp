@@ -3,6 +3,7 @@
 #include "node.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <random>
 #include <utility>
 
@@ -18,8 +19,14 @@ namespace {
 constexpr std::uint64_t kReadMost = std::uint64_t{1} << 30;
 /// Compare-and-swaps of a bucket that others change at the same time, before it stays unlisted.
 constexpr int kTries = 64;
-/// Reads from neighbours for one touch.
-constexpr std::uint64_t kReadsATouch = 4;
+/// The first reads of a document, each of which is told to its owner; and reads after them for one
+/// that is told.
+constexpr std::uint64_t kReadsTold = 2;
+constexpr std::uint64_t kReadsATouch = 8;
+/// Documents that there are hints of, at least.
+constexpr std::uint64_t kHintsLeast = 1024;
+/// Units of memory here for one hint.
+constexpr std::uint64_t kUnitsAHint = 16;
 
 std::uint64_t random_number() {
   std::random_device device;
@@ -32,6 +39,7 @@ Node::Node(dsfabric::Fabric& fabric, const CacheOptions& options)
     : options_(options),
       peers_(fabric, options),
       local_(peers_.blocks(), peers_.units(), peers_.passing(), peers_.touches(), options),
+      hints_(std::bit_ceil(std::max(kHintsLeast, peers_.units() / kUnitsAHint))),
       secret_(random_number()) {}
 
 Node::~Node() { close(); }
@@ -52,6 +60,8 @@ void Node::take_out(const Left& left) {
 }
 
 std::uint32_t Node::reserve(std::uint64_t units, Use use) {
+  const std::uint32_t spare = use == Use::kPass ? local_.reserve_spare(units) : kNoEntry;
+  if (spare != kNoEntry) return spare;
   for (;;) {
     Left left;
     const std::uint32_t entry = local_.reserve(units, use, left);
@@ -60,24 +70,25 @@ std::uint32_t Node::reserve(std::uint64_t units, Use use) {
   }
 }
 
-bool Node::fresh(std::uint32_t entry, Time now) const noexcept {
-  return now < expires_of(Block(local_.block(entry)).fields());
+bool Node::fresh(std::uint32_t entry, const Time* now) const noexcept {
+  const Time expires = expires_of(Block(local_.block(entry)).fields());
+  if (now != nullptr) return *now < expires;
+  return expires == Time::max() || std::chrono::system_clock::now() < expires;
 }
 
-Document Node::get(const Name& name, Time now) {
-  Hint hint;
-  const std::uint32_t here = local_.take(name, hint);
+Document Node::get(const Name& name, const Time* now) {
+  const std::uint32_t here = local_.take(name);
   Held held(local_, here);
   std::uint64_t ticket = 0;
   if (here == kNoEntry || !fresh(here, now)) {
-    Peers::Scratch scratch(peers_);
-    const std::uint32_t there = find(name, now, here == kNoEntry, hint, ticket, scratch);
+    const std::uint32_t there = find(name, now, here == kNoEntry, ticket);
     if (there != kNoEntry) {
-      const Block block(local_.block(there));
+      const std::byte* const block = local_.block(there);
+      const Fields& fields = Block(block).fields();
       neighbour_.fetch_add(1, std::memory_order_relaxed);
-      neighbour_bytes_.fetch_add(block.fields().body_bytes, std::memory_order_relaxed);
-      if (ticket == 0) ticket = block.fields().ticket;
-      return Document(*this, there, local_.block(there), Source::kNeighbour, Ticket{ticket});
+      neighbour_bytes_.fetch_add(fields.body_bytes, std::memory_order_relaxed);
+      if (ticket == 0) ticket = fields.ticket;
+      return Document(*this, there, block, Source::kNeighbour, Ticket{ticket});
     }
     if (here == kNoEntry) {
       missed_.fetch_add(1, std::memory_order_relaxed);
@@ -92,26 +103,31 @@ Document Node::get(const Name& name, Time now) {
   return Document(*this, here, block, Source::kHere, Ticket{ticket});
 }
 
-std::uint32_t Node::find(const Name& name, Time now, bool expired_too, const Hint& hint,
-                         std::uint64_t& ticket, Peers::Scratch& scratch) {
+std::uint32_t Node::find(const Name& name, const Time* now, bool expired_too,
+                         std::uint64_t& ticket) {
   const bool alone = options_.scheme == Scheme::kAc;
   std::uint32_t found = kNoEntry;
-  if (expired_too && hint.word && !alone) {
-    found = fetch(name, hint.word, hint, scratch);
+  const Hint hint = alone ? Hint{} : hints_.find(name.hash);
+  if (hint.word && expired_too) {
+    found = fetch(name, hint.word, hint);
     if (found != kNoEntry && fresh(found, now)) return found;
   }
   // Twice, when what the words lead to has left: it may have been replaced meanwhile.
   bool refused = true;
   for (int pass = 0; pass < 2 && refused; ++pass) {
-    if (!directory_.read(name.key_hash, scratch)) return found;
+    Bucket bucket;
+    {
+      Peers::Scratch scratch(peers_);
+      if (!directory_.read(name.key_hash, scratch)) return found;
+      bucket = scratch->bucket;
+    }
     // 0 is the empty ticket.
-    ticket = scratch->bucket.epoch + 1;
+    ticket = bucket.epoch + 1;
     refused = false;
-    const auto words = scratch->bucket.words;
-    for (const Word& word : words) {
+    for (const Word& word : bucket.words) {
       if (alone || found != kNoEntry) break;
       if (!word || word.tag() != Word::tag_of(name.hash)) continue;
-      found = fetch(name, word, hint, scratch);
+      found = fetch(name, word, {hint.word, 0});
       refused = refused || found == kNoEntry;
       if (found != kNoEntry && !expired_too && !fresh(found, now)) {
         local_.unpin(std::exchange(found, kNoEntry));
@@ -122,7 +138,7 @@ std::uint32_t Node::find(const Name& name, Time now, bool expired_too, const Hin
   return found;
 }
 
-std::uint32_t Node::fetch(const Name& name, Word word, const Hint& hint, Peers::Scratch& scratch) {
+std::uint32_t Node::fetch(const Name& name, Word word, const Hint& hint) {
   const std::uint16_t process = word.process();
   // A word may be anything: one that was read in parts, or of a process that ended in the middle.
   if (process >= peers_.count() || process == peers_.self() || !peers_.alive(process) ||
@@ -136,44 +152,66 @@ std::uint32_t Node::fetch(const Name& name, Word word, const Hint& hint, Peers::
   if (entry == kNoEntry && use != Use::kPass) entry = reserve(word.units(), use = Use::kPass);
   if (entry == kNoEntry) return kNoEntry;
   Held held(local_, entry);
-  const Block block(local_.block(entry));
-  if (!read_block(word, local_.block(entry), scratch) ||
-      !block.is_whole(word.units() * kUnit, scratch->front, name, by_checksum_)) {
+  const std::uint64_t all = word.units() * kUnit;
+  if (!fetch_into(entry, name, word, hint.bytes == 0 ? all : std::min(all, hint.bytes))) {
     refused_.fetch_add(1, std::memory_order_relaxed);
-    local_.hint({name.hash, {}});
+    hints_.set(name.hash, {});
     return kNoEntry;
   }
-  // Its owner learns of one read in some: what is asked for often is told often enough.
-  if (reads_.fetch_add(1, std::memory_order_relaxed) % kReadsATouch == 0) {
+  const Fields& fields = Block(local_.block(entry)).fields();
+  if (hint.word != word || hint.bytes == 0) hints_.set(name.hash, {word, bytes_of(fields)});
+  // Its owner learns of the first reads, and of one in some that follow: what is asked for often is
+  // told often enough.
+  const std::uint64_t before = hints_.count_read(name.hash);
+  if (before < kReadsTold || before % kReadsATouch == 0) {
     (void)peers_.fabric().transmitter({process}).write(peers_.one(),
-                                                       peers_.touch(process, block.fields().entry));
+                                                       peers_.touch(process, fields.entry));
   }
-  if (use != Use::kPass) (void)keep(entry, name, use == Use::kDocument, scratch);
-  if (hint.word != word) local_.hint({name.hash, word});
+  if (use != Use::kPass) {
+    Peers::Scratch scratch(peers_);
+    (void)keep(entry, name, use == Use::kDocument, scratch);
+  }
   held.release();
   return entry;
 }
 
-bool Node::read_block(Word word, std::byte* into, Peers::Scratch& scratch) {
-  const std::uint16_t process = word.process();
-  const std::uint64_t bytes = word.units() * kUnit;
-  dtutils::Transmitter& from = peers_.fabric().transmitter({process});
+bool Node::fetch_into(std::uint32_t entry, const Name& name, Word word, std::uint64_t bytes) {
+  std::byte* const into = local_.block(entry);
+  const Block block(into);
+  if (local_.passes(entry)) {
+    return read_block(word, into, block.front(), bytes) &&
+           block.is_whole(bytes, *block.front(), name, by_checksum_);
+  }
   // `front` lands elsewhere: it would tell others that the block is whole before it is.
+  Peers::Scratch scratch(peers_);
+  return read_block(word, into, &scratch->front, bytes) &&
+         block.is_whole(bytes, scratch->front, name, by_checksum_);
+}
+
+bool Node::read_block(Word word, std::byte* into, std::uint64_t* front, std::uint64_t bytes) {
+  const std::uint16_t process = word.process();
+  dtutils::Transmitter& from = peers_.fabric().transmitter({process});
   const std::uint64_t first = std::min(bytes - kFieldsAt, kReadMost);
-  ibv_sge elements[2] = {
-      {reinterpret_cast<std::uint64_t>(&scratch->front), sizeof scratch->front, peers_.lkey()},
-      {reinterpret_cast<std::uint64_t>(into + kFieldsAt), static_cast<std::uint32_t>(first),
-       peers_.lkey()}};
   const dtutils::RemoteMemoryLocator there =
-      peers_.block(process, word.block(), kFrontAt, sizeof scratch->front + first);
-  ibv_send_wr request{};
-  request.opcode = IBV_WR_RDMA_READ;
-  request.sg_list = elements;
-  request.num_sge = 2;
-  request.wr.rdma.remote_addr = there.address;
-  request.wr.rdma.rkey = there.rkey;
+      peers_.block(process, word.block(), kFrontAt, sizeof *front + first);
+  const auto fields = static_cast<std::uint32_t>(first);
   dtutils::Synchronizer arrived(1);
-  bool posted = from.post(request, arrived);
+  bool posted = false;
+  if (reinterpret_cast<std::byte*>(front) == into + kFrontAt) {
+    const auto length = static_cast<std::uint32_t>(sizeof *front) + fields;
+    posted = from.read({front, length, peers_.lkey()}, there, arrived);
+  } else {
+    ibv_sge elements[2] = {
+        {reinterpret_cast<std::uint64_t>(front), sizeof *front, peers_.lkey()},
+        {reinterpret_cast<std::uint64_t>(into + kFieldsAt), fields, peers_.lkey()}};
+    ibv_send_wr request{};
+    request.opcode = IBV_WR_RDMA_READ;
+    request.sg_list = elements;
+    request.num_sge = 2;
+    request.wr.rdma.remote_addr = there.address;
+    request.wr.rdma.rkey = there.rkey;
+    posted = from.post(request, arrived);
+  }
   for (std::uint64_t at = kFieldsAt + first; posted && at < bytes; at += kReadMost) {
     const auto length = static_cast<std::uint32_t>(std::min(bytes - at, kReadMost));
     arrived.expect(1);
@@ -195,7 +233,11 @@ bool Node::keep(std::uint32_t entry, const Name& name, bool listed, Peers::Scrat
   take_out(left);
   // Not before: a word of a document that was here before leads here.
   if (!in_time || (listed && !local_.begin(entry, new_number()))) return false;
-  if (listed) list(entry, name, true, scratch);
+  std::unique_lock listing(listing_of(name), std::defer_lock);
+  if (listed) {
+    listing.lock();
+    list(entry, name, true, scratch);
+  }
   const bool shown = local_.show(entry, name, left);
   take_out(left);
   return shown;

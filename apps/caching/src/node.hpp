@@ -2,6 +2,7 @@
 // The cache of one process: its documents, and its ways to those of others.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -13,6 +14,8 @@
 #include "caching/cache.hpp"
 #include "directory.hpp"
 #include "dsfabric/return_slot.hpp"
+#include "dtutils/mutex.hpp"
+#include "hints.hpp"
 #include "local_cache.hpp"
 #include "peers.hpp"
 #include "requests.hpp"
@@ -30,7 +33,8 @@ class Node {
   void connect();
   void close();
 
-  Document get(const Name& name, Time now);
+  /// `now`: nullptr: the wall clock, which is read where a document may have expired.
+  Document get(const Name& name, const Time* now);
   Stored put(const Name& name, const Attributes& attributes, std::span<const std::byte> body,
              Ticket ticket);
   bool invalidate(std::uint64_t key_hash);
@@ -57,18 +61,25 @@ class Node {
   };
 
   std::uint32_t reserve(std::uint64_t units, Use use);
-  std::uint32_t find(const Name& name, Time now, bool expired_too, const Hint& hint,
-                     std::uint64_t& ticket, Peers::Scratch& scratch);
-  bool fresh(std::uint32_t entry, Time now) const noexcept;
+  std::uint32_t find(const Name& name, const Time* now, bool expired_too, std::uint64_t& ticket);
+  bool fresh(std::uint32_t entry, const Time* now) const noexcept;
   Stored put_once(const Name& name, const Attributes& attributes, std::span<const std::byte> body,
                   std::uint64_t ticket, std::uint64_t units);
-  std::uint32_t fetch(const Name& name, Word word, const Hint& hint, Peers::Scratch& scratch);
-  bool read_block(Word word, std::byte* into, Peers::Scratch& scratch);
+  std::uint32_t fetch(const Name& name, Word word, const Hint& hint);
+  bool fetch_into(std::uint32_t entry, const Name& name, Word word, std::uint64_t bytes);
+  /// `front`: where that word is to land.
+  bool read_block(Word word, std::byte* into, std::uint64_t* front, std::uint64_t bytes);
   /// Puts a document that is in its block into the index. False when it was invalidated after its
   /// ticket, or is being invalidated.
   bool keep(std::uint32_t entry, const Name& name, bool listed, Peers::Scratch& scratch);
-  /// `read`: the bucket is in `scratch`.
+  /// The owner of listing_of(name) only. `read`: the bucket is in `scratch`.
   void list(std::uint32_t entry, const Name& name, bool read, Peers::Scratch& scratch);
+  /// Held from before a document has its word in the directory until it is shown, or by who gives a
+  /// shown one another word: a process has one word for a tag, so of two documents of one name the
+  /// second takes the word of the first, and must be the one that stays.
+  dtutils::Mutex& listing_of(const Name& name) noexcept {
+    return listing_[name.hash % listing_.size()];
+  }
   std::uint16_t owner_of(const Name& name) const noexcept;
   Stored send(std::uint16_t owner, std::uint32_t entry, const Name& name);
   bool ask_to_invalidate(std::uint16_t process, const InvalidateRequest& request);
@@ -81,7 +92,9 @@ class Node {
   const CacheOptions options_;
   Peers peers_;
   LocalCache local_;
+  Hints hints_;
   Directory directory_{peers_};
+  std::array<dtutils::Mutex, 64> listing_;
   bool by_checksum_ = true;
   std::uint64_t secret_;
   std::atomic<std::uint64_t> numbers_{0};
@@ -92,7 +105,6 @@ class Node {
   std::atomic<std::uint64_t> missed_{0};
   std::atomic<std::uint64_t> neighbour_bytes_{0};
   std::atomic<std::uint64_t> refused_{0};
-  std::atomic<std::uint64_t> reads_{0};
 
   std::mutex abandoned_mutex_;
   std::vector<Abandoned> abandoned_;

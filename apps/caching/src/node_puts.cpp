@@ -135,7 +135,7 @@ Stored Node::send(std::uint16_t owner, std::uint32_t entry, const Name& name) {
     const StoreRequest::Answer answer = slot->get();
     if (answer.outdated != 0) return Stored::kOutdated;
     if (!answer.word) return Stored::kNoRoom;
-    local_.hint({name.hash, answer.word});
+    hints_.set(name.hash, {answer.word, 0});
     return Stored::kElsewhere;
   } catch (const dtutils::Error&) {
     return Stored::kNoRoom;  // the owner is gone
@@ -169,7 +169,8 @@ StoreRequest::Answer Node::store(const StoreRequest& request, std::uint16_t sour
   std::byte* const at = local_.block(entry);
   Peers::Scratch scratch(peers_);
   const Block block(at);
-  if (!read_block(Word::of(0, source, request.units, request.block), at, scratch) ||
+  if (!read_block(Word::of(0, source, request.units, request.block), at, &scratch->front,
+                  request.units * kUnit) ||
       !block.is_sound(request.units * kUnit)) {
     return kNothing;
   }

@@ -15,7 +15,7 @@ namespace caching::detail {
 namespace {
 
 /// "caching", and the version of what its processes say to each other.
-constexpr std::uint64_t kProtocol = 0x6361'6368'696e'6701;
+constexpr std::uint64_t kProtocol = 0x6361'6368'696e'6702;
 constexpr std::uint32_t kDirectoryLeast = 64;
 
 [[noreturn]] void differs(std::uint16_t process, const char* what) {

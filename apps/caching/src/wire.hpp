@@ -63,6 +63,10 @@ constexpr std::uint64_t body_at(const Fields& fields) noexcept {
 constexpr std::uint64_t back_at(const Fields& fields) noexcept {
   return round_up(body_at(fields) + fields.body_bytes, kLine);
 }
+/// What a document takes, from the beginning of the block on.
+constexpr std::uint64_t bytes_of(const Fields& fields) noexcept {
+  return back_at(fields) + sizeof(std::uint64_t);
+}
 
 // --- sizes in units as 10 bits: exact up to 31 units, at most 1/16 more above
 // ---------------------

@@ -3,6 +3,7 @@
 #include "locks/ncosed.hpp"
 
 #include <cstddef>
+#include <utility>
 
 #include "dsfabric/peer_failed.hpp"
 #include "dtutils/wait.hpp"
@@ -138,9 +139,13 @@ bool pass_on(Worker& worker, Place& place, std::uint32_t readers, PlaceNumber fo
 }
 
 /// One attempt to release, in a step: true when it is done, and the place can be given back.
-bool try_release(Worker& worker, Place& place, const LockAddress& lock, std::uint32_t& readers) {
+/// `behind`: nobody is granted the lock before the home has all that was posted to it.
+bool try_release(Worker& worker, Place& place, const LockAddress& lock, std::uint32_t& readers,
+                 bool& behind) {
   const Step step(worker);
   const std::uint64_t next = dtutils::load_device_word(&place.next);
+  // An atomic that follows it on its connection. Where nobody has told, detach() is one.
+  if (std::exchange(behind, false) && next != 0) worker.fetch_and_add(place, lock.word(), 0);
   bool done = false;
   if (high(next) == detail::kReleasedByHome) {
     done = true;
@@ -157,6 +162,18 @@ bool try_release(Worker& worker, Place& place, const LockAddress& lock, std::uin
     place.phase = Phase::kReleasing;
   }
   return done;
+}
+
+/// False: the home is gone.
+bool release_alone(Worker& worker, Place& place, const LockAddress& lock, bool behind) {
+  std::uint32_t readers = 0;
+  dtutils::Backoff backoff;
+  for (; !try_release(worker, place, lock, readers, behind); backoff.pause()) {
+    if (worker.self().fabric().state(lock.home()) == dsfabric::PeerState::kActive) continue;
+    worker.retire(place);
+    return false;
+  }
+  return true;
 }
 
 void lock_alone(Worker& worker, Place& place, const LockAddress& lock) {
@@ -262,24 +279,20 @@ bool Ncosed::try_lock(Worker& worker, Place& place, const LockAddress& lock) {
 
 void Ncosed::unlock(Worker& worker, Place& place, const LockAddress& lock) noexcept try {
   worker.at(Point::kReleasing);
-  if (place.mode == Mode::kShared) {
-    const Step step(worker);
-    if (!take_back(worker, place, lock)) worker.post_add(place, lock.released(), 1);
-    worker.at(Point::kReleased);
-    worker.give_back(place);
-    return;
-  }
-  std::uint32_t readers = 0;
-  dtutils::Backoff backoff;
-  while (!try_release(worker, place, lock, readers)) {
-    if (worker.self().fabric().state(lock.home()) != dsfabric::PeerState::kActive) {
-      worker.retire(place);
-      return;
-    }
-    backoff.pause();
-  }
+  if (place.mode == Mode::kExclusive) return (void)release_alone(worker, place, lock, false);
+  const Step step(worker);
+  if (!take_back(worker, place, lock)) worker.post_add(place, lock.released(), 1);
+  worker.at(Point::kReleased);
+  worker.give_back(place);
 } catch (const dsfabric::PeerFailed&) {
   // The home is gone, and the lock with it. The place was retired.
+}
+
+bool Ncosed::unlock_behind(Worker& worker, Place& place, const LockAddress& lock) noexcept try {
+  worker.at(Point::kReleasing);
+  return release_alone(worker, place, lock, true);
+} catch (const dsfabric::PeerFailed&) {
+  return false;
 }
 
 }  // namespace locks

@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/shared_segment.hpp"
 
@@ -33,11 +32,19 @@ std::uint16_t first_of_host(const dsfabric::Fabric& fabric, std::uint16_t proces
 }  // namespace
 
 HostCache::HostCache(dsfabric::Fabric& fabric, const SpaceOptions& options)
-    : fabric_(fabric), options_(options), cached_(std::bit_ceil(std::max(1u, options.cached))) {
+    : fabric_(fabric),
+      options_(options),
+      cached_(std::bit_ceil(std::max(1u, options.cached))),
+      entry_bytes_(sizeof(Head) + (std::uint64_t{options.cached_bytes} + 63) / 64 * 64) {
   if (first_of_host(fabric, fabric.process().value) != fabric.process().value) return;
   memory_ = fabric.general_allocator().allocate(bytes());
   std::memset(memory_.data(), 0, memory_.size());
-  cache_ = memory_.data();
+  use(memory_.data());
+}
+
+void HostCache::use(std::byte* cache) noexcept {
+  words_ = reinterpret_cast<Pushed*>(cache);
+  entries_ = cache + words_bytes();
 }
 
 HostCache::~HostCache() {
@@ -90,45 +97,19 @@ void HostCache::connect(const std::vector<Hello>& all) {
   }
   mapped_ = mapped;
   mapped_bytes_ = its.segment_bytes;
-  cache_ = static_cast<std::byte*>(mapped) + its.offset;
+  use(static_cast<std::byte*>(mapped) + its.offset);
 }
 
 std::uint64_t HostCache::words_bytes() const noexcept {
-  return std::uint64_t{fabric_.founders()} * options_.data * sizeof(Pushed);
+  return (std::uint64_t{fabric_.founders()} * options_.data * sizeof(Pushed) + 63) / 64 * 64;
 }
 
-std::uint64_t HostCache::entry_bytes() const noexcept {
-  return sizeof(Head) + (std::uint64_t{options_.cached_bytes} + 63) / 64 * 64;
-}
-
-std::uint64_t HostCache::bytes() const noexcept {
-  return (words_bytes() + 63) / 64 * 64 + cached_ * entry_bytes();
-}
-
-HostCache::Head& HostCache::head(const Datum& datum) const noexcept {
-  // Data of one home follow each other, so that as many as there are entries have one each.
-  const std::uint64_t number =
-      (datum.index + std::uint64_t{datum.home().value} * options_.data) & (cached_ - 1);
-  return *reinterpret_cast<Head*>(cache_ + (words_bytes() + 63) / 64 * 64 + number * entry_bytes());
-}
-
-HostCache::Pushed& HostCache::words(const Datum& datum) const noexcept {
-  const std::uint64_t number = std::uint64_t{datum.home().value} * options_.data + datum.index;
-  return reinterpret_cast<Pushed*>(cache_)[number];
-}
+std::uint64_t HostCache::bytes() const noexcept { return words_bytes() + cached_ * entry_bytes_; }
 
 dtutils::RemoteMemoryLocator HostCache::pushed(unsigned host, const Datum& datum) const noexcept {
   const Hello& there = of_leaders_[host];
-  const std::uint64_t number = std::uint64_t{datum.home().value} * options_.data + datum.index;
-  return {there.address + number * sizeof(Pushed), sizeof(std::uint64_t),
+  return {there.address + number_of(datum) * sizeof(Pushed), sizeof(std::uint64_t),
           static_cast<std::uint32_t>(there.rkey), leaders_[host], 0};
-}
-
-bool HostCache::version_of(const Pushed& words, const Datum& datum,
-                           std::uint64_t& version) noexcept {
-  const std::uint64_t word = dtutils::load_device_word(&words.version);
-  version = word & dtutils::kHashedMask;
-  return dtutils::is_hashed_word(word, datum.index);
 }
 
 void HostCache::push_here(const Datum& datum, std::uint64_t version) const noexcept {

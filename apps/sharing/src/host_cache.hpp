@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dsfabric/fabric.hpp"
+#include "dtutils/device_memory.hpp"
 #include "dtutils/hashed_word.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "sharing/datum.hpp"
@@ -87,12 +88,16 @@ class HostCache {
             std::chrono::nanoseconds fetched) noexcept;
 
   /// The words of a datum here; `pushed` those at the host of that number, for a put.
-  Pushed& words(const Datum& datum) const noexcept;
+  Pushed& words(const Datum& datum) const noexcept { return words_[number_of(datum)]; }
   dtutils::RemoteMemoryLocator pushed(unsigned host, const Datum& datum) const noexcept;
   /// Tells this host of a version, unless it knows of a newer one: who tells may have been stopped.
   void push_here(const Datum& datum, std::uint64_t version) const noexcept;
   /// The version that was pushed here last; false when the word is not whole.
-  static bool version_of(const Pushed& words, const Datum& datum, std::uint64_t& version) noexcept;
+  static bool version_of(const Pushed& words, const Datum& datum, std::uint64_t& version) noexcept {
+    const std::uint64_t word = dtutils::load_device_word(&words.version);
+    version = word & dtutils::kHashedMask;
+    return dtutils::is_hashed_word(word, datum.index);
+  }
   static std::uint64_t word_of(const Datum& datum, std::uint64_t version) noexcept {
     return dtutils::hashed_word(version & dtutils::kHashedMask, datum.index);
   }
@@ -139,17 +144,26 @@ class HostCache {
     return reinterpret_cast<std::byte*>(const_cast<Head*>(&head)) + sizeof(Head);
   }
   std::uint64_t words_bytes() const noexcept;
-  std::uint64_t entry_bytes() const noexcept;
   std::uint64_t bytes() const noexcept;
-  Head& head(const Datum& datum) const noexcept;
+  /// Data of one home follow each other.
+  std::uint64_t number_of(const Datum& datum) const noexcept {
+    return std::uint64_t{datum.home().value} * options_.data + datum.index;
+  }
+  /// As many data as there are entries have one each.
+  Head& head(const Datum& datum) const noexcept {
+    return *reinterpret_cast<Head*>(entries_ + (number_of(datum) & (cached_ - 1)) * entry_bytes_);
+  }
+  void use(std::byte* cache) noexcept;
 
   dsfabric::Fabric& fabric_;
   const SpaceOptions options_;
-  std::uint32_t cached_;
+  const std::uint32_t cached_;
+  const std::uint64_t entry_bytes_;
   dtutils::RDMAMemory memory_;
   void* mapped_ = nullptr;
   std::size_t mapped_bytes_ = 0;
-  std::byte* cache_ = nullptr;
+  Pushed* words_ = nullptr;
+  std::byte* entries_ = nullptr;
   std::vector<std::uint16_t> leaders_;
   std::vector<Hello> of_leaders_;
   unsigned host_ = 0;

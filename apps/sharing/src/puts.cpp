@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Client: puts, and how hosts come to know of them.
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "control.hpp"
@@ -34,9 +36,7 @@ Status Client::put(const Datum& datum, std::span<const std::byte> from, Wait wai
     } else if (!mutex.try_lock()) {
       return Status::kBusy;
     }
-    const Status status = put_held(datum, from);
-    mutex.unlock();
-    return status;
+    return put_and_unlock(datum, from, mutex);
   } catch (const dsfabric::PeerFailed&) {
     return Status::kHomeFailed;
   }
@@ -44,6 +44,28 @@ Status Client::put(const Datum& datum, std::span<const std::byte> from, Wait wai
 
 Status Client::put_held(const Datum& datum, std::span<const std::byte> from) {
   return detail::is_plain(datum) ? put_plain(datum, from) : put_versioned(datum, from);
+}
+
+Status Client::put_and_unlock(const Datum& datum, std::span<const std::byte> from, Mutex& mutex) {
+  dtutils::Transmitter& to = self_.transmitter(datum.home());
+  const auto where = client_.locate(Bytes(datum.control));
+  const std::uint64_t bytes = detail::kWord + from.size();
+  std::array<std::byte, dtutils::kInline> small;
+  if (!detail::is_plain(datum) ||
+      bytes > std::min(dtutils::kInline, to.queue_pair().max_inline()) ||
+      where.length < detail::kDamagedAt + bytes) {
+    const Status status = put_held(datum, from);
+    mutex.unlock();
+    return status;
+  }
+  std::memset(small.data(), 0, detail::kWord);
+  std::memcpy(small.data() + detail::kWord, from.data(), from.size());
+  // Nobody waits for these: the unlock follows them. What fails breaks the connection for it, too.
+  (void)to.fetch_and_add(words_.local(detail::kSinkAt, detail::kWord),
+                         where.part(detail::kVersionAt, detail::kWord), 1);
+  (void)to.write({small.data(), static_cast<std::uint32_t>(bytes), 0},
+                 where.part(detail::kDamagedAt, bytes), dtutils::kInlined);
+  return mutex.unlock_behind() ? Status::kDone : Status::kHomeFailed;
 }
 
 Status Client::put_null(const Datum& datum, std::span<const std::byte> from) {

@@ -250,8 +250,7 @@ TEST_CASE("a_copy_never_takes_the_memory_of_a_document_and_leaves_before_one") {
     return shown;
   };
   const auto has = [&](const std::string& key) {
-    Hint hint;
-    const std::uint32_t entry = cache.take(name_of(key, ""), hint);
+    const std::uint32_t entry = cache.take(name_of(key, ""));
     if (entry != kNoEntry) cache.unpin(entry);
     return entry != kNoEntry;
   };

@@ -58,11 +58,15 @@ TEMPLATE_TEST_CASE("no_two_hold_a_lock_and_readers_hold_it_together", "", SCHEME
   CHECK(history.acquisitions() == 4 * kRounds);
 }
 
-TEMPLATE_TEST_CASE("what_a_holder_has_flushed_is_there_for_the_next", "", SCHEMES) {
+namespace {
+
+/// Two workers add one to a word of the home in turn; `unlock(mutex, home)` behind each write.
+template <class M, class Unlock>
+void add_in_turn(Unlock unlock) {
   constexpr std::uint64_t kRounds = 200;
-  CHECK(support::run_members({.processes = 3}, [](Member& member, Thread& self) {
-          LockSpace space(self, options_of<TestType>());
-          SharedMutex<TestType> mutex(space, LockId{{0}, 1});
+  CHECK(support::run_members({.processes = 3}, [&](Member& member, Thread& self) {
+          LockSpace space(self, options_of<M>());
+          SharedMutex<M> mutex(space, LockId{{0}, 1});
           dsfabric::Fabric& fabric = self.fabric();
           dtutils::RDMAMemory memory =
               fabric.general_allocator().allocate(2 * sizeof(std::uint64_t));
@@ -71,12 +75,12 @@ TEMPLATE_TEST_CASE("what_a_holder_has_flushed_is_there_for_the_next", "", SCHEME
           dtutils::Transmitter& home = self.transmitter({0});
           std::uint64_t& number = *reinterpret_cast<std::uint64_t*>(memory.data() + 8);
           for (std::uint64_t i = 0; member.rank != 0 && i < kRounds; ++i) {
-            const std::unique_lock lock(mutex);
+            mutex.lock();
             require(home.blocking_read(memory.local(8, 8), word.part(0, 8)), "read");
             ++number;
             require(home.write({&number, sizeof number, 0}, word.part(0, 8), dtutils::kInlined),
                     "write");
-            require(home.flush(), "flush");
+            unlock(mutex, home);
           }
           self.barrier();
           if (member.rank == 0) {
@@ -85,6 +89,22 @@ TEMPLATE_TEST_CASE("what_a_holder_has_flushed_is_there_for_the_next", "", SCHEME
           }
           self.barrier();
         }) == "");
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("what_a_holder_has_flushed_is_there_for_the_next", "", SCHEMES) {
+  add_in_turn<TestType>([](auto& mutex, dtutils::Transmitter& home) {
+    require(home.flush(), "flush");
+    mutex.unlock();
+  });
+}
+
+TEST_CASE("what_was_posted_to_the_home_before_unlock_behind_is_there_for_the_next") {
+  add_in_turn<Ncosed>([](auto& mutex, dtutils::Transmitter& /*home*/) {
+    require(mutex.unlock_behind(), "the home lives");
+    require(!mutex.held(), "it was given back");
+  });
 }
 
 TEMPLATE_TEST_CASE("try_lock_takes_what_is_free_and_waits_for_nobody", "", SCHEMES) {

@@ -94,8 +94,9 @@ class Cache {
   /// asking the origin with their validator; when the one that is here has expired at `now`, a
   /// neighbour is asked for a fresh one first. Never a document that is half of one and half of
   /// another. A process that fails meanwhile makes it a miss.
-  Document get(std::string_view key, std::string_view variant = {},
-               Time now = std::chrono::system_clock::now()) noexcept;
+  Document get(std::string_view key, std::string_view variant, Time now) noexcept;
+  /// The same by the wall clock, which is read only for a document that expires.
+  Document get(std::string_view key, std::string_view variant = {}) noexcept;
 
   /// Keeps a document, in the place of the one of the same key and variant. Copies older ones at
   /// other processes stay until they expire: call invalidate before, if they must not be given any
@@ -124,6 +125,8 @@ class Cache {
   const CacheOptions& options() const noexcept;
 
  private:
+  Document get_at(std::string_view key, std::string_view variant, const Time* now) noexcept;
+
   std::shared_ptr<detail::Node> node_;
 };
 

@@ -24,7 +24,8 @@ namespace locks {
 /// waits for the exclusive requests that were there before it, and for none that came later.
 ///
 /// What the holder has written, to the home too, must be complete before it unlocks
-/// (Transmitter::flush): a grant to one that waits takes another way.
+/// (Transmitter::flush): a grant to one that waits takes another way. For what was written to the
+/// home alone there is unlock_behind().
 ///
 /// Static functions over a place, so that no object and no virtual call stands between SharedMutex
 /// and the atomics. Each takes a place in phase kEntering, whose mode says how the lock is wanted;
@@ -37,6 +38,9 @@ struct Ncosed {
   static bool try_lock(detail::Worker& worker, detail::Place& place, const LockAddress& lock);
   static void unlock(detail::Worker& worker, detail::Place& place,
                      const LockAddress& lock) noexcept;
+  /// See SharedMutex::unlock_behind.
+  static bool unlock_behind(detail::Worker& worker, detail::Place& place,
+                            const LockAddress& lock) noexcept;
 };
 
 }  // namespace locks

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <utility>
 
 #include "locks/detail/worker.hpp"
 #include "locks/ncosed.hpp"
@@ -91,6 +92,18 @@ class SharedMutex {
   }
   /// Gives it back; throws Error when this object does not hold it alone.
   void unlock() { release<detail::Mode::kExclusive>(); }
+  /// As unlock(), after all that this worker has posted to the home of the lock: that is done there
+  /// before anybody else has the lock, and when this returns. So nobody needs to wait for it
+  /// before: the atomic that releases follows it on the same connection. When somebody waits for
+  /// the lock, one atomic more. False: the home is gone, and so may be what was posted. Ncosed
+  /// only.
+  bool unlock_behind()
+  requires requires(detail::Worker& worker, detail::Place& place, const LockAddress& lock) {
+    M::unlock_behind(worker, place, lock);
+  }
+  {
+    return M::unlock_behind(worker_, let_go<detail::Mode::kExclusive>(), lock_);
+  }
   /// Gives it back; throws Error when this object does not hold it shared.
   void unlock_shared() { release<detail::Mode::kShared>(); }
 
@@ -154,11 +167,13 @@ class SharedMutex {
   }
   template <Mode kMode>
   void release() {
+    M::unlock(worker_, let_go<kMode>(), lock_);
+  }
+  template <Mode kMode>
+  detail::Place& let_go() {
     if (place_ == nullptr || mode_ != kMode) [[unlikely]]
       detail::refuse_unlock(kMode == Mode::kExclusive, place_ != nullptr);
-    detail::Place& place = *place_;
-    place_ = nullptr;
-    M::unlock(worker_, place, lock_);
+    return *std::exchange(place_, nullptr);
   }
 
   detail::Worker& worker_;

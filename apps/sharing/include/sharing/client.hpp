@@ -87,6 +87,7 @@ class Client {
   Status put_null(const Datum& datum, std::span<const std::byte> from);
   Status put_held(const Datum& datum, std::span<const std::byte> from);
   Status put_plain(const Datum& datum, std::span<const std::byte> from);
+  Status put_and_unlock(const Datum& datum, std::span<const std::byte> from, Mutex& mutex);
   Status put_versioned(const Datum& datum, std::span<const std::byte> from);
   void push(const Datum& datum, std::uint64_t hosts, std::uint64_t version);
   detail::NodeAnswer ask(dsfabric::ProcessId process, detail::NodeRequest& request);
