@@ -199,7 +199,9 @@ GroupState GroupCore::state() const noexcept {
     if (now_->frozen(row)) here &= ~bit(row);
   }
   if (decides == sst::AgreementState::kNoQuorum || !now_->is_majority(here)) {
-    return GroupState::kMajorityLost;
+    // Those that seem lost may be in the next view already, whose decision has come but is not
+    // followed yet.
+    return now_->agreement.behind() ? GroupState::kChanging : GroupState::kMajorityLost;
   }
   return wedged_ ? GroupState::kChanging : GroupState::kWorking;
 }
