@@ -92,7 +92,8 @@ TableGroup::~TableGroup() {
   }
   if (groups_) groups_->remove(number_);
   const std::scoped_lock lock(links_->ending);
-  // Not clear(): an upcall for a failure may have come past its weak_ptr, and look for its own next.
+  // Not clear(): an upcall for a failure may have come past its weak_ptr, and look for its own
+  // next.
   for (auto& own : links_->transmitters) own.reset();
   if (!groups_) return;
   // The fabric's connections are there still.
