@@ -182,7 +182,7 @@ bool GroupCore::look() {
   if (!wedged_ && must_wedge()) wedge();
   lead();
   bool busy = now_->agreement.evaluate();
-  removed_ = now_->agreement.state() == sst::AgreementState::kRemoved;
+  removed_ = is_given_up() || now_->agreement.state() == sst::AgreementState::kRemoved;
   busy = follow() || busy;
   if (now_) busy = serve_joiner() || busy;
   return busy;
@@ -191,6 +191,7 @@ bool GroupCore::look() {
 // --- what is known ----------------------------------------------------------------------------
 
 GroupState GroupCore::state() const noexcept {
+  if (is_given_up()) return GroupState::kRemoved;
   if (!now_) return joining_ ? GroupState::kJoining : GroupState::kOutside;
   const sst::AgreementState decides = now_->agreement.state();
   if (decides == sst::AgreementState::kRemoved) return GroupState::kRemoved;
