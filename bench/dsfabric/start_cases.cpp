@@ -1,64 +1,27 @@
 // SPDX-License-Identifier: MIT
 // Whole jobs: how long they take from start to end, and what their processes pay for each other.
-#include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
-
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
 #include <string>
 
 #include "bench/dsfabric/cases.hpp"
+#include "bench/fabric/launched_job.hpp"
 
 namespace fabric_bench {
 namespace {
 
-/// The benches lie in <build>/bench.
-std::filesystem::path built(const char* path) {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / path;
-}
-
-constexpr std::uint32_t kMostInSmoke = 64;
-
-/// Runs a job of a program of this build, and returns what it printed last.
-std::string run_job(bench::Batch& batch, std::uint32_t processes, const char* program,
-                    const char* argument = "") {
-  if (batch.smoke() && processes > kMostInSmoke) throw bench::Skip("it takes long");
-  const auto launcher = built("apps/run/cariama-run");
-  const auto path = built(program);
-  if (!std::filesystem::exists(launcher) || !std::filesystem::exists(path)) {
-    throw bench::Skip(fmt::format("apps/run and {} are not built", program));
-  }
-  // The bench is pinned to one core; the job may use all of them.
-  std::string cores;
-  for (const int core : batch.channel().cores()) {
-    cores += fmt::format("{}{}", cores.empty() ? "" : ",", core);
-  }
-  const std::string command =
-      fmt::format("taskset -c {} '{}' -n {} -t 1 '{}' {} --cariama-device=shm", cores,
-                  launcher.string(), processes, path.string(), argument);
-  std::FILE* const output = popen(command.c_str(), "r");
-  if (output == nullptr) throw std::runtime_error("no pipe for " + command);
-  std::string last;
-  for (char line[256]; std::fgets(line, sizeof line, output) != nullptr;) last = line;
-  if (pclose(output) != 0) throw std::runtime_error("failed: " + command);
-  return last;
-}
-
 double start(bench::Batch& batch, std::uint32_t processes) {
   return batch.ns_each([&] {
     for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-      (void)run_job(batch, processes, "apps/tutorial/hello");
+      (void)run_job(batch, {.processes = processes, .program = "apps/tutorial/hello"});
     }
   });
 }
 
-/// What the probe measures. The launcher puts "[0] " in front of it.
+/// What the probe measures.
 double probe(bench::Batch& batch, std::uint32_t processes, const char* what) {
-  const std::string last = run_job(batch, processes, "bench/contact_probe", what);
-  return std::strtod(last.substr(last.find(' ') + 1).c_str(), nullptr);
+  const std::string figure =
+      run_job(batch, {.processes = processes, .program = "bench/contact_probe", .argument = what});
+  return std::strtod(figure.c_str(), nullptr);
 }
 
 }  // namespace

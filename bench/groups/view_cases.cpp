@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How long a change of the view takes: the leader leaves, and joins again.
+// How long a change of the view takes: the leader leaves, and joins again; or it dies.
+#include <cstdlib>
+
+#include "bench/fabric/launched_job.hpp"
 #include "bench/groups/group.hpp"
 #include "groups/groups.hpp"
 
@@ -84,11 +87,33 @@ void add(bench::Suite& suite, const NodePtr& node, std::uint32_t members) {
              .oversubscribed = true});
 }
 
+/// In a job of its own, for a process dies: the part of it that the probe measures.
+void add_death(bench::Suite& suite, std::uint32_t members) {
+  const auto part = [=](const char* what) {
+    return [=](bench::Batch& batch) {
+      const std::string figure = fabric_bench::run_job(batch, {.processes = members,
+                                                               .program = "bench/death_probe",
+                                                               .argument = what,
+                                                               .with_deaths = true});
+      return std::strtod(figure.c_str(), nullptr);
+    };
+  };
+  suite.add({.name = "view_change_by_death",
+             .size = members,
+             .unit = bench::Unit::kNanoseconds,
+             .variants = {{.name = "change", .measure = part("change"), .bar = "<= 50e6"},
+                          {.name = "detection", .measure = part("detection")}},
+             .oversubscribed = true,
+             .max_iterations = 1});
+}
+
 }  // namespace
 
 void add_view_cases(bench::Suite& suite, const NodePtr& node) {
   add(suite, node, 3);
   add(suite, node, 8);
+  add_death(suite, 3);
+  add_death(suite, 8);
 }
 
 }  // namespace groups_bench

@@ -182,7 +182,7 @@ bool GroupCore::look() {
   if (!wedged_ && must_wedge()) wedge();
   lead();
   bool busy = now_->agreement.evaluate();
-  removed_ = now_->agreement.state() == sst::AgreementState::kRemoved;
+  removed_ = is_given_up() || now_->agreement.state() == sst::AgreementState::kRemoved;
   busy = follow() || busy;
   if (now_) busy = serve_joiner() || busy;
   return busy;
@@ -191,6 +191,7 @@ bool GroupCore::look() {
 // --- what is known ----------------------------------------------------------------------------
 
 GroupState GroupCore::state() const noexcept {
+  if (is_given_up()) return GroupState::kRemoved;
   if (!now_) return joining_ ? GroupState::kJoining : GroupState::kOutside;
   const sst::AgreementState decides = now_->agreement.state();
   if (decides == sst::AgreementState::kRemoved) return GroupState::kRemoved;
@@ -199,7 +200,9 @@ GroupState GroupCore::state() const noexcept {
     if (now_->frozen(row)) here &= ~bit(row);
   }
   if (decides == sst::AgreementState::kNoQuorum || !now_->is_majority(here)) {
-    return GroupState::kMajorityLost;
+    // Those that seem lost may be in the next view already, whose decision has come but is not
+    // followed yet.
+    return now_->agreement.behind() ? GroupState::kChanging : GroupState::kMajorityLost;
   }
   return wedged_ ? GroupState::kChanging : GroupState::kWorking;
 }

@@ -68,6 +68,8 @@ class GroupCore {
   void deliver(const Delivery& message);
   void tell_view();
   bool look_is_due() noexcept;
+  /// The launcher of an elastic job has: nobody listens to this process any more.
+  bool is_given_up() const noexcept { return group_.fabric().failed(process()); }
   bool answer_newcomers();
   /// How long one process may hold up the others.
   std::chrono::milliseconds patience_with_one() const noexcept;

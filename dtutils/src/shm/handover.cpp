@@ -92,6 +92,17 @@ Descriptor local_socket() {
   return made;
 }
 
+/// Repeats what a stop of this process has interrupted: waits of sockets with a limit then end with
+/// EINTR, without any handler (signal(7)).
+template <class Call>
+ssize_t uninterrupted(Call call) {
+  ssize_t result;
+  do {
+    result = call();
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
 void limit_waiting(const Descriptor& socket, int limit_ms) {
   const timeval limit{limit_ms / 1000, limit_ms % 1000 * 1000};
   setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -219,8 +230,9 @@ void Door::answer(const Descriptor& visitor) const try {
   if (!peer || peer->uid != geteuid()) return;
   limit_waiting(visitor, kVisitorMilliseconds);
   Request request{};
-  if (recv(visitor.get(), &request, sizeof request, 0) != sizeof request ||
-      request.magic != kMagic || request.key != key_) {
+  const ssize_t size =
+      uninterrupted([&] { return recv(visitor.get(), &request, sizeof request, 0); });
+  if (size != sizeof request || request.magic != kMagic || request.key != key_) {
     return;
   }
   Answer answer{kMagic, layout_digest()};
@@ -232,7 +244,7 @@ void Door::answer(const Descriptor& visitor) const try {
   } else {
     parcel.message.msg_controllen = 0;
   }
-  sendmsg(visitor.get(), &parcel.message, MSG_NOSIGNAL);
+  uninterrupted([&] { return sendmsg(visitor.get(), &parcel.message, MSG_NOSIGNAL); });
 } catch (const Error&) {
   // No descriptor is left. The visitor hears nothing, and says so.
 }
@@ -243,13 +255,15 @@ namespace {
 /// far more processes than cores, a visitor may come too late.
 bool turned_away(int code) noexcept { return code == EPIPE || code == ECONNRESET; }
 
-/// Knocks once, and waits no longer than `limit`. Empty: it was turned away.
+/// Knocks once, and waits no longer than `limit`. Empty: it was turned away, or interrupted.
 Descriptor knock_once(const Address& address, std::chrono::milliseconds limit) {
   const Descriptor door = local_socket();
   limit_waiting(door, static_cast<int>(limit.count()));
   const Name name(static_cast<pid_t>(address.pid), address.door);
   if (connect(door.get(), name.get(), name.length) != 0) {
     const int code = errno;
+    // This process was stopped meanwhile.
+    if (code == EINTR) return Descriptor();
     if (Descriptor file = code == ECONNREFUSED ? take_parked(address) : Descriptor()) return file;
     refuse_connection(address, code);
   }
@@ -260,11 +274,14 @@ Descriptor knock_once(const Address& address, std::chrono::milliseconds limit) {
   Request request{kMagic, address.nonce, layout_digest()};
   Answer answer{};
   Parcel parcel(&answer, sizeof answer);
-  if (send(door.get(), &request, sizeof request, MSG_NOSIGNAL) != sizeof request) {
+  const ssize_t sent =
+      uninterrupted([&] { return send(door.get(), &request, sizeof request, MSG_NOSIGNAL); });
+  if (sent != sizeof request) {
     if (turned_away(errno)) return Descriptor();
     refuse_connection(address, errno);
   }
-  const ssize_t size = recvmsg(door.get(), &parcel.message, MSG_CMSG_CLOEXEC);
+  const ssize_t size =
+      uninterrupted([&] { return recvmsg(door.get(), &parcel.message, MSG_CMSG_CLOEXEC); });
   if (size < 0 && turned_away(errno)) return Descriptor();
   if (size < 0) refuse_connection(address, errno);
   if (size != sizeof answer || answer.magic != kMagic ||

@@ -77,6 +77,9 @@ class Agreement {
   bool idle() const noexcept { return core_.idle(); }
   /// Whether this process can still decide; look at it where a decision is waited for.
   AgreementState state() const noexcept { return core_.state(); }
+  /// Whether a further decision is known here that evaluate() has not followed yet. Until it has,
+  /// kNoQuorum means nothing: the others may have ended because of it.
+  bool behind() const noexcept { return core_.behind(); }
   /// The number of the last decision here.
   std::uint64_t decided() const noexcept { return core_.decided(); }
   /// Whether the process takes part, as decided so far.

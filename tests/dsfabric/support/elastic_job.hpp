@@ -32,7 +32,7 @@ struct ElasticMemory {
   static constexpr std::size_t kProcesses = 256;
   static constexpr std::size_t kEvents = 1024;
   static constexpr std::size_t kCalls = 4096;
-  std::atomic<std::uint64_t> words[64];
+  std::atomic<std::uint64_t> words[512];
   char errors[kProcesses][1024];
   /// What the upcalls of each process have said, in their order, by its number in the job.
   std::uint32_t events[kProcesses][kEvents];

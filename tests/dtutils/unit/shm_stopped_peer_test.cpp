@@ -6,7 +6,9 @@
 #include <string>
 #include <thread>
 
+#include "shm/handover.hpp"
 #include "shm/queue_pair.hpp"
+#include "shm/segment.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/queue_pair_states.hpp"
@@ -169,4 +171,29 @@ TEST_CASE("shm_connecting_to_a_stopped_peer_fails_in_bounded_time") {
   CHECK_THAT(text, Catch::Matchers::Contains("it does not answer"));
   CHECK(time < std::chrono::seconds(8));
   REQUIRE(::kill(peer.pid(), SIGCONT) == 0);
+}
+
+TEST_CASE("shm_process_that_is_stopped_while_a_peer_lets_it_in_is_let_in") {
+  RemotePeer owner([](Wire& wire) {
+    const shm::OwnSegment own;
+    wire.tell(own.address());
+    wire.hear<char>();
+  });
+  RemotePeer visitor([](Wire& wire) {
+    const auto address = wire.hear<shm::Address>();
+    wire.meet();
+    require(static_cast<bool>(shm::knock(address)), "it is let in");
+  });
+  const auto address = owner.wire().hear<shm::Address>();
+  owner.stop();
+  visitor.wire().tell(address);
+  visitor.wire().meet();
+  // It waits for the owner in most of them.
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    visitor.stop();
+    REQUIRE(::kill(visitor.pid(), SIGCONT) == 0);
+  }
+  REQUIRE(::kill(owner.pid(), SIGCONT) == 0);
+  CHECK_NOTHROW(visitor.join());
 }

@@ -148,3 +148,31 @@ TEST_CASE("newcomer_with_other_options_is_refused_and_the_others_go_on") {
   for (const std::uint32_t member : {0u, 1u}) CHECK(job.wait(member) == "");
   CHECK(histories.check(2) == "");
 }
+
+TEST_CASE("stopped_member_that_the_job_has_given_up_finds_itself_removed") {
+  const Histories histories;
+  ElasticForkJob job(3, 4, [&](Fabric& fabric, ElasticMemory& memory) {
+    sst::TableGroup tables{fabric, {.threads = 1}};
+    groups::GroupOptions options = options_of_group();
+    options.patience = support::kSlowdown * std::chrono::milliseconds(700);
+    OrderedPart part(tables, memory.words, histories, options);
+    const auto is_removed = [&] { return part.ordered.state() == GroupState::kRemoved; };
+    part.progress_while(
+        [&] {
+          memory.words[kDelivered + fabric.process().value] = part.ordered.next_sequence();
+          memory.words[kMembers] = part.ordered.view().members.size();
+          return part.try_send() != groups::SendStatus::kNotMember && memory.words[kExpected] == 0;
+        },
+        "it is removed, or all is over");
+    if (fabric.process().value == 2) part.progress_while(std::not_fn(is_removed), "it is told");
+  });
+  for (const std::uint32_t member : {0u, 1u, 2u}) goes_on(job, member);
+  job.stop(2);
+  CHECK(support::eventually([&] { return job.memory().words[kMembers] == 2; }));
+  job.resume(2);
+  CHECK(job.wait(2) == "");
+  for (const std::uint32_t member : {0u, 1u}) goes_on(job, member);
+  job.memory().words[kExpected] = 1;
+  for (const std::uint32_t member : {0u, 1u}) CHECK(job.wait(member) == "");
+  CHECK(histories.check(3) == "");
+}

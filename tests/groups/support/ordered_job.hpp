@@ -41,17 +41,19 @@ class Histories {
     friend bool operator==(const Event&, const Event&) = default;
   };
   static constexpr std::size_t kMost = 1 << 20;
+  /// A set of members is a word.
+  static constexpr std::size_t kProcesses = 64;
   struct Process {
     std::atomic<std::uint64_t> count;
     Event events[kMost];
   };
 
   Histories()
-      : all_(new(mmap(nullptr, sizeof(Process) * kMaxProcesses, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) Process[kMaxProcesses]) {}
+      : all_(new(mmap(nullptr, sizeof(Process) * kProcesses, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) Process[kProcesses]) {}
   Histories(const Histories&) = delete;
   Histories& operator=(const Histories&) = delete;
-  ~Histories() { munmap(all_, sizeof(Process) * kMaxProcesses); }
+  ~Histories() { munmap(all_, sizeof(Process) * kProcesses); }
 
   void add(std::uint32_t rank, const Event& event) const {
     Process& process = all_[rank];
@@ -115,6 +117,11 @@ inline std::string Histories::check(std::uint32_t processes) const {
   std::uint64_t expected = 1;
   for (const auto& [sequence, event] : order) {
     if (sequence != expected++) return fmt::format("nobody delivered message {}", expected - 1);
+    const auto next = views.find(event.view + 1);
+    if (next != views.end() && sequence >= next->second.sequence) {
+      return fmt::format("somebody delivered message {} in view {}, behind its end at {}", sequence,
+                         event.view, next->second.sequence);
+    }
     std::uint64_t& number = last.try_emplace(event.what >> 32, 0).first->second;
     if ((event.what & 0xffffffffu) != ++number) {
       return fmt::format("message {} is {:#x}, and not number {} of its sender", sequence,

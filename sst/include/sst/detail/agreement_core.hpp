@@ -74,6 +74,8 @@ class AgreementCore {
   bool idle() const noexcept;
   /// As Agreement::state.
   AgreementState state() const noexcept;
+  /// As Agreement::behind.
+  bool behind() const noexcept { return !removed_ && decision().has_value(); }
   /// As Agreement::decided.
   std::uint64_t decided() const noexcept { return number_; }
   /// As Agreement::includes.
