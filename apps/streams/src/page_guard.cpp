@@ -5,6 +5,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "fault_signal.hpp"
 #include "offer.hpp"
 #include "streams/stream.hpp"
@@ -12,6 +14,11 @@
 
 namespace streams {
 namespace {
+
+/// Offers whose pages are protected, in whichever way.
+std::atomic<std::uint32_t> protected_offers{0};
+/// The guards of this process, by PageProtection; in a child those of its parent, too.
+std::array<std::atomic<PageGuard*>, 2> guards{};
 
 std::uint64_t number_of(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
@@ -52,13 +59,19 @@ void end_offer(GuardedOffer& offer, bool lost) noexcept {
 
 }  // namespace
 
-std::shared_ptr<PageGuard> PageGuard::shared(PageProtection way) noexcept {
-  if (way == PageProtection::kUserfaultfd) return UserFaults::shared();
-  return FaultSignal::shared();
+PageGuard* PageGuard::shared(PageProtection way) noexcept {
+  const bool faults = way == PageProtection::kUserfaultfd;
+  PageGuard* const guard = faults ? UserFaults::shared() : FaultSignal::shared();
+  if (guard != nullptr) {
+    guards[static_cast<std::size_t>(way)].store(guard, std::memory_order_release);
+  }
+  return guard;
 }
 
 bool may_send_asynchronously(PageProtection way) noexcept {
-  return PageGuard::shared(way) != nullptr;
+  // Without the thread that answers userfaultfd(2).
+  return way == PageProtection::kUserfaultfd ? UserFaults::permitted()
+                                             : PageGuard::shared(way) != nullptr;
 }
 
 PageGuard::Hold::Hold(PageGuard& guard) noexcept : guard_(guard) {
@@ -71,6 +84,16 @@ PageGuard::Hold::Hold(PageGuard& guard) noexcept : guard_(guard) {
 PageGuard::Hold::~Hold() {
   guard_.mutex_.unlock();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void detach_sent_memory(const void* begin, std::size_t size) noexcept {
+  // Relaxed: who takes memory away comes after who has sent it, by order of the program.
+  if (protected_offers.load(std::memory_order_relaxed) == 0) return;
+  for (const auto& guard : guards) {
+    // Acquire: pairs with the release in `shared`.
+    PageGuard* const each = guard.load(std::memory_order_acquire);
+    if (each != nullptr) each->detach(number_of(begin), number_of(begin) + size);
+  }
 }
 
 PageGuard::PageGuard() noexcept : process_(getpid()) {}
@@ -95,6 +118,7 @@ bool PageGuard::protect(GuardedOffer& offer) noexcept {
   if (!cover(offer)) return false;
   offer.next = offers_;
   offers_ = &offer;
+  protected_offers.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -108,6 +132,7 @@ void PageGuard::drop(GuardedOffer& offer) noexcept {
   GuardedOffer** at = &offers_;
   while (*at != &offer) at = &(*at)->next;
   *at = offer.next;
+  protected_offers.fetch_sub(1, std::memory_order_relaxed);
   lift(number_of(offer.begin), offer.length);
 }
 
@@ -122,13 +147,19 @@ bool PageGuard::on_write(std::uint64_t address) noexcept {
   return false;
 }
 
-void PageGuard::on_unmap(std::uint64_t begin, std::uint64_t end) noexcept {
+void PageGuard::detach(std::uint64_t begin, std::uint64_t end) noexcept {
+  if (!in_this_process()) return;
+  const Hold hold(*this);
+  end_all(begin, end, false);
+}
+
+void PageGuard::end_all(std::uint64_t begin, std::uint64_t end, bool lost) noexcept {
   for (GuardedOffer* each = offers_; each != nullptr;) {
     GuardedOffer* const offer = each;
     each = each->next;
     const std::uint64_t from = number_of(offer->begin);
     if (from >= end || begin >= from + offer->length) continue;
-    end_offer(*offer, true);
+    end_offer(*offer, lost);
     drop(*offer);
   }
 }

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 
 #include "streams/options.hpp"
@@ -42,8 +41,9 @@ struct GuardedOffer {
 /// wherever it writes, as in malloc(3).
 class PageGuard {
  public:
-  /// The one of this process, made when it is needed; nullptr: the kernel does not permit it.
-  static std::shared_ptr<PageGuard> shared(PageProtection way) noexcept;
+  /// The one of this process, made when it is needed, which then stays: who unmaps memory may ask
+  /// for it without a lock. nullptr: the kernel does not permit it.
+  static PageGuard* shared(PageProtection way) noexcept;
   PageGuard(const PageGuard&) = delete;
   PageGuard& operator=(const PageGuard&) = delete;
   virtual ~PageGuard() = default;
@@ -52,6 +52,8 @@ class PageGuard {
   bool protect(GuardedOffer& offer) noexcept;
   /// Gives the pages back to the program, if that has not happened yet.
   void release(GuardedOffer& offer) noexcept;
+  /// Gives all pages in this memory back; who reads them reads copies.
+  void detach(std::uint64_t begin, std::uint64_t end) noexcept;
 
  protected:
   PageGuard() noexcept;
@@ -76,13 +78,14 @@ class PageGuard {
   virtual void lift(std::uint64_t begin, std::uint64_t length) noexcept = 0;
   /// False: nothing is protected there, or no longer.
   bool on_write(std::uint64_t address) noexcept;
-  void on_unmap(std::uint64_t begin, std::uint64_t end) noexcept;
+  void on_unmap(std::uint64_t begin, std::uint64_t end) noexcept { end_all(begin, end, true); }
   /// In a child, which has the memory of its parent, and none of its streams.
   void forget_all() noexcept;
 
   bool in_this_process() const noexcept;
 
  private:
+  void end_all(std::uint64_t begin, std::uint64_t end, bool lost) noexcept;
   bool enlisted(const GuardedOffer& offer) const noexcept;
   /// Lifts the protection.
   void drop(GuardedOffer& offer) noexcept;
