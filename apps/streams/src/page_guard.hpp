@@ -28,7 +28,9 @@ struct GuardedOffer {
   /// See offer.hpp.
   std::uint64_t* word = nullptr;
   std::uint32_t number = 0;
-  /// Of the PageGuard.
+  /// Of the PageGuard. Not 0: the program has written, so nothing is protected, while the peer was
+  /// reading here, which it may do until the word is another one.
+  std::uint64_t left_to_reader = 0;
   GuardedOffer* next = nullptr;
 };
 
@@ -52,7 +54,8 @@ class PageGuard {
   bool protect(GuardedOffer& offer) noexcept;
   /// Gives the pages back to the program, if that has not happened yet.
   void release(GuardedOffer& offer) noexcept;
-  /// Gives all pages in this memory back; who reads them reads copies.
+  /// Gives all pages in this memory back; who reads them reads copies. Waits, for
+  /// kPatienceWithReader at most, for peers that are reading from it at this moment.
   void detach(std::uint64_t begin, std::uint64_t end) noexcept;
 
  protected:
@@ -78,14 +81,16 @@ class PageGuard {
   virtual void lift(std::uint64_t begin, std::uint64_t length) noexcept = 0;
   /// False: nothing is protected there, or no longer.
   bool on_write(std::uint64_t address) noexcept;
-  void on_unmap(std::uint64_t begin, std::uint64_t end) noexcept { end_all(begin, end, true); }
+  void on_unmap(std::uint64_t begin, std::uint64_t end) noexcept;
   /// In a child, which has the memory of its parent, and none of its streams.
   void forget_all() noexcept;
 
   bool in_this_process() const noexcept;
 
  private:
-  void end_all(std::uint64_t begin, std::uint64_t end, bool lost) noexcept;
+  /// The first offer behind `offer` that has pages there.
+  static GuardedOffer* next_in(GuardedOffer* offer, std::uint64_t begin,
+                               std::uint64_t end) noexcept;
   bool enlisted(const GuardedOffer& offer) const noexcept;
   /// Lifts the protection.
   void drop(GuardedOffer& offer) noexcept;

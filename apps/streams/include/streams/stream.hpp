@@ -123,10 +123,15 @@ class Stream {
 /// only.
 bool may_send_asynchronously(PageProtection way = PageProtection::kUserfaultfd) noexcept;
 
+/// False: nothing that this process has sent asynchronously is protected any more, and
+/// detach_sent_memory would do nothing. Any thread, wait-free.
+bool has_sent_memory() noexcept;
+
 /// What streams of this process have sent asynchronously from this memory, and their peers have not
 /// read, is copied aside: so the memory may be unmapped, discarded or moved at once. Costs nothing
-/// while all such sends are settled. Any thread; it waits for others that copy, never for a peer,
-/// and neither allocates nor may be called by a handler of a signal that interrupts this library.
+/// while all such sends are settled. Any thread; it waits for others that copy, and for a peer that
+/// is reading at this moment, for kPatienceWithReader at most; it does not allocate. Not for
+/// handlers of signals.
 void detach_sent_memory(const void* begin, std::size_t size) noexcept;
 
 }  // namespace streams
