@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "epoll_set.hpp"
@@ -117,6 +118,11 @@ void Connection::end_with_process(int fd) noexcept {
   if (stream_ == nullptr) return;
   reset_if_unread(fd);
   stream_->finish_sending();
+}
+
+bool Connection::settled() noexcept {
+  return stream_ == nullptr ||
+         stream_->settle(std::chrono::milliseconds(0)) != streams::Status::kTimeout;
 }
 
 /// TCP resets a connection that is closed with bytes unread.

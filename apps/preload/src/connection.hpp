@@ -36,7 +36,10 @@ class Connection : public Entry {
   void begin(bool connected_here) noexcept;
 
   /// Sends what goes now. 0, also when that was a part, or an errno value; EAGAIN: nothing goes.
-  int try_send(int fd, Buffers& buffers, int flags) noexcept;
+  /// Buffers of so many bytes may be left to be read.
+  int try_send(int fd, Buffers& buffers, int flags, std::size_t leave_from) noexcept;
+  /// All that was left to be read was read, or never will be.
+  bool settled() noexcept;
   /// Whether the next bytes go over TCP.
   bool sends_over_tcp() const noexcept;
   /// sendfile(2) of a socket that does not block, while sends_over_tcp.
@@ -108,7 +111,7 @@ class Connection : public Entry {
   enum class In : std::uint8_t { kTcp, kRest, kStream, kTcpAgain, kLost, kCut };
 
   int begin_stream(int fd, Buffers& buffers) noexcept;
-  int send_stream(Buffers& buffers) noexcept;
+  int send_stream(Buffers& buffers, std::size_t leave_from) noexcept;
   int send_tcp(int fd, Buffers& buffers, int flags) noexcept;
   int receive_tcp(int fd, Buffers& buffers, std::size_t limit, int flags) noexcept;
   int receive_rest(int fd, Buffers& buffers, int flags) noexcept;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <new>
 
+#include "asynchronous.hpp"
 #include "connection.hpp"
 #include "descriptor_table.hpp"
 #include "epoll_set.hpp"
@@ -36,6 +37,7 @@ void enter_new(int fd, Begin begin) noexcept try {
 void end(Connection& connection, int fd, std::unique_lock<std::mutex>& lock) {
   const std::unique_ptr<streams::Stream> stream = connection.end(fd);
   lock.unlock();
+  if (stream != nullptr) settle_before_close(*stream, fd);
   pool<Connection>().give(connection);
 }
 

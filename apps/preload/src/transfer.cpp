@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "asynchronous.hpp"
 #include "connection.hpp"
 #include "descriptor_table.hpp"
 #include "kernel_socket.hpp"
@@ -112,11 +113,12 @@ ssize_t receive(int fd, std::span<const iovec> parts, int flags) noexcept {
 ssize_t send(int fd, std::span<const iovec> parts, int flags) noexcept {
   Buffers buffers(parts);
   Call call(fd, flags, POLLOUT);
+  const std::size_t leave_from = leaves_from(fd, parts, flags);
   for (;;) {
     auto connection = table().lock<Connection>(fd);
     if (!connection) return answer(buffers.done(), EBADF);
     const std::size_t before = buffers.done();
-    int code = connection->try_send(fd, buffers, flags);
+    int code = connection->try_send(fd, buffers, flags, leave_from);
     const bool sent = buffers.done() != before;
     if (sent && connection->count_transfer()) ask_for_stream(*connection, fd);
     connection.lock.unlock();

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -32,14 +33,14 @@ std::span<std::byte> bytes_of(Beginning& beginning) noexcept {
 
 }  // namespace
 
-int Connection::try_send(int fd, Buffers& buffers, int flags) noexcept {
+int Connection::try_send(int fd, Buffers& buffers, int flags, std::size_t leave_from) noexcept {
   if (foreign_) return ECONNRESET;
   if (out_ == Out::kTcp && stream_ != nullptr && (flags & MSG_OOB) == 0 && !buffers.empty()) {
     if (begin_stream(fd, buffers) == 0) return 0;
   }
   if (out_ == Out::kStream) {
     if ((flags & MSG_OOB) != 0) return EOPNOTSUPP;
-    const int code = send_stream(buffers);
+    const int code = send_stream(buffers, leave_from);
     if (code == EAGAIN) want_space();
     if (code != EPIPE) return code;
     // Whatever the reason is, TCP gives it as it always does.
@@ -83,12 +84,18 @@ void Connection::leave_stream() noexcept {
   stream_->finish_sending();
 }
 
-int Connection::send_stream(Buffers& buffers) noexcept {
+int Connection::send_stream(Buffers& buffers, std::size_t leave_from) noexcept {
   Buffers::Window window;
   const std::size_t before = buffers.done();
   while (!buffers.empty()) {
     const std::span<iovec> part = buffers.next(window, SIZE_MAX);
-    const Result result = stream_->try_send(part);
+    const auto long_one = std::find_if(
+        part.begin(), part.end(), [&](const iovec& each) { return each.iov_len >= leave_from; });
+    const Result result =
+        long_one == part.begin()
+            ? stream_->try_send_asynchronously(
+                  {static_cast<const std::byte*>(part[0].iov_base), part[0].iov_len})
+            : stream_->try_send(std::span(part.begin(), long_one));
     buffers.advance(result.bytes);
     if (result.bytes != 0) continue;
     if (buffers.done() != before) return 0;

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "asynchronous.hpp"
 #include "connection.hpp"
 #include "dtutils/device.hpp"
 #include "dtutils/error.hpp"
@@ -229,11 +230,9 @@ Upgrades* upgrades_of_process() noexcept {
 void ask_for_stream(Connection& connection, int fd) noexcept {
   try {
     Upgrades* const all = upgrades_of_process();
-    Request request{&connection,
-                    connection.generation(),
+    Request request{&connection, connection.generation(),
                     meeting_name(fd, connection.connected_here()),
-                    {.ring = connection.ring()},
-                    nullptr};
+                    stream_options(connection.ring()), nullptr};
     if (all == nullptr || request.name.empty()) return;
     connection.pending = true;
     if (connection.connected_here()) {

@@ -35,11 +35,10 @@ bool may_be_written(void* begin, std::size_t length) noexcept {
 
 }  // namespace
 
-std::shared_ptr<PageGuard> FaultSignal::shared() noexcept try {
+PageGuard* FaultSignal::shared() noexcept try {
   // It lives as long as its handler, which is for ever.
   static FaultSignal* const made = the_one = new FaultSignal;
-  if (!made->install()) return nullptr;
-  return {made, [](PageGuard*) {}};
+  return made->install() ? made : nullptr;
 } catch (const std::exception&) {
   return nullptr;
 }

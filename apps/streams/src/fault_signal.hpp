@@ -18,7 +18,7 @@ namespace streams {
 /// stream.
 class FaultSignal final : public PageGuard {
  public:
-  static std::shared_ptr<PageGuard> shared() noexcept;
+  static PageGuard* shared() noexcept;
 
  private:
   FaultSignal();

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 
 #include "streams/options.hpp"
@@ -29,7 +28,9 @@ struct GuardedOffer {
   /// See offer.hpp.
   std::uint64_t* word = nullptr;
   std::uint32_t number = 0;
-  /// Of the PageGuard.
+  /// Of the PageGuard. Not 0: the program has written, so nothing is protected, while the peer was
+  /// reading here, which it may do until the word is another one.
+  std::uint64_t left_to_reader = 0;
   GuardedOffer* next = nullptr;
 };
 
@@ -42,8 +43,9 @@ struct GuardedOffer {
 /// wherever it writes, as in malloc(3).
 class PageGuard {
  public:
-  /// The one of this process, made when it is needed; nullptr: the kernel does not permit it.
-  static std::shared_ptr<PageGuard> shared(PageProtection way) noexcept;
+  /// The one of this process, made when it is needed, which then stays: who unmaps memory may ask
+  /// for it without a lock. nullptr: the kernel does not permit it.
+  static PageGuard* shared(PageProtection way) noexcept;
   PageGuard(const PageGuard&) = delete;
   PageGuard& operator=(const PageGuard&) = delete;
   virtual ~PageGuard() = default;
@@ -52,6 +54,9 @@ class PageGuard {
   bool protect(GuardedOffer& offer) noexcept;
   /// Gives the pages back to the program, if that has not happened yet.
   void release(GuardedOffer& offer) noexcept;
+  /// Gives all pages in this memory back; who reads them reads copies. Waits, for
+  /// kPatienceWithReader at most, for peers that are reading from it at this moment.
+  void detach(std::uint64_t begin, std::uint64_t end) noexcept;
 
  protected:
   PageGuard() noexcept;
@@ -83,6 +88,9 @@ class PageGuard {
   bool in_this_process() const noexcept;
 
  private:
+  /// The first offer behind `offer` that has pages there.
+  static GuardedOffer* next_in(GuardedOffer* offer, std::uint64_t begin,
+                               std::uint64_t end) noexcept;
   bool enlisted(const GuardedOffer& offer) const noexcept;
   /// Lifts the protection.
   void drop(GuardedOffer& offer) noexcept;

@@ -149,6 +149,14 @@ bool Stream::offer(std::span<const std::byte> bytes, std::chrono::steady_clock::
   }
 }
 
+Result Stream::try_send_asynchronously(std::span<const std::byte> bytes) noexcept {
+  if (zero_copy_ == nullptr) return try_send(bytes);
+  if (zero_copy_->offer(bytes, false) == ZeroCopy::Offering::kAsynchronous) {
+    return {zero_copy_->offered(), Status::kOk};
+  }
+  return try_send(bytes.first(zero_copy_->bytes_to_copy(bytes)));
+}
+
 Status Stream::settle(std::chrono::milliseconds timeout) noexcept {
   if (zero_copy_ == nullptr) return Status::kOk;
   if (!wait([this] { return zero_copy_->settled(); }, dtutils::Deadline(timeout).end())) {

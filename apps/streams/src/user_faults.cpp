@@ -7,20 +7,19 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <array>
 #include <exception>
+#include <mutex>
+#include <thread>
 
 namespace streams {
 namespace {
 
 std::mutex shared_mutex;
-std::weak_ptr<UserFaults> shared_guard;
-pid_t shared_process = 0;
+UserFaults* shared_guard = nullptr;
 
 uffdio_range pages_of(const GuardedOffer& offer) {
   return {reinterpret_cast<std::uint64_t>(offer.begin), offer.length};
@@ -50,54 +49,41 @@ int open_faults() noexcept {
 
 }  // namespace
 
-std::shared_ptr<PageGuard> UserFaults::shared() noexcept try {
+PageGuard* UserFaults::shared() noexcept try {
   static const int at_fork = pthread_atfork(
       [] { shared_mutex.lock(); }, [] { shared_mutex.unlock(); }, [] { shared_mutex.unlock(); });
   if (at_fork != 0) return nullptr;
   const std::scoped_lock lock(shared_mutex);
-  std::shared_ptr<UserFaults> guard = shared_guard.lock();
-  // What a child inherits is that of its parent.
-  if (guard != nullptr && shared_process == getpid()) return guard;
+  if (shared_guard != nullptr && shared_guard->in_this_process()) return shared_guard;
   const int faults = open_faults();
   if (faults < 0) return nullptr;
-  const int stop = eventfd(0, EFD_CLOEXEC);
-  if (stop < 0) {
-    close(faults);
-    return nullptr;
-  }
-  guard.reset(new UserFaults(faults, stop));
-  shared_guard = guard;
-  shared_process = getpid();
-  return guard;
+  // What a child inherits is that of its parent, whose streams know it, so it stays.
+  if (shared_guard != nullptr) close(shared_guard->faults_);
+  shared_guard = new UserFaults(faults);
+  return shared_guard;
 } catch (const std::exception&) {
   return nullptr;
 }
 
-UserFaults::UserFaults(int faults, int stop) : faults_(faults), stop_(stop) {
+bool UserFaults::permitted() noexcept {
+  const int faults = open_faults();
+  if (faults >= 0) close(faults);
+  return faults >= 0;
+}
+
+UserFaults::UserFaults(int faults) : faults_(faults) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    thread_ = std::thread([this] { answer(); });
+    std::thread([this] { answer(); }).detach();
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    close(stop_);
     close(faults_);
     throw;
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-UserFaults::~UserFaults() {
-  if (in_this_process()) {
-    eventfd_write(stop_, 1);
-    thread_.join();
-  } else {
-    thread_.detach();  // A child has no such thread.
-  }
-  close(stop_);
-  close(faults_);
 }
 
 bool UserFaults::prepare(const GuardedOffer& offer) noexcept {
@@ -158,10 +144,10 @@ void UserFaults::answer(const uffd_msg& message) noexcept {
 
 void UserFaults::answer() noexcept {
   for (;;) {
-    std::array<pollfd, 2> entries{pollfd{faults_, POLLIN, 0}, pollfd{stop_, POLLIN, 0}};
-    static_cast<void>(poll(entries.data(), entries.size(), -1));
-    // Or the program has closed descriptors that are not its own.
-    if (entries[1].revents != 0 || (entries[0].revents & POLLNVAL) != 0) return;
+    pollfd entry{faults_, POLLIN, 0};
+    static_cast<void>(poll(&entry, 1, -1));
+    // The program has closed descriptors that are not its own.
+    if ((entry.revents & POLLNVAL) != 0) return;
     uffd_msg message;
     while (read(faults_, &message, sizeof message) == sizeof message) answer(message);
   }

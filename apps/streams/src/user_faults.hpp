@@ -2,9 +2,6 @@
 // Protection by userfaultfd(2).
 #pragma once
 
-#include <memory>
-#include <thread>
-
 #include "page_guard.hpp"
 
 struct uffd_msg;
@@ -15,11 +12,12 @@ namespace streams {
 /// write, and hears of memory that goes away.
 class UserFaults final : public PageGuard {
  public:
-  static std::shared_ptr<PageGuard> shared() noexcept;
-  ~UserFaults() override;
+  static PageGuard* shared() noexcept;
+  /// Whether there can be one.
+  static bool permitted() noexcept;
 
  private:
-  UserFaults(int faults, int stop);
+  explicit UserFaults(int faults);
 
   bool prepare(const GuardedOffer& offer) noexcept override;
   bool cover(const GuardedOffer& offer) noexcept override;
@@ -30,10 +28,8 @@ class UserFaults final : public PageGuard {
   void answer() noexcept;
   void answer(const uffd_msg& message) noexcept;
 
-  /// The userfaultfd, and an event that ends the thread.
+  /// The userfaultfd.
   const int faults_;
-  const int stop_;
-  std::thread thread_;
 };
 
 }  // namespace streams

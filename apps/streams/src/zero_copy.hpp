@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 
@@ -66,8 +65,8 @@ class ZeroCopy {
     kAsynchronous,
   };
   /// Offers the first of these bytes: at most kLargestOffer, or kLargestAsynchronous. `offered()`
-  /// says how many.
-  Offering offer(std::span<const std::byte> bytes) noexcept;
+  /// says how many. `waits`: the caller can wait for kMade to be concluded; otherwise kCopy.
+  Offering offer(std::span<const std::byte> bytes, bool waits = true) noexcept;
   std::size_t offered() const noexcept { return offered_; }
   /// After kCopy: how many of them are to be copied before the rest may be offered.
   std::size_t bytes_to_copy(std::span<const std::byte> bytes) const noexcept;
@@ -116,7 +115,7 @@ class ZeroCopy {
   std::uint64_t offer_taken_ = 0;
   std::uint32_t number_ = 0;
   // Sending asynchronously: null without; the last offer is guarded, where, and the spare memory.
-  std::shared_ptr<PageGuard> guard_;
+  PageGuard* guard_ = nullptr;
   bool guarded_ = false;
   GuardedOffer pages_{};
   std::optional<dtutils::SharedSegment> spare_;

@@ -46,13 +46,14 @@ bool ZeroCopy::guard(std::span<const std::byte> bytes) noexcept {
   return guard_->protect(pages_);
 }
 
-ZeroCopy::Offering ZeroCopy::offer(std::span<const std::byte> bytes) noexcept {
+ZeroCopy::Offering ZeroCopy::offer(std::span<const std::byte> bytes, bool waits) noexcept {
   if (bytes.size() < kZeroCopyFrom || frame_left_out_ != 0 || !link().on_shm()) {
     return Offering::kCopy;
   }
   if (!offer_ready()) return Offering::kLater;
   if (base_.cannot_send()) return Offering::kCopy;
   bool asynchronous = is_asynchronous(bytes);
+  if (!asynchronous && !waits) return Offering::kCopy;
   if (asynchronous) {
     if (bytes_before_page(bytes) != 0) return Offering::kCopy;
     bytes = bytes.first(first_part(bytes.size()));
@@ -65,6 +66,7 @@ ZeroCopy::Offering ZeroCopy::offer(std::span<const std::byte> bytes) noexcept {
   // seq_cst, as all accesses to this word: the peer changes it by compare-and-swap.
   std::atomic_ref(offers().word).store(OfferWord{number, OfferState::kOffered, 0}.raw());
   asynchronous = asynchronous && guard(bytes);
+  if (!asynchronous && !waits) return Offering::kCopy;
   Offer offer{.head = frame_head(FrameKind::kOffer, bytes.size()),
               .address = reinterpret_cast<std::uint64_t>(bytes.data()),
               .rkey = region->rkey(),

@@ -26,11 +26,15 @@ def need(*programs):
 
 
 def environment(preload, after=1):
-    """Of a program; after so many transfers it asks for a stream."""
+    """Of a program; after so many transfers it asks for a stream. "async": that sends long pieces
+    asynchronously."""
     changed = dict(os.environ)
     changed.pop("LD_PRELOAD", None)
     if preload:
         changed["LD_PRELOAD"] = LIBRARY
+        if preload == "async":
+            changed["LD_PRELOAD"] = LIBRARY.replace(".so", "-async.so")
+            changed["CARIAMA_PRELOAD_ASYNC_SENDS"] = "1"
         if after is not None:
             changed["CARIAMA_PRELOAD_AFTER"] = str(after)
     return changed
@@ -58,9 +62,9 @@ def run(command, preload, after=1, timeout=PATIENCE, **options):
     return done.stdout
 
 
-def role(name, *arguments):
+def role(name, *arguments, module="roles.py"):
     """The command of one of the programs in roles.py."""
-    return ["/usr/bin/python3", os.path.join(HERE, "roles.py"), name, *map(str, arguments)]
+    return ["/usr/bin/python3", os.path.join(HERE, module), name, *map(str, arguments)]
 
 
 def free_port():

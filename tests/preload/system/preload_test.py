@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import asynchronous_cases
 import harness
 import program_cases
 from harness import role, run, running, skip
@@ -172,5 +173,6 @@ if __name__ == "__main__":
     harness.LIBRARY = os.path.abspath(sys.argv[1])
     # The loader would only warn.
     assert os.path.exists(harness.LIBRARY), f"build {harness.LIBRARY} first"
-    case = getattr(program_cases, sys.argv[2], None) or globals()[sys.argv[2]]
+    case = next(getattr(module, sys.argv[2]) for module in (
+        program_cases, asynchronous_cases, sys.modules["__main__"]) if hasattr(module, sys.argv[2]))
     case()

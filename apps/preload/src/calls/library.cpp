@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "asynchronous.hpp"
 #include "connection.hpp"
 #include "descriptors.hpp"
 #include "fork.hpp"
@@ -27,6 +28,7 @@ void end() noexcept {
     const auto connection = preload::table().lock<preload::Connection>(fd);
     if (connection) connection->end_with_process(fd);
   });
+  preload::settle_before_exit();
 }
 
 [[gnu::destructor]] void end_by_exit() { end(); }

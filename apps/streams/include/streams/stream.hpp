@@ -53,10 +53,15 @@ class Stream {
   /// the peer has, and a peer that is reading at that moment delays it by kPatienceWithReader.
   Result send(std::span<const std::byte> bytes, std::chrono::milliseconds timeout) noexcept;
 
+  /// As try_send, but with StreamOptions::asynchronous it leaves whole pages to be read by the
+  /// peer, as `send` does, when there are enough of them and none are left already. The answer
+  /// counts them.
+  Result try_send_asynchronously(std::span<const std::byte> bytes) noexcept;
+
   /// Waits until the peer has read what was sent asynchronously (StreamOptions::asynchronous):
   /// kOk, kTimeout, or kBrokenPipe when it never will. Before that the memory may be written, but
   /// not be unmapped, discarded or moved (munmap, madvise, mremap; free(3) and realloc(3) of large
-  /// blocks do it), which resets the stream.
+  /// blocks do it), which resets the stream, unless detach_sent_memory was called.
   Status settle(std::chrono::milliseconds timeout) noexcept;
 
   /// Receives what is there, into several buffers as if they were one.
@@ -117,5 +122,16 @@ class Stream {
 /// Whether this process may protect memory so that StreamOptions::asynchronous has an effect. Setup
 /// only.
 bool may_send_asynchronously(PageProtection way = PageProtection::kUserfaultfd) noexcept;
+
+/// False: nothing that this process has sent asynchronously is protected any more, and
+/// detach_sent_memory would do nothing. Any thread, wait-free.
+bool has_sent_memory() noexcept;
+
+/// What streams of this process have sent asynchronously from this memory, and their peers have not
+/// read, is copied aside: so the memory may be unmapped, discarded or moved at once. Costs nothing
+/// while all such sends are settled. Any thread; it waits for others that copy, and for a peer that
+/// is reading at this moment, for kPatienceWithReader at most; it does not allocate. Not for
+/// handlers of signals.
+void detach_sent_memory(const void* begin, std::size_t size) noexcept;
 
 }  // namespace streams
