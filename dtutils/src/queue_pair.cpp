@@ -155,6 +155,13 @@ void QueuePair::disconnect() {
   device_.modify_qp(qp_, error, IBV_QP_STATE);
 }
 
+void QueuePair::reset() {
+  ibv_qp_attr reset{};
+  reset.qp_state = IBV_QPS_RESET;
+  device_.modify_qp(qp_, reset, IBV_QP_STATE);
+  psn_ = random_psn();
+}
+
 PostResult QueuePair::post(ibv_send_wr& requests, ibv_send_wr** bad) noexcept {
   ibv_send_wr* first_bad = nullptr;
   const int code = ibv_post_send(qp_, &requests, &first_bad);

@@ -44,6 +44,14 @@ struct Config {
   /// Queue pairs between two processes; worker i uses number i modulo this. 0: one for each worker
   /// of the process that has the most of them, up to 4.
   std::uint32_t queue_pairs = 0;
+  /// Other processes that this one is connected with at most; 0: as many as the device has queue
+  /// pairs for, but at most 4096. When there are more, the ones that were not used for longest are
+  /// closed in agreement with the peer, and the next use connects again: with 1 everything works,
+  /// slowly. Only what has been handed out is not closed (Fabric::transmitter; so those of rings
+  /// and tables), and for as long as a call, message or collective is at it; then there are more,
+  /// as for the moment in which a new one replaces an old one. The same in all processes of the
+  /// job. Without effect where the bootstrap carries no letters (Bootstrap::relays).
+  std::uint32_t max_connections = 0;
   /// Requests that may be outstanding on a queue pair; 0: what the threads that share it need.
   std::uint32_t send_depth = 0;
   /// Receive buffers posted at once.

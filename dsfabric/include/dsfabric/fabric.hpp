@@ -146,8 +146,9 @@ class Fabric {
   /// process connects with it, which allocates, and waits until that process has answered (its
   /// workers need not), has failed or has left; so does the first message or call to it. Valid,
   /// though broken, also after a failure, and for a process that failed or left before it was
-  /// connected. Any thread; wait-free once the process is connected; the first call of a thread
-  /// unknown to the fabric allocates, and may throw as SendSpace.
+  /// connected. Its connection is never closed from then on, whatever Config::max_connections says.
+  /// Any thread; wait-free once the process is connected so; the first call of a thread unknown to
+  /// the fabric allocates, and may throw as SendSpace.
   dtutils::Transmitter& transmitter(ProcessId to);
   /// The Transmitter of worker number `worker` of this process. Several threads that write to one
   /// place in turn use the same one, so that their writes arrive in order. Any thread, otherwise as
@@ -156,6 +157,9 @@ class Fabric {
   /// Whether this process is connected with another one, so that its use waits for nobody. Any
   /// thread, wait-free.
   bool connected(ProcessId with) const noexcept;
+  /// Other processes that this one is connected with, and that have neither failed nor left: what
+  /// Config::max_connections limits. Any thread, wait-free.
+  std::uint32_t connections() const noexcept;
   /// Makes progress until a post on `transmitter` would not wait. Call it before posts that could
   /// follow many sends, so that two processes that flood each other keep receiving messages. Any
   /// thread.

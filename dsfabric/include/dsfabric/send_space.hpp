@@ -2,6 +2,7 @@
 // Registered space for one message to any process: reserve, fill in, commit.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,6 +32,8 @@ inline constexpr std::uint32_t kInlineMessage = 256;
 /// Who owns the bytes: the sender until commit, the device afterwards. A space that is destroyed
 /// without commit sends nothing.
 ///
+/// The peer's connection is not closed while the space lives (Config::max_connections).
+///
 /// The constructor runs messages for a worker now and then, so that one which only sends keeps up
 /// with what comes. Both steps wait for room (registered memory, send queue) while making progress;
 /// inside a message handler that takes messages in but runs none. Messages to its own process wait
@@ -46,7 +49,7 @@ class SendSpace {
   SendSpace(const SendSpace&) = delete;
   SendSpace& operator=(const SendSpace&) = delete;
   ~SendSpace() {
-    if (local_ != nullptr) drop();
+    if (ends_) end();
   }
 
   /// False when the peer has failed or left.
@@ -56,6 +59,10 @@ class SendSpace {
   /// Bytes of the payload.
   std::uint32_t bytes() const noexcept { return bytes_; }
 
+  /// What is posted here before the commit arrives before the message. Of a space that is none: do
+  /// not ask.
+  dtutils::Transmitter& transmitter() const noexcept { return *transmitter_; }
+
   /// Sends it to a thread of the process that the space is for. With `sent`, that Synchronizer is
   /// decremented when the peer's device has the message, or failed; exactly once, also when commit
   /// returns false. False: the peer is gone, or gone meanwhile, and nothing was sent.
@@ -64,15 +71,19 @@ class SendSpace {
 
  private:
   bool commit_here(dtutils::Synchronizer* sent) noexcept;
-  void drop() noexcept;
+  void end() noexcept;
 
   MessageEngine& messages_;
   ThreadContext* context_ = nullptr;
   dtutils::Transmitter* transmitter_ = nullptr;
   /// Of a message to its own process, until it is sent.
   ReceiveBuffer* local_ = nullptr;
+  /// Of the connection, when it may be closed: this one is counted there.
+  std::atomic<std::uint32_t>* users_ = nullptr;
   std::byte* start_ = inline_;
   std::uint32_t bytes_;
+  /// It has a local message, or is counted.
+  bool ends_ = false;
   dtutils::RDMAMemory memory_;
   alignas(16) std::byte inline_[kInlineMessage];  // NOLINT: left unset, a message fills it
 };

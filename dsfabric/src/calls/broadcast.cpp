@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "calls/held.hpp"
 #include "collectives/groups.hpp"
 #include "dsfabric/detail/inside.hpp"
 #include "dsfabric/thread.hpp"
@@ -76,15 +77,15 @@ bool write_to(Fabric& fabric, dtutils::LocalBuffer from, const SymmetricBuffer& 
       there.address == reinterpret_cast<std::uint64_t>(from.address)) {
     return true;
   }
-  dtutils::Transmitter& transmitter = fabric.transmitter(to.process);
-  fabric.make_room(transmitter);
-  return transmitter.write(from, there.part(0, from.length));
+  const HeldTransmitter transmitter = hold(fabric, to.process);
+  fabric.make_room(*transmitter);
+  return transmitter->write(from, there.part(0, from.length));
 }
 
 void wait_for_writes(Fabric& fabric, ProcessId to) noexcept {
-  dtutils::Transmitter& transmitter = fabric.transmitter(to);
-  // When it breaks, the device is done with the memory too.
-  (void)transmitter.wait(transmitter.tag());
+  const HeldTransmitter transmitter = try_hold(fabric, to);
+  // When it breaks, the device is done with the memory too; when it is closed, it was before.
+  if (transmitter) (void)transmitter->wait(transmitter->tag());
 }
 
 void tell_executed(CallContext& call, const Tree& tree, bool failed) noexcept {

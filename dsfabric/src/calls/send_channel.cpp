@@ -39,6 +39,9 @@ bool SendChannel::commit(dtutils::Synchronizer* sent) noexcept {
 }
 
 dtutils::Transmitter& SendChannel::transmitter(ThreadId to) {
+  // Of a call that is about to be made: nobody closes its connection, so that it need not be
+  // pinned.
+  if (space_ != nullptr && *space_ && **space_ && to == to_) return (*space_)->transmitter();
   return fabric_.transmitter(to.process);
 }
 

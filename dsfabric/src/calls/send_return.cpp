@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "calls/held.hpp"
 #include "dsfabric/detail/call_wrappers.hpp"
 #include "dsfabric/detail/inside.hpp"
 #include "dsfabric/send_space.hpp"
@@ -78,7 +79,7 @@ bool write_value(Fabric& fabric, Transmitter& peer, const dtutils::RemoteMemoryL
 void send_word(Fabric& fabric, ProcessId home, const dtutils::RemoteMemoryLocator& word,
                bool failed) noexcept {
   // When the peer is gone, nobody is left to tell.
-  (void)write_word(fabric.transmitter(home), failed ? kFailedWord : Synchronizer::kDoneWord, word);
+  (void)write_word(*hold(fabric, home), failed ? kFailedWord : Synchronizer::kDoneWord, word);
 }
 
 void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, std::uint32_t word_offset,
@@ -90,7 +91,8 @@ void send_return(Fabric& fabric, ProcessId home, const ReturnAddress& to, std::u
         word.decrement();
       });
     }
-    Transmitter& peer = fabric.transmitter(home);
+    const HeldTransmitter held = hold(fabric, home);
+    Transmitter& peer = *held;
     fabric.make_room(peer);
     // Two writes of one queue pair arrive in the order of their posts.
     if (bytes != 0 && (write_together(peer, home, to, word_offset, value, bytes) ||
@@ -114,7 +116,8 @@ void send_exception(Fabric& fabric, ProcessId home, const ReturnAddress& to,
       word.fail();
     });
   }
-  Transmitter& peer = fabric.transmitter(home);
+  const HeldTransmitter held = hold(fabric, home);
+  Transmitter& peer = *held;
   const auto where = place(home, to, failure_offset(word_offset), sizeof failure);
   if (write_inline(peer, &failure, sizeof failure, where)) {
     (void)write_word(peer, kFailedWord, place(home, to, word_offset, 8));
@@ -152,7 +155,7 @@ dtutils::RDMAMemory read_buffer(Fabric& fabric, const dtutils::RemoteMemoryLocat
   }
   const auto bytes = static_cast<std::uint32_t>(from.length);
   dtutils::RDMAMemory memory = fabric.general_allocator().allocate(bytes);
-  if (!fabric.transmitter(owner).blocking_read(memory.local(0, bytes), from)) {
+  if (!hold(fabric, owner)->blocking_read(memory.local(0, bytes), from)) {
     throw PeerFailed(owner, "reading the buffer of a call", fabric.failure_reason(owner));
   }
   return memory;

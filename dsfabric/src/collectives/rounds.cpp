@@ -18,6 +18,11 @@ CollectiveWord load(const std::uint64_t& flag) noexcept {
   return CollectiveWord(dtutils::load_device_word(&flag));
 }
 
+/// Of one Transmitter, and one post: a closed connection leaves its Transmitter to another one.
+bool same(const dtutils::RetireTag& a, const dtutils::RetireTag& b) noexcept {
+  return a.retired == b.retired && a.ticket == b.ticket;
+}
+
 /// A device may write a word in parts, first those that tell how far its process is: what does not
 /// fit is looked at again for a while. True when it stays so.
 template <class Wrong>
@@ -115,11 +120,11 @@ void Rounds::await_words(ThreadContext& context, Kind kind, unsigned round, std:
 
 void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
   for (std::uint32_t i = 0; i < processes_; ++i) {
-    dtutils::Transmitter* const out = connections_.find(context, participants_.process(i));
-    if (out == nullptr) continue;
+    const HeldTransmitter out = connections_.try_hold(context, participants_.process(i));
+    if (!out) continue;
     const dtutils::RetireTag tag = out->tag();
     Settled& settled = settled_[slot]->at(i);
-    if (settled.tag.ticket == tag.ticket) continue;
+    if (same(settled.tag, tag)) continue;
     settled = {tag, true};
     // What was posted without a signal is known to be done when something after it is.
     messages_.make_room(context, *out);
@@ -129,36 +134,38 @@ void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
     Settled* const settled = settled_[slot]->find(i);
     if (settled == nullptr || !settled->awaited) continue;
     const ProcessId to = participants_.process(i);
-    dtutils::Transmitter& out = connections_.of(context, to);
     wait_.until(context, to, [&] {
-      (void)out.progress();
+      const HeldTransmitter out = connections_.try_hold(context, to);
+      if (out) (void)out->progress();
       // A broken one ends the collective that follows.
-      return settled->tag.done() || out.broken();
+      return settled->tag.done() || (out && out->broken());
     });
     settled->awaited = false;
-    pass_over(context, i, out, settled->tag.ticket);
+    if (const HeldTransmitter out = connections_.try_hold(context, to)) {
+      pass_over(context, i, *out, settled->tag);
+    }
   }
 }
 
 void Rounds::write(ThreadContext& context, std::uint32_t to, std::size_t offset, std::size_t source,
                    std::size_t length) {
   const ProcessId process = participants_.process(to);
-  dtutils::Transmitter& out = connections_.of(context, process);
-  const std::uint64_t before = out.tag().ticket;
-  if (!block_.write(out, to, offset, source, length)) [[unlikely]] {
+  const HeldTransmitter out = connections_.hold(context, process);
+  const dtutils::RetireTag before = out->tag();
+  if (!block_.write(*out, to, offset, source, length)) [[unlikely]] {
     // The failure detector's thread knows, or finds out, why.
     failures_.look();
     wait_.until(context, process, [] { return false; });
   }
-  pass_over(context, to, out, before);
+  pass_over(context, to, *out, before);
 }
 
 void Rounds::pass_over(const ThreadContext& context, std::uint32_t to,
-                       const dtutils::Transmitter& out, std::uint64_t before) noexcept {
+                       const dtutils::Transmitter& out, dtutils::RetireTag before) noexcept {
   const dtutils::RetireTag now = out.tag();
   dtutils::RetireTag& settled = settled_[participants_.slot_of(context.number)]->at(to).tag;
   // Else others share the Transmitter, and have posted too.
-  if (settled.ticket == before && now.ticket == before + 1) settled = now;
+  if (same(settled, before) && same(now, {before.retired, before.ticket + 1})) settled = now;
 }
 
 void Rounds::require_same(std::uint32_t peer, std::size_t flag, const CollectiveCall& mine) const {

@@ -112,7 +112,7 @@ class Rounds {
   /// The one post after `before` of the Transmitter to the process with this index is nothing that
   /// wait_for_posts() has to wait for.
   void pass_over(const ThreadContext& context, std::uint32_t to, const dtutils::Transmitter& out,
-                 std::uint64_t before) noexcept;
+                 dtutils::RetireTag before) noexcept;
 
   /// Of one worker's Transmitter to one process: no post before this tag matters to a barrier any
   /// more; and whether a barrier waits for it now.

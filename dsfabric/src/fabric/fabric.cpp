@@ -26,6 +26,7 @@ Fabric::Fabric(const Config& config, std::unique_ptr<Bootstrap> bootstrap)
   inside_.failures_ = &impl_->failures;
   inside_.pending_ = &impl_->pending;
   inside_.messages_ = &impl_->messages;
+  inside_.connections_ = &impl_->connections;
   inside_.control_ = &impl_->control_service;
   inside_.termination_ = &impl_->termination;
   inside_.groups_ = &impl_->groups;
@@ -176,6 +177,8 @@ dtutils::Transmitter& Fabric::transmitter(ProcessId to) {
 dtutils::Transmitter& Fabric::transmitter_of(std::uint32_t worker, ProcessId to) noexcept {
   return impl_->connections.of(impl_->threads.worker(worker), to);
 }
+
+std::uint32_t Fabric::connections() const noexcept { return impl_->handshakes.connected(); }
 
 bool Fabric::connected(ProcessId with) const noexcept { return impl_->connections.ready(with); }
 

@@ -57,10 +57,11 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
       pd(*device),
       meeting(meet(require_elastic(bootstrap, settings), device->info(), settings)),
       members(*meeting.members),
-      config(with_queue_pairs(settings, members)),
+      config(with_max_connections(with_queue_pairs(settings, members), device->info())),
       receive_queue(pd, config, members.capacity() * config.queue_pairs),
       connections(pd, receive_queue, config, members.self(), members.capacity(),
-                  sharing_threads(members, config)),
+                  sharing_threads(members, config),
+                  bootstrap.relays() && members.capacity() - 1 > config.max_connections),
       zones(pd, meeting.placement.zones, config),
       receiver(receive_queue, zones.first().pages, config),
       board(zones.first().pieces, connections),
@@ -69,8 +70,7 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
       failures(members.self(), members.capacity(), elastic()),
       end_notices(bootstrap, members, threads, connections, board, failures),
       membership(bootstrap, meeting, failures, end_notices),
-      handshakes(bootstrap, config.start_timeout, members, connections, board, failures,
-                 end_notices, membership),
+      handshakes(bootstrap, config, members, connections, board, failures, end_notices, membership),
       own_failure(members.self(), failures, end_notices),
       messages(fabric, members, threads, connections, receiver, failures, arrivals, service_sleep,
                zones.first().pages, config.receive_limit),
@@ -90,6 +90,9 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
                           if (!everybody.whole_job() || !everybody.has(of)) return;
                           block.set_peer(of.value, where);
                         });
+  handshakes.on_take([this] {
+    if (ThreadContext* const context = threads.known()) messages.take_aside(*context);
+  });
   membership.on_given_up([this](const std::string& reason) { own_failure.declare(reason); });
   handshakes.connect_all();
   messages.set_handler(MessageKind::kCall, call_handler());

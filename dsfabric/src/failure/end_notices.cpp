@@ -18,7 +18,8 @@ void EndNotices::check(ProcessId process) noexcept {
   }
   // Looked at before the notice: a process writes its notice before it goes, to those whose
   // Transmitters are handed out. Of others a letter or the launcher tells.
-  const bool broken = connections_.ready(process) && connections_.broken(process);
+  const HeldTransmitter held = connections_.try_hold(threads_.failure_detector(), process);
+  const bool broken = held && connections_.broken(process);
   if (const auto notice = board_.heard(process)) {
     hear(process, notice->state, notice->why());
   }
@@ -43,17 +44,20 @@ void EndNotices::tell(std::uint64_t state, std::string_view reason) noexcept {
   ThreadContext& context = threads_.home();
   for_each_connected(
       [&](ProcessId to) { (void)board_.tell(context, to, NoticeBoard::kOwnEnd, state, reason); });
-  for_each_connected(
-      [&](ProcessId to) { (void)connections_.of(context, to).flush(kDrainTimeout); });
+  for_each_connected([&](ProcessId to) {
+    if (const HeldTransmitter out = connections_.try_hold(context, to)) {
+      (void)out->flush(kDrainTimeout);
+    }
+  });
   send_end(bootstrap_, bootstrap_.capacity(), state, reason);
 }
 
 void EndNotices::part_from(ProcessId process, const std::string& reason) noexcept {
   const std::string told = "it regards this process as failed: " + reason;
   ThreadContext& context = threads_.failure_detector();
-  if (connections_.ready(process) &&
-      board_.tell(context, process, NoticeBoard::kParting, EndNotice::kFailed, told)) {
-    (void)connections_.of(context, process).flush(kPartTimeout);
+  const HeldTransmitter out = connections_.try_hold(context, process);
+  if (out && board_.tell(context, process, NoticeBoard::kParting, EndNotice::kFailed, told)) {
+    (void)out->flush(kPartTimeout);
   }
   connections_.break_off(process);
   send_end(bootstrap_, process.value, EndNotice::kFailed, told);

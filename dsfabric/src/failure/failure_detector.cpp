@@ -50,6 +50,7 @@ void FailureDetector::run() {
     if (fds[1].revents != 0) {
       handshakes_.hear();
     }
+    handshakes_.keep_limit();
     notices_.check_all();
     if (ready == 0) {
       touch_peers();
@@ -69,18 +70,17 @@ void FailureDetector::run() {
 void FailureDetector::touch_peers() noexcept {
   ThreadContext& context = threads_.failure_detector();
   for (const ProcessId peer : connections_.touched()) {
-    if (peer == members_.self() || !failures_.active(peer) || !connections_.ready(peer)) {
-      continue;
-    }
-    dtutils::Transmitter& transmitter = connections_.of(context, peer);
-    const dtutils::SelectiveSignaling& signaling = transmitter.signaling();
+    if (peer == members_.self() || !failures_.active(peer)) continue;
+    const HeldTransmitter transmitter = connections_.try_hold(context, peer);
+    if (!transmitter) continue;
+    const dtutils::SelectiveSignaling& signaling = transmitter->signaling();
     // Not "everything is retired": what others sent without asking for a completion may stay so.
     std::uint64_t& touched = touched_.at(peer.value);
     if (!device_notices_ && signaling.retired() >= touched) {
       touched = signaling.issued() + 1;
-      (void)transmitter.write({}, {}, dtutils::kSignaled);
+      (void)transmitter->write({}, {}, dtutils::kSignaled);
     }
-    transmitter.progress();
+    transmitter->progress();
   }
 }
 

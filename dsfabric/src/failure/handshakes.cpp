@@ -17,17 +17,18 @@
 
 namespace dsfabric {
 
-Handshakes::Handshakes(SharedBootstrap& bootstrap, std::chrono::milliseconds patience,
-                       const Members& members, Connections& connections, NoticeBoard& board,
-                       Failures& failures, EndNotices& notices, Membership& membership) noexcept
+Handshakes::Handshakes(SharedBootstrap& bootstrap, const Config& config, const Members& members,
+                       Connections& connections, NoticeBoard& board, Failures& failures,
+                       EndNotices& notices, Membership& membership) noexcept
     : bootstrap_(bootstrap),
-      patience_(patience),
+      patience_(config.start_timeout),
       members_(members),
       connections_(connections),
       board_(board),
       failures_(failures),
       notices_(notices),
-      membership_(membership) {
+      membership_(membership),
+      closings_(bootstrap, config.max_connections, members, connections, failures) {
   connections_.on_first_use(*this);
 }
 
@@ -108,8 +109,12 @@ bool Handshakes::hear_until(Done done, std::chrono::milliseconds limit) {
 }
 
 void Handshakes::finish(ProcessId with) noexcept try {
-  begin(with);
-  const auto over = [&] { return connections_.ready(with) || !failures_.active(with) || closed_; };
+  const auto over = [&] {
+    if (connections_.ready(with) || !failures_.active(with) || closed_) return true;
+    // Each time: what was about to be closed may be closed by now.
+    begin_locked(with);
+    return false;
+  };
   if (hear_until(over, patience_)) return;
   failures_.declare(with, fmt::format("it did not answer within {} ms when this process wanted to "
                                       "connect with it",
@@ -136,6 +141,14 @@ void Handshakes::handle(ProcessId from, std::span<const std::byte> bytes) noexce
       if (!progress_[from].connected) break;
       connections_.hand_out(from);
       return;
+    case LetterKind::kClose:
+      if (closings_.hear_close(from, letter.value<std::uint64_t>(), closed_)) forget(from);
+      return;
+    case LetterKind::kClosed:
+      if (closings_.hear_closed(from, letter.value<std::uint64_t>())) forget(from);
+      return;
+    case LetterKind::kKeep:
+      return closings_.hear_keep(from);
     case LetterKind::kEnd: {
       const auto progress = progress_.find(from);
       if (progress != progress_.end()) progress->second.ended = true;
@@ -166,6 +179,21 @@ void Handshakes::hear_locked() noexcept {
     failures_.declare(process, fmt::format("no connection with it can be made: {}", why));
   }
   unreachable_.clear();
+}
+
+void Handshakes::forget(ProcessId with) noexcept {
+  Progress& progress = progress_[with];
+  progress = {.ended = progress.ended};
+  board_.give_back(with);
+  if (connections_.awaited(with)) begin_locked(with);
+}
+
+void Handshakes::keep_limit() noexcept try {
+  if (!connections_.limited()) return;
+  const std::scoped_lock lock(mutex_);
+  if (!closed_ && !letters_have_ended_) closings_.keep_limit();
+} catch (const std::exception&) {
+  // There is no memory: it is tried again.
 }
 
 bool Handshakes::in_progress(ProcessId with) const noexcept {

@@ -16,6 +16,7 @@
 #include "dsfabric/ids.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/mutex.hpp"
+#include "failure/closings.hpp"
 #include "failure/end_notices.hpp"
 #include "failure/failures.hpp"
 #include "failure/membership.hpp"
@@ -51,6 +52,9 @@ namespace dsfabric {
 /// Who leaves first lets its handshakes end, and answers no offer from then on: so a peer either
 /// has its notice in memory, or has nothing that breaks when it goes, and waits for its letter.
 ///
+/// Connections that are too many are closed again (closings.hpp), after which the next use begins
+/// anew.
+///
 /// Letters are read by the failure detector's thread, so that a process answers while its workers
 /// compute, and by whoever waits here, so that an upcall may be the first one to use a process.
 /// Where the bootstrap carries no letters, all processes connect when they join. Any thread (takes
@@ -59,8 +63,8 @@ class Handshakes final : public FirstUse {
  public:
   using Locator = dtutils::RemoteMemoryLocator;
 
-  /// Setup only.
-  Handshakes(SharedBootstrap& bootstrap, std::chrono::milliseconds patience, const Members& members,
+  /// Takes start_timeout and max_connections of `config`. Setup only.
+  Handshakes(SharedBootstrap& bootstrap, const Config& config, const Members& members,
              Connections& connections, NoticeBoard& board, Failures& failures, EndNotices& notices,
              Membership& membership) noexcept;
   Handshakes(const Handshakes&) = delete;
@@ -69,6 +73,8 @@ class Handshakes final : public FirstUse {
   /// Every peer is told where `block` is, and `theirs` gets what it tells, before its Transmitters
   /// are handed out. Before the first handshake; setup only.
   void tell_block(const Locator& block, std::function<void(ProcessId, const Locator&)> theirs);
+  /// `take` takes messages in, without running any. Before the first handshake; setup only.
+  void on_take(std::function<void()> take) { closings_.on_take(std::move(take)); }
   /// Connects with all processes, where the bootstrap carries no letters. A collective of all
   /// processes; throws Error; setup only.
   void connect_all();
@@ -77,6 +83,10 @@ class Handshakes final : public FirstUse {
   void finish(ProcessId with) noexcept override;
   /// Reads letters, obituaries, and the events of an elastic job.
   void hear() noexcept;
+  /// Closes connections that are too many.
+  void keep_limit() noexcept;
+  /// Processes that this one is connected with, and that have not ended, without this one.
+  std::uint32_t connected() const noexcept { return closings_.count(); }
   /// Waits until whoever was about to connect with a process that was declared failed is through:
   /// all others see that it has failed.
   void fence() noexcept;
@@ -108,6 +118,8 @@ class Handshakes final : public FirstUse {
   void give_up(ProcessId process) noexcept;
   void handle(ProcessId from, std::span<const std::byte> letter) noexcept;
   void begin_locked(ProcessId with) noexcept;
+  /// The connection is closed: the next use begins with an offer.
+  void forget(ProcessId with) noexcept;
   void offer(ProcessId to);
   /// Makes the Transmitters, and says what the peer needs to know.
   ByteWriter prepare(ProcessId to);
@@ -123,6 +135,7 @@ class Handshakes final : public FirstUse {
   Failures& failures_;
   EndNotices& notices_;
   Membership& membership_;
+  Closings closings_;
   Locator block_;
   std::function<void(ProcessId, const Locator&)> theirs_;
 

@@ -19,6 +19,10 @@ enum class LetterKind : std::uint8_t {
   kReady = 2,
   /// As an EndNotice: state, reason.
   kEnd = 3,
+  /// Of a closing (closings.hpp): the number of the sender's farewell. kKeep has none.
+  kClose = 4,
+  kClosed = 5,
+  kKeep = 6,
 };
 
 /// A letter of that kind, to which the rest is added. Setup only.

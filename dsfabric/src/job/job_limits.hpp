@@ -12,10 +12,20 @@
 namespace dsfabric {
 
 /// Raise it with every change of a wire format: processes of another version are refused.
-inline constexpr std::uint32_t kProtocolVersion = 6;
+inline constexpr std::uint32_t kProtocolVersion = 7;
 
 /// Queue pairs between two processes, where nobody says how many.
 inline constexpr std::uint32_t kMaxQueuePairs = 4;
+
+/// Connections of a process to others, where neither the settings nor the device say less.
+inline constexpr std::uint32_t kMaxConnections = 4096;
+/// How long what was posted on a connection may take to end that is to be closed, and how long one
+/// is left alone that could not be closed.
+inline constexpr std::chrono::milliseconds kClosingPatience{50};
+inline constexpr std::chrono::milliseconds kClosingPause{200};
+/// How long a farewell may take that has arrived: until the threads that take messages in, which
+/// may have no core just now, come to it.
+inline constexpr std::chrono::milliseconds kFarewellLimit{10'000};
 
 /// Messages that one progress() runs at most, so that its caller gets to look at what it waits for.
 inline constexpr unsigned kProgressBatch = 16;

@@ -121,6 +121,7 @@ const std::vector<Setting>& settings() {
       member<&Config::pin>("pin", "pin workers to cores when there are enough"),
       member<&Config::zones>("zones", "NUMA nodes to run in and take memory from, as 0,1"),
       member<&Config::queue_pairs>("queue_pairs", "queue pairs to a process; 0: by its workers"),
+      member<&Config::max_connections>("max_connections", "to other processes; 0: by the device"),
       member<&Config::send_depth>("send_depth", "requests outstanding on one; 0: as needed"),
       member<&Config::receive_depth>("receive_depth", "receive buffers posted at once"),
       member<&Config::receive_size>("receive_size", "bytes of one: the largest message"),

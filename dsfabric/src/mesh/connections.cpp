@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "dtutils/error.hpp"
@@ -50,30 +51,39 @@ void break_connection(dtutils::Transmitter& transmitter) noexcept {
 
 Connections::Connections(dtutils::ProtectionDomain& pd, ReceiveQueue& receive_queue,
                          const Config& config, ProcessId self, std::uint32_t processes,
-                         std::uint32_t sharing_threads)
+                         std::uint32_t sharing_threads, bool limited)
     : pd_(pd),
       receive_queue_(receive_queue),
+      self_(self),
       options_(options_for(receive_queue, config, sharing_threads)),
       queue_pairs_(config.queue_pairs),
       sharing_threads_(sharing_threads),
       broken_(pd, receive_queue.completions, options_),
       made_(processes),
       ready_(processes),
+      uses_(limited ? std::make_unique<Use[]>(processes) : nullptr),
       touched_(std::make_unique<ProcessId[]>(processes)) {
   make_broken(broken_);
   make(self);
   connect(self, endpoints(self));
-  hand_out(self);
+  ready_[self.value].store(made_[self.value].load(std::memory_order_relaxed),
+                           std::memory_order_release);
 }
 
 void Connections::make(ProcessId to) {
-  auto row = std::make_unique<Slot[]>(queue_pairs_);
-  for (std::uint32_t i = 0; i < queue_pairs_; ++i) {
-    row[i].emplace(pd_, receive_queue_.completions, options_);
+  if (spare_.empty()) {
+    auto row = std::make_unique<Slot[]>(queue_pairs_);
+    for (std::uint32_t i = 0; i < queue_pairs_; ++i) {
+      row[i].emplace(pd_, receive_queue_.completions, options_);
+    }
+    spare_.reserve(all_.size() + 1);
+    all_.push_back(std::move(row));
+    spare_.push_back(all_.back().get());
   }
-  all_.push_back(std::move(row));
   // Release: pairs with to() and touched().
-  made_[to.value].store(all_.back().get(), std::memory_order_release);
+  made_[to.value].store(spare_.back(), std::memory_order_release);
+  spare_.pop_back();
+  if (std::ranges::find(touched(), to) != touched().end()) return;
   const std::uint32_t count = count_.load(std::memory_order_relaxed);
   touched_[count] = to;
   count_.store(count + 1, std::memory_order_release);
@@ -97,6 +107,7 @@ void Connections::connect(ProcessId process, std::span<const dtutils::Endpoint> 
 }
 
 void Connections::hand_out(ProcessId to) noexcept {
+  if (uses_ != nullptr) return go_on(to);
   // Release: pairs with find().
   ready_[to.value].store(made_[to.value].load(std::memory_order_relaxed),
                          std::memory_order_release);
@@ -104,9 +115,14 @@ void Connections::hand_out(ProcessId to) noexcept {
 
 dtutils::Transmitter& Connections::connect_now(const ThreadContext& context,
                                                ProcessId to) noexcept {
-  first_use_->finish(to);
-  dtutils::Transmitter* const out = find(context, to);
-  return out != nullptr ? *out : broken_;
+  const HeldTransmitter out = hold_now(context, to);
+  // It is open, and stays so, since it has a user.
+  if (uses_ != nullptr && &*out != &broken_) {
+    uses_[to.value].users.fetch_or(kPinned, std::memory_order_relaxed);
+    ready_[to.value].store(made_[to.value].load(std::memory_order_relaxed),
+                           std::memory_order_release);
+  }
+  return *out;
 }
 
 bool Connections::leads_to(ProcessId process, std::uint32_t queue_pair) const noexcept {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 #include "dsfabric/config.hpp"
 #include "dsfabric/ids.hpp"
 #include "dtutils/transmitter.hpp"
+#include "mesh/held_transmitter.hpp"
 #include "mesh/receive_queue.hpp"
 #include "threads/thread_context.hpp"
 
@@ -40,48 +42,64 @@ class FirstUse {
 /// Config::queue_pairs Transmitters to each process that was used: thread context i uses number i
 /// modulo their count. A process goes three steps here: its Transmitters are made, connected with
 /// those of the peer, and then, when the peer has connected its own, handed out. Any thread,
-/// wait-free, where nothing else is said; those who make, connect and hand out do so one at a time.
+/// wait-free, where nothing else is said; those who make, connect, hand out, and close do so one at
+/// a time.
+///
+/// Where there may be more peers than connections (`limited`), each use is counted: hold() and
+/// try_hold() give a Transmitter that stays connected until its user gives it back. of() pins the
+/// connection, which is never closed from then on, and costs its later users no count. One without
+/// users, and not pinned, can be stopped: who comes then waits until it is open again
+/// (failure/closings.hpp says how both sides agree). Its Transmitters, reset, serve the next peer
+/// that this process connects with: they are never destroyed, so that tags of memory stay valid,
+/// and whoever still looks at one looks at something.
 class Connections {
  public:
   /// One after the other in memory, so that the first one leads to all.
   using Transmitters = std::span<std::optional<dtutils::Transmitter>>;
 
   /// Process `self` of `processes` processes, connected with itself only; at most `sharing_threads`
-  /// threads use one Transmitter at once. Setup only.
+  /// threads use one Transmitter at once; `limited`: connections may be closed. Setup only.
   Connections(dtutils::ProtectionDomain& pd, ReceiveQueue& receive_queue, const Config& config,
-              ProcessId self, std::uint32_t processes, std::uint32_t sharing_threads);
+              ProcessId self, std::uint32_t processes, std::uint32_t sharing_threads, bool limited);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
   /// It is asked from here on. Setup only.
   void on_first_use(FirstUse& first_use) noexcept { first_use_ = &first_use; }
 
-  /// Connects first, where that has not been done. A broken one for a process that cannot be
-  /// reached, which failures or the end of that process explain.
+  /// Connects first, where that has not been done, and pins the connection. A broken one for a
+  /// process that cannot be reached, which failures or the end of that process explain.
   dtutils::Transmitter& of(const ThreadContext& context, ProcessId to) noexcept {
-    dtutils::Transmitter* const out = find(context, to);
+    dtutils::Transmitter* const out = connected(context, to);
     return out != nullptr ? *out : connect_now(context, to);
   }
-  /// nullptr where of() would have to connect: nothing was ever posted.
-  dtutils::Transmitter* find(const ThreadContext& context, ProcessId to) const noexcept {
-    // Acquire: pairs with hand_out, so that what the peer told of itself is seen.
-    Slot* const first = ready_[to.value].load(std::memory_order_acquire);
-    if (first == nullptr) [[unlikely]]
-      return nullptr;
-    return &*first[number_for(context)];
+  /// The same for one use, without pinning.
+  HeldTransmitter hold(const ThreadContext& context, ProcessId to) noexcept {
+    dtutils::Transmitter* const out = connected(context, to);
+    return out != nullptr ? HeldTransmitter(*out, nullptr) : hold_now(context, to);
   }
+  /// The same, but none where it would have to connect: everything that was posted is done.
+  HeldTransmitter try_hold(const ThreadContext& context, ProcessId to) noexcept {
+    dtutils::Transmitter* const out = connected(context, to);
+    return out != nullptr ? HeldTransmitter(*out, nullptr) : try_hold_open(context, to);
+  }
+
   /// Begins to connect with a process that will be used, and does not wait.
   void expect(ProcessId process) noexcept {
     if (!ready(process)) first_use_->begin(process);
   }
+  /// Whether a use would not have to connect.
   bool ready(ProcessId process) const noexcept {
-    return ready_[process.value].load(std::memory_order_acquire) != nullptr;
+    return ready_[process.value].load(std::memory_order_acquire) != nullptr ||
+           (uses_ != nullptr && open(process));
   }
   /// The next Transmitter of the thread context, in turn, that may have something to poll.
   dtutils::Transmitter& next(ThreadContext& context) noexcept {
     const std::span<const ProcessId> all = touched();
     context.poll_next = context.poll_next + 1 < all.size() ? context.poll_next + 1 : 0;
-    Slot* const first = made_[all[context.poll_next].value].load(std::memory_order_acquire);
+    Slot* first = made_[all[context.poll_next].value].load(std::memory_order_acquire);
+    // It was closed: there is always the one to this process.
+    if (first == nullptr) first = made_[all[0].value].load(std::memory_order_acquire);
     return *first[number_for(context)];
   }
   /// Of a process: none where it has none.
@@ -89,7 +107,7 @@ class Connections {
     Slot* const first = made_[process.value].load(std::memory_order_acquire);
     return {first, first != nullptr ? queue_pairs_ : 0};
   }
-  /// The processes that it has Transmitters to, connected or not; itself first.
+  /// The processes that it has, or had, Transmitters to, connected or not; itself first.
   std::span<const ProcessId> touched() const noexcept {
     return {touched_.get(), count_.load(std::memory_order_acquire)};
   }
@@ -104,6 +122,30 @@ class Connections {
   void connect(ProcessId to, std::span<const dtutils::Endpoint> endpoints);
   /// The peer has connected, too. Setup only.
   void hand_out(ProcessId to) noexcept;
+
+  // --- closing, where connections are limited -------------------------------------------------
+  bool limited() const noexcept { return uses_ != nullptr; }
+  /// Of those that have no users, are not pinned, and of which `may_go(process)` is true, the one
+  /// whose last use is longest ago. Setup only.
+  std::optional<ProcessId> least_recently_used(const std::function<bool(ProcessId)>& may_go) const;
+  /// From now on nobody comes to use it. False: it is in use, pinned, or not open. Setup only.
+  bool try_stop(ProcessId process) noexcept;
+  /// It goes on, and counts as used just now. Setup only.
+  void go_on(ProcessId process) noexcept;
+  /// Whether somebody waits to use it. Setup only.
+  bool awaited(ProcessId process) const noexcept;
+  /// Of one that has been stopped: lets all that was posted end, then sends a farewell with this
+  /// number on each queue pair, behind which nothing follows, and lets that end. Numbers of one
+  /// process grow. False: it takes longer than `limit`, or is broken. Setup only.
+  bool bid_farewell(ProcessId process, std::uint64_t number,
+                    std::chrono::milliseconds limit) noexcept;
+  /// The farewell of that number has come from all queue pairs of the peer, so that all that it
+  /// had sent has been taken.
+  bool farewell_came(ProcessId from, std::uint64_t number) const noexcept;
+  /// A farewell was taken from the receive queue. One thread at a time.
+  void note_farewell(ProcessId from, std::uint64_t number) noexcept;
+  /// Takes the queue pairs back; another peer may get them. Throws Error. Setup only.
+  void close(ProcessId process);
 
   /// Whether the queue pair of that number is one to `process`.
   bool leads_to(ProcessId process, std::uint32_t queue_pair) const noexcept;
@@ -131,10 +173,42 @@ class Connections {
   std::uint32_t number_for(const ThreadContext& context) const noexcept {
     return queue_pairs_ == 1 ? 0 : context.number % queue_pairs_;
   }
+  /// nullptr where it has to be connected, or counted.
+  dtutils::Transmitter* connected(const ThreadContext& context, ProcessId to) const noexcept {
+    // Acquire: pairs with hand_out, so that what the peer told of itself is seen.
+    Slot* const first = ready_[to.value].load(std::memory_order_acquire);
+    if (first == nullptr) [[unlikely]]
+      return nullptr;
+    return &*first[number_for(context)];
+  }
   dtutils::Transmitter& connect_now(const ThreadContext& context, ProcessId to) noexcept;
+  HeldTransmitter hold_now(const ThreadContext& context, ProcessId to) noexcept;
+  HeldTransmitter try_hold_open(const ThreadContext& context, ProcessId to) noexcept;
+
+  /// Of a connection that may be closed.
+  struct Use {
+    /// Users, and those who wait to become some; kOpen, kPinned.
+    std::atomic<std::uint32_t> users{0};
+    /// When the last one came, by `clock_`.
+    std::atomic<std::uint64_t> last{0};
+    /// Number of the latest farewell that came, and by how many queue pairs.
+    std::atomic<std::uint64_t> farewell{0};
+  };
+  static constexpr std::uint32_t kOpen = 1u << 31;
+  static constexpr std::uint32_t kPinned = 1u << 30;
+  static constexpr unsigned kFarewellShift = 16;
+
+  bool open(ProcessId process) const noexcept {
+    // Acquire: pairs with hand_out().
+    return (uses_[process.value].users.load(std::memory_order_acquire) & kOpen) != 0;
+  }
+  void note_use(Use& use) noexcept {
+    use.last.store(clock_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
   dtutils::ProtectionDomain& pd_;
   ReceiveQueue& receive_queue_;
+  const ProcessId self_;
   const dtutils::TransmitterOptions options_;
   const std::uint32_t queue_pairs_;
   const std::uint32_t sharing_threads_;
@@ -145,6 +219,11 @@ class Connections {
   /// By process: the first of those that are made, and of those that are handed out.
   std::vector<std::atomic<Slot*>> made_;
   std::vector<std::atomic<Slot*>> ready_;
+  /// By process; none where connections are not limited.
+  std::unique_ptr<Use[]> uses_;
+  std::atomic<std::uint64_t> clock_{0};
+  /// Transmitters of connections that were closed.
+  std::vector<Slot*> spare_;
   /// Room for all; the first `count_` are there.
   std::unique_ptr<ProcessId[]> touched_;
   std::atomic<std::uint32_t> count_{0};

@@ -12,6 +12,7 @@ Introduction::Introduction(const dtutils::DeviceInfo& its_device, const Config& 
       device(static_cast<std::uint32_t>(its_device.kind)),
       receive_size(config.receive_size),
       queue_pairs(config.queue_pairs),
+      max_connections(config.max_connections),
       member(std::move(its_member)) {}
 
 Introduction::Introduction(std::span<const std::byte> bytes) {
@@ -20,6 +21,7 @@ Introduction::Introduction(std::span<const std::byte> bytes) {
   device = reader.value<std::uint32_t>();
   receive_size = reader.value<std::uint64_t>();
   queue_pairs = reader.value<std::uint32_t>();
+  max_connections = reader.value<std::uint32_t>();
   member.pid = reader.value<std::uint32_t>();
   member.site.host = reader.text();
   member.site.service_threads = reader.value<std::uint32_t>();
@@ -33,6 +35,7 @@ ByteWriter Introduction::bytes() const {
   writer.value(device);
   writer.value(receive_size);
   writer.value(queue_pairs);
+  writer.value(max_connections);
   writer.value(member.pid);
   writer.text(member.site.host);
   writer.value(member.site.service_threads);

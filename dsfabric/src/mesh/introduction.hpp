@@ -19,6 +19,7 @@ struct Introduction {
   std::uint32_t device = 0;
   std::uint64_t receive_size = 0;
   std::uint32_t queue_pairs = 0;
+  std::uint32_t max_connections = 0;
   /// Without its machine.
   Member member;
 

@@ -58,6 +58,7 @@ Share exchange_hellos(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& dev
   hello.value(static_cast<std::uint32_t>(device.kind));
   hello.value(std::uint64_t{config.receive_size});
   hello.value(config.queue_pairs);
+  hello.value(config.max_connections);
   hello.value(static_cast<std::uint32_t>(getpid()));
   hello.text(rendezvous::own_host_name());
 
@@ -72,6 +73,8 @@ Share exchange_hellos(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& dev
                   "kind of device (1: verbs, 2: shm)");
     require_equal(config.receive_size, reader.value<std::uint64_t>(), rank, "setting receive_size");
     require_equal(config.queue_pairs, reader.value<std::uint32_t>(), rank, "setting queue_pairs");
+    require_equal(config.max_connections, reader.value<std::uint32_t>(), rank,
+                  "setting max_connections");
     Member& member = all[rank];
     member.site.machine =
         machines.try_emplace(host, MachineId{static_cast<std::uint16_t>(machines.size())})
@@ -146,6 +149,15 @@ Config with_queue_pairs(Config config, const Members& members) noexcept {
     config.queue_pairs = std::min(members.max_threads(), kMaxQueuePairs);
   }
   if (members.capacity() > members.founders()) config.elastic = members.capacity();
+  return config;
+}
+
+Config with_max_connections(Config config, const dtutils::DeviceInfo& device) noexcept {
+  if (config.max_connections == 0) {
+    // One row is to the process itself, and one queue pair stands for what is broken.
+    const std::uint32_t rows = (device.max_queue_pairs - 1) / std::max(config.queue_pairs, 1u);
+    config.max_connections = std::clamp(rows, 2u, kMaxConnections + 1) - 1;
+  }
   return config;
 }
 

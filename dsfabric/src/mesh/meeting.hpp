@@ -41,5 +41,7 @@ Meeting meet(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& device, cons
 
 /// The settings, with queue_pairs filled in.
 Config with_queue_pairs(Config config, const Members& members) noexcept;
+/// The settings, whose queue_pairs are known, with max_connections filled in.
+Config with_max_connections(Config config, const dtutils::DeviceInfo& device) noexcept;
 
 }  // namespace dsfabric

@@ -65,6 +65,7 @@ Meeting meet_as_newcomer(SharedBootstrap& bootstrap, const dtutils::DeviceInfo& 
                   "kind of device (1: verbs, 2: shm)");
     require_equal(config.receive_size, founder.receive_size, rank, "setting receive_size");
     require_equal(config.queue_pairs, founder.queue_pairs, rank, "setting queue_pairs");
+    require_equal(config.max_connections, founder.max_connections, rank, "setting max_connections");
     const auto next = static_cast<std::uint16_t>(meeting.machines.size());
     founder.member.site.machine =
         meeting.machines.try_emplace(founder.host, MachineId{next}).first->second;

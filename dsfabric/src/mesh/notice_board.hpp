@@ -66,7 +66,7 @@ class NoticeBoard {
   void set_peer(ProcessId peer, const dtutils::RemoteMemoryLocator& where) noexcept {
     if (const auto place = find(peer)) place->theirs = where;
   }
-  /// Nothing comes from that peer any more, nor goes to it.
+  /// Nothing comes from that peer any more, nor goes to it, until it is connected with again.
   void give_back(ProcessId peer) noexcept {
     const std::scoped_lock lock(mutex_);
     places_.erase(peer);
@@ -82,20 +82,20 @@ class NoticeBoard {
     notice->state = state;
     return notice;
   }
-  /// Tells a peer whose Transmitters are handed out. False: its connection is broken. Each kind of
+  /// Tells a peer that is connected. False: it is not, or its connection is broken. Each kind of
   /// notice by one thread at a time.
   bool tell(ThreadContext& context, ProcessId to, Notice kind, std::uint64_t state,
             std::string_view reason) noexcept {
     constexpr std::size_t kReason = offsetof(EndNotice, reason);
-    dtutils::Transmitter& out = connections_.of(context, to);
+    const HeldTransmitter out = connections_.try_hold(context, to);
     const auto place = find(to);
-    if (place == nullptr) return false;
+    if (!out || place == nullptr) return false;
     place->at(kind)->set(state, reason);
     const auto write = [&](std::size_t offset, std::uint32_t length) {
       const unsigned flags =
-          length <= out.queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
-      return out.write(place->memory.local(kind * sizeof(EndNotice) + offset, length),
-                       place->theirs.part(offset, length), flags);
+          length <= out->queue_pair().max_inline() ? dtutils::kInlined : dtutils::kUnsignaled;
+      return out->write(place->memory.local(kind * sizeof(EndNotice) + offset, length),
+                        place->theirs.part(offset, length), flags);
     };
     // Two writes, because the bytes of one may arrive in any order.
     return write(kReason, sizeof(EndNotice::reason)) && write(0, sizeof(EndNotice::state));

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <optional>
 
+#include "mesh/farewell.hpp"
 #include "messages/message_engine.hpp"
 
 namespace dsfabric {
@@ -32,6 +34,16 @@ const char* MessageEngine::validate_header(const ibv_wc& completion,
     return nullptr;
   }
   return "it came from another process than it says";
+}
+
+void MessageEngine::take_other(const ibv_wc& completion) noexcept {
+  const std::byte* const data = Receiver::buffer_of(completion).data;
+  if (completion.status == IBV_WC_SUCCESS) {
+    const auto number = Farewell::number_in({data, completion.byte_len});
+    const auto sender = number ? connections_.find(completion.qp_num) : std::nullopt;
+    if (sender) return connections_.note_farewell(*sender, *number);
+  }
+  report_corrupt(completion);
 }
 
 void MessageEngine::report_corrupt(const ibv_wc& completion) noexcept {

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "dtutils/detail/scope_exit.hpp"
 #include "dtutils/wait.hpp"
 #include "job/job_limits.hpp"
@@ -121,6 +123,12 @@ bool MessageEngine::take_in(ThreadContext& context) {
   return true;
 }
 
+void MessageEngine::take_aside(ThreadContext& context) {
+  const bool in_handler = std::exchange(context.in_handler, true);
+  take_in(context);
+  context.in_handler = in_handler;
+}
+
 MessageEngine::Look MessageEngine::take_one(ThreadContext& context) {
   if (!receiver_.taking.try_lock()) {
     return Look::kElsewhere;
@@ -135,7 +143,7 @@ MessageEngine::Look MessageEngine::take_one(ThreadContext& context) {
   const auto& header = *reinterpret_cast<const MessageHeader*>(buffer.data);
   if (completion.status != IBV_WC_SUCCESS || validate_header(completion, header) != nullptr)
       [[unlikely]] {
-    report_corrupt(completion);
+    take_other(completion);
     receiver_.post(buffer);
     receiver_.taking.unlock();
     return Look::kTaken;

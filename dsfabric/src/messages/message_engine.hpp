@@ -54,6 +54,8 @@ class MessageEngine {
 
   /// Takes messages in and runs those for the thread context.
   bool progress(ThreadContext& context);
+  /// Takes messages in, and puts all of them aside.
+  void take_aside(ThreadContext& context);
   /// Waits until at most this process' other threads stand between a post and the send queue.
   void make_room(ThreadContext& context, dtutils::Transmitter& transmitter);
   /// Whether nothing is left for a service thread, which has armed the completion queue and said
@@ -63,8 +65,8 @@ class MessageEngine {
   /// Who sends a message, and on what.
   struct Way {
     ThreadContext* context = nullptr;
-    /// nullptr: the peer is gone.
-    dtutils::Transmitter* transmitter = nullptr;
+    /// None: the peer is gone.
+    HeldTransmitter transmitter;
   };
   /// Of the calling thread to a process; there is room for one message then, if it goes through a
   /// device.
@@ -104,6 +106,8 @@ class MessageEngine {
   /// Empty, or what is invalid in the header.
   const char* validate_header(const ibv_wc& completion, const MessageHeader& header) const noexcept;
   void report_corrupt(const ibv_wc& completion) noexcept;
+  /// What is no message for a handler: a Farewell, or one that its sender fails for.
+  void take_other(const ibv_wc& completion) noexcept;
 
   Fabric& fabric_;
   const Members& members_;

@@ -15,10 +15,10 @@ namespace dsfabric {
 MessageEngine::Way MessageEngine::way_to(ProcessId to) {
   if (!failures_.active(to)) return {};
   ThreadContext& context = threads_.mine();
-  dtutils::Transmitter& transmitter = connections_.of(context, to);
+  HeldTransmitter transmitter = connections_.hold(context, to);
   keep_up(context);
-  if (to != members_.self()) make_room(context, transmitter);
-  return {&context, &transmitter};
+  if (to != members_.self()) make_room(context, *transmitter);
+  return {&context, std::move(transmitter)};
 }
 
 dtutils::RDMAMemory MessageEngine::send_memory(const Way& way, std::uint32_t bytes) {
@@ -49,8 +49,8 @@ SendSpace::SendSpace(Fabric& fabric, ProcessId to, std::uint32_t bytes)
                     messages_.max_message()),
         "send less, pass the data as a buffer by RDMA, or raise the setting receive_size");
   }
-  const MessageEngine::Way way = messages_.way_to(to);
-  if (way.transmitter == nullptr) {
+  MessageEngine::Way way = messages_.way_to(to);
+  if (!way.transmitter) {
     return;
   }
   const std::uint32_t total = bytes + static_cast<std::uint32_t>(sizeof(MessageHeader));
@@ -58,12 +58,15 @@ SendSpace::SendSpace(Fabric& fabric, ProcessId to, std::uint32_t bytes)
     local_ = messages_.local_buffer(*way.context, total);
     if (local_ == nullptr) return;
     start_ = local_->data;
+    ends_ = true;
   } else if (total > kInlineMessage || total > way.transmitter->queue_pair().max_inline()) {
     memory_ = messages_.send_memory(way, total);
     start_ = memory_.data();
   }
   context_ = way.context;
-  transmitter_ = way.transmitter;
+  transmitter_ = &*way.transmitter;
+  users_ = way.transmitter.take_over();
+  if (users_ != nullptr) ends_ = true;
 }
 
 bool SendSpace::commit(MessageKind kind, ThreadId to, dtutils::Synchronizer* sent,
@@ -97,11 +100,17 @@ bool SendSpace::commit(MessageKind kind, ThreadId to, dtutils::Synchronizer* sen
 
 bool SendSpace::commit_here(dtutils::Synchronizer* sent) noexcept {
   const bool done = messages_.deliver_here(*context_, *local_);
-  if (done) local_ = nullptr;
+  if (done) {
+    local_ = nullptr;
+    ends_ = false;
+  }
   if (sent != nullptr) done ? sent->decrement() : sent->fail();
   return done;
 }
 
-void SendSpace::drop() noexcept { messages_.give_back(*context_, *local_); }
+void SendSpace::end() noexcept {
+  if (local_ != nullptr) messages_.give_back(*context_, *local_);
+  if (users_ != nullptr) HeldTransmitter::give_back(users_);
+}
 
 }  // namespace dsfabric

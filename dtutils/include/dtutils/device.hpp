@@ -63,6 +63,8 @@ struct DeviceInfo {
   std::uint32_t max_inline;
   /// Entries of a completion queue.
   std::uint32_t max_completions;
+  /// Queue pairs that there may be at once, of all processes together on a verbs device.
+  std::uint32_t max_queue_pairs;
   /// True when 8-byte compare-and-swap and fetch-and-add are offered.
   bool atomics;
   /// True when those are atomic also against the target's own CPU atomics (always so on shm).

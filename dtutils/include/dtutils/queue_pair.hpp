@@ -79,6 +79,10 @@ class QueuePair {
   /// Takes the pair to the error state: everything outstanding completes with
   /// IBV_WC_WR_FLUSH_ERR. Setup only.
   void disconnect();
+  /// Takes the pair back to where connect() starts, with another first packet sequence number.
+  /// Completions that have not been polled are lost, on both of its queues. Throws Error. Setup
+  /// only.
+  void reset();
   /// Any thread. Turns to IBV_QPS_ERR when the device breaks the pair.
   ibv_qp_state state() const noexcept { return device_.qp_state(qp_); }
 

@@ -84,6 +84,9 @@ class Transmitter {
   Endpoint endpoint() const { return queue_pair_.endpoint(); }
   /// As QueuePair::connect. Setup only.
   void connect(const Endpoint& peer) { queue_pair_.connect(peer); }
+  /// As QueuePair::reset, so that it can be connected with another peer. It is idle(), and nobody
+  /// posts. Tags keep their meaning. Throws Error. Setup only.
+  void reset() { queue_pair_.reset(); }
   /// For its receive side and its state.
   QueuePair& queue_pair() noexcept { return queue_pair_; }
 

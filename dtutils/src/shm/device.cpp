@@ -84,6 +84,7 @@ ShmDevice::ShmDevice(const DeviceOptions& options)
   software::describe_device("shm", DeviceKind::kShm, verbs_device_, context_, info_);
   set_operations(context_);
   info_.gid = to_gid(own_.address());
+  info_.max_queue_pairs = kMaxQueuePairs;
   info_.reads_in_order = !agent_.adversary();
   info_.host = host_id();
   info_.reason = "shared memory of this host, no network adapter involved";

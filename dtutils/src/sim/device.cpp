@@ -52,6 +52,8 @@ SimDevice::SimDevice(World& world)
   describe_device("sim", DeviceKind::kSim, verbs_device_, context_, info_);
   set_operations(context_);
   info_.gid = to_gid(number_);
+  // As many numbers as there are.
+  info_.max_queue_pairs = (1u << 24) - 1;
   info_.host = node_.number + 1;
   info_.reason = fmt::format("the adapter of node {} of a simulation, seed {}", node_.number,
                              world.options.seed);

@@ -44,6 +44,7 @@ VerbsDevice::VerbsDevice(Context context, const DeviceOptions& options)
   info_.max_work_requests = static_cast<std::uint32_t>(limits_.max_qp_wr);
   info_.max_scatter_gather = static_cast<std::uint32_t>(limits_.max_sge);
   info_.max_completions = static_cast<std::uint32_t>(limits_.max_cqe);
+  info_.max_queue_pairs = static_cast<std::uint32_t>(limits_.max_qp);
   info_.atomics = limits_.atomic_cap != IBV_ATOMIC_NONE;
   info_.atomics_with_cpu = limits_.atomic_cap == IBV_ATOMIC_GLOB;
   info_.host = host_id();

@@ -108,6 +108,16 @@ TEST_CASE("different_receive_sizes_are_refused_by_name") {
   CHECK(job.wait() == "");
 }
 
+TEST_CASE("different_numbers_of_connections_are_refused_by_name") {
+  ForkJob job(2, [](Member& member) {
+    Config config;
+    config.max_connections = member.rank + 1;
+    const std::string text = support::error_text([&] { member.join(config); });
+    require(text.find("max_connections") != std::string::npos, text);
+  });
+  CHECK(job.wait() == "");
+}
+
 TEST_CASE("a_receive_size_that_cannot_be_is_refused") {
   ForkJob job(1, [](Member& member) {
     Config config;

@@ -70,6 +70,33 @@ TEST_CASE("flushed_writes_have_arrived") {
   }
 }
 
+TEST_CASE("transmitter_that_was_reset_serves_another_peer") {
+  for (const std::uint32_t threads : {1u, 4u}) {
+    Scene scene(threads);
+    scene.source.at<std::uint64_t>(0) = 1;
+    REQUIRE(scene.transmitter.write(scene.source.local(0, 8), scene.target.remote(0, 8)));
+    const RetireTag before = scene.transmitter.tag();
+    REQUIRE(scene.transmitter.flush(kPatience));
+    scene.transmitter.reset();
+    CHECK(scene.transmitter.queue_pair().state() == IBV_QPS_RESET);
+
+    Side other(*scene.device);
+    scene.transmitter.connect(other.qp.endpoint());
+    other.qp.connect(scene.transmitter.endpoint());
+    CHECK(before.done());
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      scene.source.at<std::uint64_t>(8 * i) = i + 2;
+      REQUIRE(scene.transmitter.write(scene.source.local(8 * i, 8), other.remote(8 * i, 8)));
+    }
+    const RetireTag after = scene.transmitter.tag();
+    CHECK(after.ticket > before.ticket);
+    REQUIRE(scene.transmitter.flush(kPatience));
+    CHECK(after.done());
+    for (std::uint64_t i = 0; i < 1000; ++i) REQUIRE(other.at<std::uint64_t>(8 * i) == i + 2);
+    CHECK(scene.target.at<std::uint64_t>(0) == 1);
+  }
+}
+
 TEST_CASE("a_prepared_request_is_posted_again_and_again") {
   for (const std::uint32_t threads : {1u, 4u}) {
     Scene scene(threads);

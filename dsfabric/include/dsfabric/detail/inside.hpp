@@ -5,6 +5,7 @@
 namespace dsfabric {
 
 class CallTables;
+class Connections;
 class ControlService;
 class Fabric;
 class Failures;
@@ -27,6 +28,7 @@ class Inside {
   static Failures& failures(Fabric& fabric) noexcept { return *of(fabric).failures_; }
   static PendingTable& pending(Fabric& fabric) noexcept { return *of(fabric).pending_; }
   static MessageEngine& messages(Fabric& fabric) noexcept { return *of(fabric).messages_; }
+  static Connections& connections(Fabric& fabric) noexcept { return *of(fabric).connections_; }
   static ControlService& control_service(Fabric& fabric) noexcept { return *of(fabric).control_; }
   static Termination& termination(Fabric& fabric) noexcept { return *of(fabric).termination_; }
   static Groups& groups(Fabric& fabric) noexcept { return *of(fabric).groups_; }
@@ -40,6 +42,7 @@ class Inside {
   Failures* failures_ = nullptr;
   PendingTable* pending_ = nullptr;
   MessageEngine* messages_ = nullptr;
+  Connections* connections_ = nullptr;
   ControlService* control_ = nullptr;
   Termination* termination_ = nullptr;
   Groups* groups_ = nullptr;
