@@ -13,7 +13,7 @@
 /* spin-check: spin="-DANY_FAREWELL" cc="-DSAFETY" expect=fail error="assertion violated" */
 /* spin-check: spin="-DANSWERS_BOTH" cc="-DSAFETY" expect=fail error="assertion violated" */
 /* spin-check: spin="-DOFFERS_FIRST" cc="-DSAFETY" expect=fail error="assertion violated" */
-/* spin-check: spin="-DKEEPS_OFFER -DONE_PROPOSAL" cc="-DSAFETY" expect=fail error="invalid end state" */
+/* spin-check: spin="-DOLD_OFFER -DONE_PROPOSAL" cc="-DSAFETY" expect=fail error="invalid end state" */
 /* spin-check: spin="-DNO_NEWS" cc="-DSAFETY" expect=fail error="invalid end state" */
 
 /* Of one process two, of the other one. */
@@ -84,7 +84,7 @@ inline reset(me) {
          (empty(posted[PEER(me)]) && empty(posted[me]) && empty(arrived[me])));
   connected[me] = 0;
   proposed[me] = 0;
-#ifndef KEEPS_OFFER
+#ifndef OLD_OFFER
   offered[me] = 0
 #endif
 }
