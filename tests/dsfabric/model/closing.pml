@@ -13,12 +13,12 @@
 /* spin-check: spin="-DANY_FAREWELL" cc="-DSAFETY" expect=fail error="assertion violated" */
 /* spin-check: spin="-DANSWERS_BOTH" cc="-DSAFETY" expect=fail error="assertion violated" */
 /* spin-check: spin="-DOFFERS_FIRST" cc="-DSAFETY" expect=fail error="assertion violated" */
-/* spin-check: spin="-DOLD_OFFER -DONE_PROPOSAL" cc="-DSAFETY" expect=fail error="invalid end state" */
+/* spin-check: spin="-DOLD_OFFER -DONE_CLOSE" cc="-DSAFETY" expect=fail error="invalid end state" */
 /* spin-check: spin="-DNO_NEWS" cc="-DSAFETY" expect=fail error="invalid end state" */
 
 /* Of one process two, of the other one. */
 #define MESSAGES(me) (2 - (me))
-#ifdef ONE_PROPOSAL
+#ifdef ONE_CLOSE
 #define PROPOSALS(me) (1 - (me))
 #else
 #define PROPOSALS(me) (2 - (me))
