@@ -115,7 +115,7 @@ TEST_CASE("a_frozen_row_changes_no_more_though_its_owner_lives_and_pushes_on") {
 }
 
 TEST_CASE("a_group_may_end_in_the_moment_in_which_a_member_is_given_up") {
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 6; ++round) {
     ForkJob job(4, [&](Member& member) {
       dsfabric::Fabric fabric = member.join(support::one_worker());
       std::optional<TableGroup> group(fabric);
