@@ -32,7 +32,7 @@ extern "C" int fdatasync(int file) {
 
 TEST_CASE("persisted_records_are_on_the_disk_and_survive_the_loss_of_all_others") {
   const support::TestFolder folder, lost;
-  constexpr std::uint64_t kRecords = 100;
+  constexpr std::uint64_t kRecords = 50;
   std::uint64_t persisted = 0;
   disk_microseconds = 2000;
   {
