@@ -20,7 +20,7 @@ class Together {
   static Time now() noexcept { return dtutils::Simulation::current()->time(); }
 
   /// `act()` of all workers, at the same time to the nanosecond. It ends for this worker when `act`
-  /// returns, or at the times that it gave to ended(). A collective.
+  /// returns. A collective.
   template <class Act>
   void measure(dsfabric::Thread& self, Act act) {
     const bool first = self.id() == dsfabric::ThreadId{};
@@ -29,13 +29,11 @@ class Together {
     self.barrier();
     dtutils::sleep_for(begin_ - now());
     act();
-    ended();
+    last_ = std::max(last_, now());
     self.barrier();
     if (first) took_.push_back(static_cast<double>((last_ - begin_).count()));
     self.barrier();
   }
-  void ended() noexcept { last_ = std::max(last_, now()); }
-  Time begin() const noexcept { return begin_; }
 
   /// In ns, but for the first one, which makes connections.
   std::vector<double> results() const {

@@ -33,9 +33,10 @@ constexpr timespec kNap{0, 500'000};
 
 bool permitted = false;
 
-bool asked_for() noexcept {
+/// 0: no asynchronous sends.
+std::size_t asked_bytes() noexcept {
   const char* const text = std::getenv("CARIAMA_PRELOAD_ASYNC_SENDS");
-  return text != nullptr && std::atoll(text) > 0;
+  return text == nullptr ? 0 : static_cast<std::size_t>(std::max(std::atoll(text), 0ll));
 }
 
 /// Whether processes of one user, which peers are, may read each other's memory here.
@@ -53,12 +54,6 @@ bool peers_may_read() noexcept {
   static_cast<void>(pread(file, &scope, 1, 0));
   real().close(file);
   return scope == '0';
-}
-
-std::size_t asked_size() noexcept {
-  const char* const text = std::getenv("CARIAMA_PRELOAD_ASYNC_SENDS");
-  const auto bytes = static_cast<std::size_t>(text == nullptr ? 0 : std::atoll(text));
-  return std::max(bytes, streams::kAsynchronousFrom);
 }
 
 bool is_on_stack(const void* address) noexcept {
@@ -102,7 +97,7 @@ void permit_asynchronous_sends() noexcept { permitted = true; }
 bool sends_asynchronously() noexcept {
   if (!permitted) return false;
   static const bool possible =
-      asked_for() && peers_may_read() && streams::may_send_asynchronously();
+      asked_bytes() != 0 && peers_may_read() && streams::may_send_asynchronously();
   return possible;
 }
 
@@ -113,7 +108,7 @@ streams::StreamOptions stream_options(std::uint32_t ring) noexcept {
 
 std::size_t leaves_from(int fd, std::span<const iovec> buffers, int flags) noexcept {
   if (!sends_asynchronously()) return SIZE_MAX;
-  static const std::size_t from = asked_size();
+  static const std::size_t from = std::max(asked_bytes(), streams::kAsynchronousFrom);
   bool any = false;
   for (const iovec& buffer : buffers) {
     if (buffer.iov_len < from) continue;
