@@ -36,7 +36,8 @@ concept CollectiveValue = std::is_trivially_copyable_v<T> && std::is_default_con
 /// Mixed into Thread, for all workers of the job, and into Group, for its members: "all" below.
 ///
 /// All call the same collectives in the same order. They serve incoming messages while they wait,
-/// and throw PeerFailed as soon as a process of one of them has failed or left. Workers that are in
+/// and throw PeerFailed as soon as a process of one of them has failed or left, or as one of them
+/// has thrown it, which believes that; from then on, always. Workers that are in
 /// different collectives, or give values of different sizes or different roots, get an Error that
 /// names both (or, in another process than the one that finds out, PeerFailed with that reason). A
 /// handler, a fiber too, gets an Error. Owner thread only.

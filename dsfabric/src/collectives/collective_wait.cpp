@@ -33,6 +33,22 @@ void CollectiveWait::throw_if_over() const {
     const std::scoped_lock lock(mutex_);
     std::rethrow_exception(broken_by_);
   }
+  if (const auto why = revoked()) throw_revoked(*why);
+}
+
+void CollectiveWait::revoke(Revocation why) noexcept {
+  const std::uint64_t word =
+      std::uint64_t{1} << 32 | std::uint64_t{why.failed.value} << 16 | std::uint64_t{why.by.value};
+  const auto known_by = dtutils::Clock::now() + kRevocationPatience;
+  known_by_.store(known_by.time_since_epoch().count(), std::memory_order_relaxed);
+  std::uint64_t none = 0;
+  revoked_.compare_exchange_strong(none, word, std::memory_order_acq_rel);
+}
+
+std::optional<Revocation> CollectiveWait::revoked() const noexcept {
+  const std::uint64_t word = revoked_.load(std::memory_order_acquire);
+  if (word == 0) return {};
+  return Revocation{{static_cast<std::uint16_t>(word >> 16)}, {static_cast<std::uint16_t>(word)}};
 }
 
 void CollectiveWait::limit(std::optional<std::chrono::milliseconds> patience) noexcept {
@@ -50,6 +66,22 @@ void CollectiveWait::throw_if_late(ProcessId on) const {
 
 void CollectiveWait::throw_left(ProcessId process) {
   throw PeerFailed(process, kDuring, "it has left without taking part");
+}
+
+void CollectiveWait::throw_revoked(const Revocation& why) const {
+  const ProcessId self = participants_.members().self();
+  // It knew of no failure, or has thrown by now.
+  if (why.by == self) throw_left(why.failed);
+  const ProcessId gone = why.failed == self ? why.by : why.failed;
+  dtutils::Backoff backoff;
+  while (failures_.state(gone) == PeerState::kActive &&
+         dtutils::Clock::now().time_since_epoch().count() <
+             known_by_.load(std::memory_order_relaxed)) {
+    backoff.pause();
+  }
+  if (why.failed == self) throw PeerFailed(why.by, kDuring, "it takes this process for failed");
+  throw PeerFailed(why.failed, kDuring,
+                   fmt::format("process {} takes it for failed, and takes part no more", why.by));
 }
 
 void CollectiveWait::break_for_all(std::exception_ptr cause) noexcept {

@@ -18,9 +18,17 @@
 
 namespace dsfabric {
 
+/// Why a process takes part in the collectives of a group no more: process `by` believes that
+/// `failed` has failed, or has seen it leave without taking part.
+struct Revocation {
+  ProcessId failed;
+  ProcessId by;
+};
+
 /// Over for good, with every wait for them, are the collectives of a group in a process when
 ///
 ///  - it believes that some process of the group has failed,
+///  - another process of the group, which believes that, has revoked them here,
 ///  - one of its own workers or service handlers threw, or
 ///  - a collective of the group itself threw, because the workers are in different ones.
 ///
@@ -69,14 +77,21 @@ class CollectiveWait {
   void throw_if_over() const;
   /// Whether they are over. Any thread.
   bool over() const noexcept {
-    return broken_.load(std::memory_order_acquire) || own_failure_.declared() || failed();
+    return broken_.load(std::memory_order_acquire) || own_failure_.declared() || failed() ||
+           revoked();
   }
+  /// They are over for the same reason as at the process that says so. The first reason counts.
+  /// Any thread.
+  void revoke(Revocation why) noexcept;
+  std::optional<Revocation> revoked() const noexcept;
   /// A collective threw in the worker that acted for all: it throws the same in the others. Any
   /// thread.
   void break_for_all(std::exception_ptr cause) noexcept;
 
  private:
   [[noreturn]] static void throw_left(ProcessId process);
+  /// Waits for a while until this process knows of the failure by itself, if that is one.
+  [[noreturn]] void throw_revoked(const Revocation& why) const;
   void throw_if_late(ProcessId on) const;
 
   /// The process of the group that failed first.
@@ -90,6 +105,10 @@ class CollectiveWait {
   mutable std::atomic<std::uint32_t> foreign_{0};
   /// When limit() ends, as a count of the steady clock; 0: never.
   std::atomic<dtutils::Clock::rep> end_{0};
+  /// When throw_revoked() waits no longer, as a count of the steady clock; then a Revocation in 32
+  /// bits, and one above them; 0: none.
+  std::atomic<dtutils::Clock::rep> known_by_{0};
+  std::atomic<std::uint64_t> revoked_{0};
   std::atomic<bool> broken_{false};
   mutable std::mutex mutex_;
   std::exception_ptr broken_by_;

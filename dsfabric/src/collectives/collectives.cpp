@@ -8,7 +8,6 @@
 #include <cstring>
 #include <utility>
 
-#include "dsfabric/peer_failed.hpp"
 #include "job/job_limits.hpp"
 #include "threads/handler_rules.hpp"
 
@@ -34,6 +33,15 @@ void Collectives::require_one_collective() const {
     if (came_[i].to == came_[0].to) continue;
     throw_mismatch(participants_, name(0), came_[0].to, name(i), came_[i].to);
   }
+}
+
+void Collectives::revoke(ProcessId failed) {
+  const ProcessId self = participants_.process(participants_.self());
+  // All hear that from this process itself. And a handler may have thrown for someone else.
+  if (!wait_.revoked() && (failed == self || !participants_.has(failed))) return;
+  if (told_.exchange(true)) return;
+  wait_.revoke({failed, self});
+  if (tell_) tell_(*wait_.revoked());
 }
 
 template <class Act>
@@ -67,8 +75,10 @@ void Collectives::together(ThreadContext& context, const CollectiveCall& call, A
 void Collectives::barrier(ThreadContext& context, Collective kind) {
   const CollectiveCall call{kind, 0, 0};
   if (context.in_handler) refuse_handlers(describe(call, participants_));
-  rounds_.wait_for_posts(context, participants_.slot_of(context.number));
-  together(context, call, [&] { rounds_.barrier(context, call); });
+  revoking([&] {
+    rounds_.wait_for_posts(context, participants_.slot_of(context.number));
+    together(context, call, [&] { rounds_.barrier(context, call); });
+  });
 }
 
 bool Collectives::quiet_barrier(ThreadContext& context, Collective kind) {
@@ -93,7 +103,7 @@ void Collectives::gather(ThreadContext& context, Collective kind, std::span<cons
     std::memcpy(
         block_.at(layout.slot(parity, 0)) + participants_.slot_of(context.number) * kGatherBytes,
         mine.data() + begin, length);
-    together(context, call, [&] { rounds_.gathering(context, call); });
+    revoking([&] { together(context, call, [&] { rounds_.gathering(context, call); }); });
     for (std::uint32_t i = 0; i < processes; ++i) {
       const std::uint32_t index = (participants_.self() + i) % processes;
       const std::byte* const from = block_.at(layout.slot(parity, i));

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "collectives/collective_wait.hpp"
@@ -13,6 +15,7 @@
 #include "collectives/participants.hpp"
 #include "collectives/round_block.hpp"
 #include "collectives/rounds.hpp"
+#include "dsfabric/peer_failed.hpp"
 #include "dtutils/limits.hpp"
 #include "threads/arrivals.hpp"
 
@@ -34,8 +37,12 @@ namespace dsfabric {
 ///    which learned of a failure before the last word came. Nothing that was returned is taken
 ///    back; it was complete. Who must know that all have it, asks in a further collective.
 ///  - A process that does not share the belief returns from a collective only with the words of
-///    all, those of the one who believes included, and these come no more. It waits until that one
-///    ends its run(), or is told of the failure itself (CollectiveWait).
+///    all, those of the one who believes included, and these come no more. So whoever throws
+///    PeerFailed for the first time revokes the collectives at its partners (on_revoke), who throw
+///    the same, and revoke them at theirs. Whoever waits, waits for a partner, so all end
+///    (tests/dsfabric/model/revocation.pml). Which process ends them is a belief still. The idea
+///    is MPI_Comm_revoke of W. Bland et al., "Post-failure recovery of MPI communication
+///    capability", IJHPCA 27, 2013.
 ///  - One that is given up wrongly, and wakes up, is told so by whoever gave it up, and takes that
 ///    one for failed: its collectives throw too. What it had posted before does not arrive any more
 ///    where its queue pairs have been broken; a word of it that was there before counts, for it was
@@ -54,6 +61,19 @@ class Collectives {
   /// rank of the worker whose bytes count, where there is one.
   void gather(ThreadContext& context, Collective kind, std::span<const std::byte> mine,
               std::span<std::byte> all, std::uint32_t root = 0);
+  /// `tell` is called once, by the worker that is the first to throw PeerFailed, and tells the
+  /// partners; they know by revoke() of CollectiveWait. Setup only.
+  void on_revoke(std::function<void(const Revocation&)> tell) { tell_ = std::move(tell); }
+  /// Runs a part of a collective; the same happens when that throws PeerFailed.
+  template <class Part>
+  void revoking(Part part) {
+    try {
+      part();
+    } catch (const PeerFailed& failure) {
+      revoke(failure.process());
+      throw;
+    }
+  }
   /// The barrier around the work of run(): false instead of PeerFailed.
   bool quiet_barrier(ThreadContext& context, Collective kind);
 
@@ -62,6 +82,7 @@ class Collectives {
   CollectiveWait& wait() noexcept { return wait_; }
 
  private:
+  void revoke(ProcessId failed);
   template <class Act>
   void together(ThreadContext& context, const CollectiveCall& call, Act act);
   /// Throws Error when the workers of this process have come to different collectives.
@@ -79,6 +100,8 @@ class Collectives {
   /// By slot.
   std::vector<Came> came_;
   CollectiveWait wait_;
+  std::function<void(const Revocation&)> tell_;
+  std::atomic<bool> told_{false};
   RoundBlock block_;
   /// Touched by the one that acts for all.
   Rounds rounds_;

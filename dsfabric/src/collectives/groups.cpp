@@ -21,18 +21,46 @@ namespace {
 
 constexpr const char* kMaking = "making a Group";
 
+/// The key of the whole job, and of a free entry.
+constexpr std::uint64_t kWholeJob = 0;
+
 /// Payload of a message of kind kGroup: where the sender's block of a group is.
-struct GroupRecord {
+struct BlockRecord {
+  static constexpr std::uint8_t kFlags = 0;
   std::uint64_t key;
   dtutils::RemoteMemoryLocator block;
 };
-static_assert(std::is_trivially_copyable_v<GroupRecord>);
+
+/// And that its collectives are over.
+struct RevocationRecord {
+  static constexpr std::uint8_t kFlags = 1;
+  std::uint64_t key;
+  Revocation why;
+};
+
+template <class Record>
+bool read(const Incoming& message, Record& record) noexcept {
+  static_assert(std::is_trivially_copyable_v<Record>);
+  if (message.payload.size() != sizeof record) return false;
+  std::memcpy(&record, message.payload.data(), sizeof record);
+  return true;
+}
+
+/// False: the peer is gone.
+template <class Record>
+bool send(Fabric& fabric, ProcessId to, const Record& record) {
+  SendSpace space(fabric, to, sizeof record);
+  if (!space) return false;
+  std::memcpy(space.payload(), &record, sizeof record);
+  return space.commit(MessageKind::kGroup, ThreadId::service_of(to), nullptr, Record::kFlags);
+}
 
 }  // namespace
 
 Groups::Groups(Fabric& fabric, const Members& members, dtutils::GeneralAllocator& memory,
                Connections& connections, Failures& failures, const OwnFailure& own_failure,
-               MessageEngine& messages, Arrivals& arrivals, std::chrono::milliseconds patience)
+               MessageEngine& messages, Arrivals& arrivals, Collectives& of_all,
+               std::chrono::milliseconds patience)
     : fabric_(fabric),
       members_(members),
       memory_(memory),
@@ -41,7 +69,10 @@ Groups::Groups(Fabric& fabric, const Members& members, dtutils::GeneralAllocator
       own_failure_(own_failure),
       messages_(messages),
       arrivals_(arrivals),
+      of_all_(of_all),
       patience_(patience) {
+  of_all_.on_revoke(
+      [this](const Revocation& why) { tell_partners(of_all_.participants(), kWholeJob, why); });
   messages.set_handler(MessageKind::kGroup, {[](void* self, const Incoming& message) {
                                                return static_cast<Groups*>(self)->handle(message);
                                              },
@@ -50,15 +81,56 @@ Groups::Groups(Fabric& fabric, const Members& members, dtutils::GeneralAllocator
     const std::scoped_lock lock(mutex_);
     for (auto& [key, making] : making_) making.blocks.erase(failed);
     std::erase_if(making_, [](const auto& each) {
-      return each.second.core == nullptr && each.second.blocks.empty();
+      const Making& making = each.second;
+      return making.core == nullptr && making.blocks.empty() && !making.revoked;
     });
   });
 }
 
 bool Groups::handle(const Incoming& message) {
-  GroupRecord record;
-  if (message.payload.size() != sizeof record) return false;
-  std::memcpy(&record, message.payload.data(), sizeof record);
+  switch (message.flags) {
+    case BlockRecord::kFlags:
+      return take_block(message);
+    case RevocationRecord::kFlags:
+      return take_revocation(message);
+    default:
+      return false;
+  }
+}
+
+Collectives* Groups::collectives_of(std::uint64_t key) noexcept {
+  if (key == kWholeJob) return &of_all_;
+  GroupCore* const core = find(key);
+  return core != nullptr ? &core->collectives : nullptr;
+}
+
+bool Groups::take_revocation(const Incoming& message) {
+  RevocationRecord record;
+  if (!read(message, record)) return false;
+  const std::scoped_lock lock(mutex_);
+  Collectives* const collectives = collectives_of(record.key);
+  if (collectives == nullptr) {
+    making_[record.key].revoked = record.why;
+    return true;
+  }
+  const Participants& all = collectives->participants();
+  if (!all.has(message.source.process) || !all.has(record.why.failed) || !all.has(record.why.by)) {
+    return false;
+  }
+  collectives->wait().revoke(record.why);
+  return true;
+}
+
+void Groups::tell_partners(const Participants& all, std::uint64_t key, const Revocation& why) {
+  for (const std::uint32_t partner : Rounds::partners(all.self(), all.processes())) {
+    // One that is gone needs not be told.
+    (void)send(fabric_, all.process(partner), RevocationRecord{key, why});
+  }
+}
+
+bool Groups::take_block(const Incoming& message) {
+  BlockRecord record;
+  if (!read(message, record)) return false;
   const std::scoped_lock lock(mutex_);
   making_[record.key].blocks[message.source.process] = record.block;
   return true;
@@ -70,8 +142,7 @@ std::uint64_t Groups::key_of(const ThreadContext& context, const std::vector<Thr
   const std::scoped_lock lock(mutex_);
   const std::uint64_t number = made_[{context.number, hash.value()}]++;
   hash.bytes(std::as_bytes(std::span(&number, 1)));
-  // 0 stands for the whole job, and for a free entry.
-  return std::max<std::uint64_t>(hash.value(), 1);
+  return std::max<std::uint64_t>(hash.value(), kWholeJob + 1);
 }
 
 std::pair<std::shared_ptr<GroupCore>, bool> Groups::enter(Participants participants,
@@ -84,6 +155,10 @@ std::pair<std::shared_ptr<GroupCore>, bool> Groups::enter(Participants participa
                                             failures_, own_failure_, messages_, arrivals_);
     put(*core);
     core->collectives.wait().limit(patience_);
+    if (making.revoked) core->collectives.wait().revoke(*making.revoked);
+    core->collectives.on_revoke([this, &made = *core](const Revocation& why) {
+      tell_partners(made.participants, made.key, why);
+    });
     making.core = std::move(core);
   }
   ++making.core->users;
@@ -106,15 +181,17 @@ std::shared_ptr<GroupCore> Groups::make(ThreadContext& context, std::vector<Thre
   });
   CollectiveWait& wait = core->collectives.wait();
   try {
-    if (first) {
-      meet(context, *core);
-    } else {
-      wait.until(context, members_.self(),
-                 [&] { return core->met.load(std::memory_order_acquire); });
-    }
-    // Whoever is through may use it, and finds it at all members.
-    core->of_all.publish();
-    core->collectives.barrier(context, Collective::kGroupBegins);
+    core->collectives.revoking([&, first = first, core = core.get()] {
+      if (first) {
+        meet(context, *core);
+      } else {
+        wait.until(context, members_.self(),
+                   [&] { return core->met.load(std::memory_order_acquire); });
+      }
+      // Whoever is through may use it, and finds it at all members.
+      core->of_all.publish();
+      core->collectives.barrier(context, Collective::kGroupBegins);
+    });
     wait.limit({});
   } catch (...) {
     wait.break_for_all(std::current_exception());
@@ -129,7 +206,10 @@ void Groups::meet(ThreadContext& context, GroupCore& core) {
   const std::vector<std::uint32_t> partners = Rounds::partners(all.self(), all.processes());
   for (const std::uint32_t partner : partners) connections_.expect(all.process(partner));
   for (const std::uint32_t partner : partners) {
-    tell(all.process(partner), core.key, core.collectives.block().remote());
+    const ProcessId to = all.process(partner);
+    if (!send(fabric_, to, BlockRecord{core.key, core.collectives.block().remote()})) {
+      throw PeerFailed(to, kMaking, failures_.reason(to));
+    }
   }
   for (const std::uint32_t partner : partners) {
     const ProcessId process = all.process(partner);
@@ -143,16 +223,6 @@ void Groups::meet(ThreadContext& context, GroupCore& core) {
     core.collectives.wait().until(context, process, has_come);
   }
   core.met.store(true, std::memory_order_release);
-}
-
-void Groups::tell(ProcessId to, std::uint64_t key, const Locator& block) {
-  const GroupRecord record{key, block};
-  SendSpace space(fabric_, to, sizeof record);
-  if (space) {
-    std::memcpy(space.payload(), &record, sizeof record);
-    if (space.commit(MessageKind::kGroup, ThreadId::service_of(to))) return;
-  }
-  throw PeerFailed(to, kMaking, failures_.reason(to));
 }
 
 void Groups::leave(std::shared_ptr<GroupCore> core) noexcept {

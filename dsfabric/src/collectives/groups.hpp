@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -52,13 +53,17 @@ class GroupCore {
 /// Members of a group are told where a block is by the processes that it writes to, and by no
 /// others (Rounds::partners), in a message of kind kGroup. It may come before this process makes
 /// the group. Two groups of the same members are told apart by how many each of their workers had
-/// made of them before.
+/// made of them before. They tell each other in the same way that the collectives of a group, or
+/// of the whole job, are over (Collectives::on_revoke): not by a write into a block, for the memory
+/// of a group that somebody has left in good order serves others.
 class Groups {
  public:
-  /// Takes over the messages of kind kGroup. `patience`: for those that have not come. Setup only.
+  /// Takes over the messages of kind kGroup. `of_all`: the collectives of the whole job.
+  /// `patience`: for those that have not come. Setup only.
   Groups(Fabric& fabric, const Members& members, dtutils::GeneralAllocator& memory,
          Connections& connections, Failures& failures, const OwnFailure& own_failure,
-         MessageEngine& messages, Arrivals& arrivals, std::chrono::milliseconds patience);
+         MessageEngine& messages, Arrivals& arrivals, Collectives& of_all,
+         std::chrono::milliseconds patience);
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
@@ -78,6 +83,8 @@ class Groups {
     /// Workers of this process that are through.
     std::uint32_t done = 0;
     std::map<ProcessId, Locator> blocks;
+    /// Told before it was made here.
+    std::optional<Revocation> revoked;
   };
   struct Entry {
     std::atomic<std::uint64_t> key{0};
@@ -85,12 +92,16 @@ class Groups {
   };
 
   bool handle(const Incoming& message);
+  bool take_block(const Incoming& message);
+  bool take_revocation(const Incoming& message);
+  /// The collectives of all, or of a group that lives here. Under the lock.
+  Collectives* collectives_of(std::uint64_t key) noexcept;
   std::uint64_t key_of(const ThreadContext& context, const std::vector<ThreadId>& workers);
   /// The core of this process for the group, and whether the caller is the first to come.
   std::pair<std::shared_ptr<GroupCore>, bool> enter(Participants participants, std::uint64_t key);
   /// Exchanges blocks with the partners.
   void meet(ThreadContext& context, GroupCore& core);
-  void tell(ProcessId to, std::uint64_t key, const Locator& block);
+  void tell_partners(const Participants& all, std::uint64_t key, const Revocation& why);
   void put(GroupCore& core);
   void take_out(const GroupCore& core) noexcept;
 
@@ -102,6 +113,7 @@ class Groups {
   const OwnFailure& own_failure_;
   MessageEngine& messages_;
   Arrivals& arrivals_;
+  Collectives& of_all_;
   const std::chrono::milliseconds patience_;
 
   std::mutex mutex_;

@@ -82,7 +82,7 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
                   connections, failures, own_failure, messages, arrivals),
       termination(config.leave_timeout, threads, failures, own_failure, collectives),
       groups(fabric, members, zones.first().pieces, connections, failures, own_failure, messages,
-             arrivals, config.start_timeout),
+             arrivals, collectives, config.start_timeout),
       call_tables(agree_on_functions(bootstrap, config)) {
   RoundBlock& block = collectives.block();
   handshakes.tell_block(block.remote(),

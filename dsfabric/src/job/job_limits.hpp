@@ -51,6 +51,9 @@ inline constexpr std::size_t kMaxGroups = 1024;
 inline constexpr unsigned kFlagLooks = 8;
 /// How long a word of a collective may be half written.
 inline constexpr std::chrono::milliseconds kWordPatience{500};
+/// Who is told by another process that collectives are over by a failure waits so long to see it by
+/// itself, so that Fabric::failed() says what PeerFailed said. A death is seen in that time.
+inline constexpr std::chrono::milliseconds kRevocationPatience{1000};
 
 /// Synchronizers that may be tied to the life of peers at once, in one process.
 inline constexpr std::uint32_t kPendingSlots = 4096;
