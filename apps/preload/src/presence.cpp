@@ -16,6 +16,7 @@
 #include <fstream>
 #include <string>
 
+#include "kernel_socket.hpp"
 #include "local_name.hpp"
 #include "real.hpp"
 
@@ -46,18 +47,6 @@ bool is_stream_socket(int fd) noexcept {
   int type = 0;
   socklen_t length = sizeof type;
   return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
-}
-
-/// The address without its port.
-std::string host_of(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) {
-    sockaddr_in in;
-    std::memcpy(&in, &address, sizeof in);
-    return {reinterpret_cast<const char*>(&in.sin_addr), sizeof in.sin_addr};
-  }
-  sockaddr_in6 in;
-  std::memcpy(&in, &address, sizeof in);
-  return {reinterpret_cast<const char*>(&in.sin6_addr), sizeof in.sin6_addr};
 }
 
 /// The kernel sends to an address of its own from that address. Nothing is sent to find that out.

@@ -15,7 +15,7 @@
 namespace preload::hosts {
 namespace {
 
-constexpr int kBacklog = 8;
+constexpr int kVisitorsThatWait = 8;
 /// The broker sends right after it has connected.
 constexpr timespec kHandover{0, 200'000'000};
 
@@ -62,7 +62,7 @@ int receive_descriptor(int from) noexcept {
 Offer::Offer(std::string_view connection) : socket_(local_socket()) {
   const LocalName name(connection);
   if (socket_ < 0 || bind(socket_, name.get(), name.length) != 0 ||
-      real().listen(socket_, kBacklog) != 0) {
+      real().listen(socket_, kVisitorsThatWait) != 0) {
     const int code = errno;
     if (socket_ >= 0) real().close(socket_);
     throw dtutils::Error("offer of a stream", "nobody can listen under this name",

@@ -18,7 +18,7 @@ std::optional<Settings> read_settings() noexcept {
     const char* const device = std::getenv("CARIAMA_PRELOAD_DEVICE");
     const char* const port = std::getenv("CARIAMA_PRELOAD_BROKER_PORT");
     const char* const local = std::getenv("CARIAMA_PRELOAD_LOCAL");
-    Settings settings{read_secret(file), device == nullptr ? "verbs" : device,
+    Settings settings{read_secret(file), device == nullptr ? "auto" : device,
                       port == nullptr ? kBrokerPort : port_from(port),
                       local != nullptr && std::string_view(local) == "remote"};
     if (settings.port == 0) return std::nullopt;

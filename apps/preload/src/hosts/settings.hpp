@@ -16,7 +16,7 @@ inline constexpr std::uint16_t kBrokerPort = 18519;
 struct Settings {
   /// CARIAMA_PRELOAD_SECRET_FILE.
   Secret secret;
-  /// CARIAMA_PRELOAD_DEVICE: as dtutils::open_device takes it; "verbs" by default.
+  /// CARIAMA_PRELOAD_DEVICE: as dtutils::open_device takes it; "auto" by default.
   std::string device;
   /// CARIAMA_PRELOAD_BROKER_PORT: the same on all hosts.
   std::uint16_t port;
