@@ -63,8 +63,8 @@ def between_hosts():
         HOSTS["CARIAMA_PRELOAD_BROKER_PORT"] = str(free_port())
         brokers = []
 
-        def start_broker():
-            command = [os.path.join(os.path.dirname(LIBRARY), "cariama-stream-broker"),
+        def start_broker(*inside):
+            command = [*inside, os.path.join(os.path.dirname(LIBRARY), "cariama-stream-broker"),
                        HOSTS["hosts"], HOSTS["CARIAMA_PRELOAD_BROKER_PORT"]]
             # It returns when the broker is there.
             subprocess.run(command, check=True, timeout=PATIENCE)

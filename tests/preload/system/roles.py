@@ -16,6 +16,8 @@ import time
 from harness import sent_over_tcp
 
 PATIENCE = 20
+#: Where servers are.
+HOST = os.environ.get("CARIAMA_TEST_HOST", "127.0.0.1")
 
 
 def say(word):
@@ -39,14 +41,14 @@ def receive_exactly(connection, count):
 def listening(port):
     server = socket.socket()
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    server.bind(("127.0.0.1", port))
+    server.bind((HOST, port))
     server.listen(512)
     say(server.getsockname()[1])
     return server
 
 
 def connected(port):
-    connection = socket.create_connection(("127.0.0.1", int(port)), PATIENCE)
+    connection = socket.create_connection((HOST, int(port)), PATIENCE)
     connection.settimeout(PATIENCE)
     return connection
 
