@@ -39,9 +39,10 @@ constexpr short kWritable = POLLOUT | POLLWRNORM;
 
 }  // namespace
 
-void Connection::begin(bool connected_here) noexcept {
+void Connection::begin(bool connected_here, bool other_host) noexcept {
   pending = false;
   connected_here_ = connected_here;
+  other_host_ = other_host;
   pinned_ = foreign_ = read_shut_ = armed_ = false;
   out_ = Out::kTcp;
   in_ = In::kTcp;

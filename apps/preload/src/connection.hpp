@@ -32,8 +32,9 @@ class Connection : public Entry {
 
   Connection() noexcept : Entry(kKind) {}
 
-  /// For a new TCP connection. `connected_here`: this side called connect.
-  void begin(bool connected_here) noexcept;
+  /// For a new TCP connection. `connected_here`: this side called connect. `other_host`: its stream
+  /// is one between hosts.
+  void begin(bool connected_here, bool other_host = false) noexcept;
 
   /// Sends what goes now. 0, also when that was a part, or an errno value; EAGAIN: nothing goes.
   /// Buffers of so many bytes may be left to be read.
@@ -76,6 +77,7 @@ class Connection : public Entry {
   /// While the upgrade is under way.
   bool pending = false;
   bool connected_here() const noexcept { return connected_here_; }
+  bool other_host() const noexcept { return other_host_; }
   std::uint64_t generation() const noexcept { return generation_; }
 
   /// The stream, or nullptr while there is none.
@@ -128,6 +130,7 @@ class Connection : public Entry {
   std::unique_ptr<streams::Stream> stream_;
   std::uint64_t generation_ = 0;
   bool connected_here_ = false;
+  bool other_host_ = false;
   bool pinned_ = false;
   /// The stream is the parent's.
   bool foreign_ = false;

@@ -64,8 +64,8 @@ void leave_as(int fd) noexcept {
 
 }  // namespace
 
-void enter_connection(int fd, bool connected_here) noexcept {
-  enter_new<Connection>(fd, [&](Connection& entry) { entry.begin(connected_here); });
+void enter_connection(int fd, bool connected_here, bool other_host) noexcept {
+  enter_new<Connection>(fd, [&](Connection& entry) { entry.begin(connected_here, other_host); });
 }
 
 void enter_listening(int fd, int presence) noexcept {

@@ -18,8 +18,8 @@ class Listening : public Entry {
 
 // Any thread. They forget what stood at a descriptor before: it was closed on another way.
 
-/// A new TCP connection that may get a stream.
-void enter_connection(int fd, bool connected_here) noexcept;
+/// A new TCP connection that may get a stream, to another host or not.
+void enter_connection(int fd, bool connected_here, bool other_host = false) noexcept;
 /// A socket that listens, for what `announce` answered.
 void enter_listening(int fd, int presence) noexcept;
 /// An epoll instance.

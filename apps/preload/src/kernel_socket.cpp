@@ -64,6 +64,14 @@ bool append_side(std::string& text, const sockaddr_storage& side) {
   return true;
 }
 
+/// What one of the two functions says; of no family when it fails.
+sockaddr_storage address_of(int fd, decltype(&getsockname) ask) noexcept {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (ask(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return {};
+  return address;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> bytes_written(int fd) noexcept {
@@ -104,13 +112,51 @@ void let_close_reset(int fd) noexcept {
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
+bool is_tcp(int fd) noexcept {
+  int family = 0;
+  int protocol = 0;
+  socklen_t length = sizeof family;
+  if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length) != 0) return false;
+  length = sizeof protocol;
+  return (family == AF_INET || family == AF_INET6) &&
+         getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0 &&
+         protocol == IPPROTO_TCP;
+}
+
+bool has_two_addresses(int fd) noexcept {
+  if (!is_tcp(fd)) return false;
+  const sockaddr_storage here = address_of(fd, getsockname);
+  const sockaddr_storage there = peer_of(fd);
+  return here.ss_family == there.ss_family && host_of(here) != host_of(there);
+}
+
+sockaddr_storage peer_of(int fd) noexcept { return address_of(fd, getpeername); }
+
+std::string host_of(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    sockaddr_in in;
+    std::memcpy(&in, &address, sizeof in);
+    return {reinterpret_cast<const char*>(&in.sin_addr), sizeof in.sin_addr};
+  }
+  sockaddr_in6 in;
+  std::memcpy(&in, &address, sizeof in);
+  return {reinterpret_cast<const char*>(&in.sin6_addr), sizeof in.sin6_addr};
+}
+
+void keep_alive(int fd) noexcept {
+  const int on = 1;
+  const int idle = 60;
+  const int interval = 10;
+  const int tries = 3;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof tries);
+}
+
 std::string meeting_name(int fd, bool connected_here) {
-  sockaddr_storage here{};
-  sockaddr_storage there{};
-  socklen_t length = sizeof here;
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&here), &length) != 0) return {};
-  length = sizeof there;
-  if (getpeername(fd, reinterpret_cast<sockaddr*>(&there), &length) != 0) return {};
+  const sockaddr_storage here = address_of(fd, getsockname);
+  const sockaddr_storage there = peer_of(fd);
   std::string name = "p/";
   if (!append_side(name, connected_here ? here : there)) return {};
   name += '-';

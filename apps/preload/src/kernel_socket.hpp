@@ -2,6 +2,8 @@
 // What the kernel knows of a TCP socket.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +22,18 @@ short levels(int fd, short events) noexcept;
 bool is_non_blocking(int fd) noexcept;
 /// Lets its end be a reset for the peer (SO_LINGER with no time).
 void let_close_reset(int fd) noexcept;
+
+/// Whether this is a TCP connection, or one under way, whose sides have different addresses. That
+/// is so for all connections to other hosts, and for few within one.
+bool has_two_addresses(int fd) noexcept;
+/// Whether it is a TCP socket for Internet addresses at all.
+bool is_tcp(int fd) noexcept;
+/// The address of the other side; of no family when there is none.
+sockaddr_storage peer_of(int fd) noexcept;
+/// The bytes of an Internet address without its port.
+std::string host_of(const sockaddr_storage& address);
+/// Lets the kernel look whether a host that says nothing is still there.
+void keep_alive(int fd) noexcept;
 
 /// The name under which the two sides of a TCP connection meet: both can tell it, and no other
 /// connection of the network namespace has it. Empty when it has no addresses any more.

@@ -3,9 +3,8 @@
 #include "presence.hpp"
 
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,9 +13,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <string>
-#include <string_view>
 
+#include "kernel_socket.hpp"
+#include "local_name.hpp"
 #include "real.hpp"
 
 namespace preload {
@@ -26,22 +27,7 @@ namespace {
 constexpr int kMark = 199;
 constexpr std::size_t kSyn = 256;
 
-struct Name {
-  sockaddr_un address{};
-  socklen_t length = 0;
-
-  explicit Name(std::string_view text) noexcept {
-    address.sun_family = AF_UNIX;
-    const std::size_t bytes = std::min(text.size(), sizeof address.sun_path - 1);
-    std::memcpy(address.sun_path + 1, text.data(), bytes);
-    length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + bytes);
-  }
-  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&address); }
-};
-
-Name name_of_port(in_port_t port) {
-  return Name("cariama-preload/" + std::to_string(geteuid()) + "/" + std::to_string(ntohs(port)));
-}
+LocalName name_of_port(in_port_t port) { return LocalName(std::to_string(ntohs(port))); }
 
 /// The port of an Internet address; 0 of any other.
 in_port_t port_of(const sockaddr* address, socklen_t length) noexcept {
@@ -61,18 +47,6 @@ bool is_stream_socket(int fd) noexcept {
   int type = 0;
   socklen_t length = sizeof type;
   return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
-}
-
-/// The address without its port.
-std::string host_of(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) {
-    sockaddr_in in;
-    std::memcpy(&in, &address, sizeof in);
-    return {reinterpret_cast<const char*>(&in.sin_addr), sizeof in.sin_addr};
-  }
-  sockaddr_in6 in;
-  std::memcpy(&in, &address, sizeof in);
-  return {reinterpret_cast<const char*>(&in.sin6_addr), sizeof in.sin6_addr};
 }
 
 /// The kernel sends to an address of its own from that address. Nothing is sent to find that out.
@@ -98,7 +72,7 @@ bool is_loopback(const sockaddr* address) noexcept {
 }
 
 /// Whether a socket has that name.
-bool is_bound(const Name& name) noexcept {
+bool is_bound(const LocalName& name) noexcept {
   const int probe = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (probe < 0) return false;
   const bool found = real().connect(probe, name.get(), name.length) == 0;
@@ -117,7 +91,7 @@ int announce(int fd) noexcept {
   if (port == 0 || setsockopt(fd, IPPROTO_TCP, TCP_SAVE_SYN, &on, sizeof on) != 0) return -1;
   const int presence = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (presence < 0) return -1;
-  const Name name = name_of_port(port);
+  const LocalName name = name_of_port(port);
   if (bind(presence, name.get(), name.length) == 0) return presence;
   real().close(presence);
   return -1;
@@ -127,6 +101,19 @@ bool is_announced(const sockaddr* address, socklen_t length) noexcept {
   const in_port_t port = port_of(address, length);
   if (port == 0 || !is_bound(name_of_port(port))) return false;
   return is_loopback(address) || is_own_address(address, length);
+}
+
+bool is_anybody_announced() {
+  // The kernel writes "@" for the first byte of an abstract name.
+  const std::string prefix = "@" + local_prefix();
+  std::ifstream sockets("/proc/net/unix");
+  for (std::string line; std::getline(sockets, line);) {
+    const std::size_t found = line.find(prefix);
+    if (found != std::string::npos && line.find(kBrokerName, found) == std::string::npos) {
+      return true;
+    }
+  }
+  return false;
 }
 
 Mark::Mark(int fd) noexcept : fd_(fd) {

@@ -16,6 +16,10 @@ int announce(int fd) noexcept;
 /// port.
 bool is_announced(const sockaddr* address, socklen_t length) noexcept;
 
+/// Whether any program of this user, in this network namespace, has announced a port or offers a
+/// stream.
+bool is_anybody_announced();
+
 /// Marks the SYN of the connection that `fd` is about to make, and takes the mark off.
 class Mark {
  public:

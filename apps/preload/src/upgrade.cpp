@@ -3,20 +3,15 @@
 // alone would wait for itself when both sides are in this process, or in two that both do both.
 #include "upgrade.hpp"
 
-#include <poll.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <csignal>
-#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,88 +19,24 @@
 #include "connection.hpp"
 #include "dtutils/device.hpp"
 #include "dtutils/error.hpp"
+#include "host_visits.hpp"
+#include "hosts/settings.hpp"
 #include "kernel_socket.hpp"
 #include "real.hpp"
+#include "request.hpp"
+#include "waiting.hpp"
 
 namespace preload {
 namespace {
 
 using std::chrono::milliseconds;
 
-/// How long the other side, which is there, may take.
-constexpr milliseconds kMeeting{5000};
 /// How often offers are held against connections that were closed.
-constexpr int kSweepMilliseconds = 500;
-
-/// A connection that wants a stream.
-struct Request {
-  Connection* connection;
-  std::uint64_t generation;
-  std::string name;
-  streams::StreamOptions options;
-  /// Of the side that listens.
-  std::unique_ptr<streams::Listener> listener;
-};
-
-/// Descriptors of streams shall not take those that the program needs.
-bool leaves_descriptors(int fd) noexcept {
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  return static_cast<rlim_t>(fd) < limit.rlim_cur / 2;
-}
-
-/// Gives the connection its stream, or nothing. The stream is destroyed without the lock.
-void finish(const Request& request, std::unique_ptr<streams::Stream> stream) {
-  if (stream != nullptr && !leaves_descriptors(stream->descriptor())) stream = nullptr;
-  Connection& connection = *request.connection;
-  const std::scoped_lock lock(connection.mutex);
-  if (connection.generation() != request.generation) return;
-  connection.pending = false;
-  if (stream != nullptr && connection.may_be_carried()) connection.carry(std::move(stream));
-}
-
-bool is_still_wanted(const Request& request) {
-  const std::scoped_lock lock(request.connection->mutex);
-  return request.connection->generation() == request.generation && request.connection->pending;
-}
-
-/// A list of requests, and a thread that takes them.
-class Worker {
- public:
-  template <class Body>
-  explicit Worker(Body body) : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    // Signals are for the program's threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      std::thread([this, body] { body(*this); }).detach();
-    } catch (...) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  }
-
-  void ask(Request request) {
-    const std::scoped_lock lock(mutex_);
-    requests_.push_back(std::move(request));
-    const std::uint64_t one = 1;
-    static_cast<void>(real().write(wake_, &one, sizeof one));
-  }
-  std::vector<Request> take() {
-    std::uint64_t count;
-    static_cast<void>(real().read(wake_, &count, sizeof count));
-    const std::scoped_lock lock(mutex_);
-    return std::exchange(requests_, {});
-  }
-  pollfd wake() const noexcept { return {wake_, POLLIN, 0}; }
-
- private:
-  std::mutex mutex_;
-  std::vector<Request> requests_;
-  int wake_;
-};
+constexpr Request::Clock::duration kSweep = milliseconds(500);
+/// Between the first two visits at a broker, and how much longer after each: the other side may ask
+/// for its stream later.
+constexpr Request::Clock::duration kFirstPause = milliseconds(20);
+constexpr int kLonger = 4;
 
 std::mutex upgrades_mutex;
 
@@ -123,35 +54,44 @@ class Upgrades {
   void go(Request request) { going_.ask(std::move(request)); }
 
  private:
-  /// Opened by the first thread that needs it; nullptr when the device does not work here.
-  dtutils::ProtectionDomain* domain() {
-    std::call_once(opened_, [this] {
-      try {
-        device_ = dtutils::open_device("shm");
-        domain_ = std::make_unique<dtutils::ProtectionDomain>(*device_);
-      } catch (const dtutils::Error&) {
-      }
-    });
-    return domain_.get();
+  /// A device that is opened by the first thread that needs it.
+  class LazyDomain {
+   public:
+    /// nullptr when the device does not work here.
+    dtutils::ProtectionDomain* get(const std::string& device) {
+      std::call_once(opened_, [&] {
+        try {
+          device_ = dtutils::open_device(device);
+          domain_ = std::make_unique<dtutils::ProtectionDomain>(*device_);
+        } catch (const dtutils::Error&) {
+        }
+      });
+      return domain_.get();
+    }
+
+   private:
+    std::once_flag opened_;
+    std::unique_ptr<dtutils::Device> device_;
+    std::unique_ptr<dtutils::ProtectionDomain> domain_;
+  };
+
+  dtutils::ProtectionDomain* domain(const Request& request) {
+    return request.other_host ? between_.get(hosts::between_hosts()->device) : here_.get("shm");
   }
 
   void serve(Worker& worker) {
     std::vector<Request> offers;
     for (;;) {
-      std::vector<pollfd> entries{worker.wake()};
-      for (const Request& offer : offers) {
-        entries.push_back({offer.listener->descriptor(), POLLIN, 0});
-      }
-      const timespec sweep{0, kSweepMilliseconds * 1'000'000};
-      real().ppoll(entries.data(), entries.size(), offers.empty() ? nullptr : &sweep, nullptr);
+      std::vector<int> descriptors;
+      for (const Request& offer : offers) descriptors.push_back(offer.waiting->descriptor());
+      const std::vector<bool> readable =
+          worker.sleep(descriptors, offers.empty() ? nullptr : &kSweep);
       for (std::size_t i = 0; i < offers.size(); ++i) {
-        if (entries[i + 1].revents != 0) accept(offers[i]);
+        if (readable[i]) accept(offers[i]);
       }
       std::erase_if(offers, [](Request& offer) {
         if (is_still_wanted(offer)) return false;
-        const std::scoped_lock lock(upgrades_mutex);
-        listening_descriptors().erase(offer.listener->descriptor());
-        offer.listener.reset();
+        end(offer);
         return true;
       });
       for (Request& request : worker.take()) {
@@ -162,12 +102,16 @@ class Upgrades {
 
   bool begin(Request& request) {
     try {
-      if (domain() != nullptr) {
+      if (auto* const device = domain(request); device != nullptr) {
         const std::scoped_lock lock(upgrades_mutex);
-        request.listener =
-            std::make_unique<streams::Listener>(*domain(), request.name, request.options);
-        if (leaves_descriptors(request.listener->descriptor())) {
-          listening_descriptors().insert(request.listener->descriptor());
+        if (request.other_host) {
+          request.waiting =
+              std::make_unique<WaitingForHost>(*device, request.name, request.options);
+        } else {
+          request.waiting = std::make_unique<WaitingHere>(*device, request.name, request.options);
+        }
+        if (leaves_descriptors(request.waiting->descriptor())) {
+          listening_descriptors().insert(request.waiting->descriptor());
           return true;
         }
       }
@@ -177,35 +121,73 @@ class Upgrades {
     return false;
   }
 
-  void accept(const Request& offer) {
+  static void accept(const Request& offer) {
     try {
-      if (auto stream = offer.listener->accept(milliseconds(0))) finish(offer, std::move(stream));
+      if (auto stream = offer.waiting->accept()) finish(offer, std::move(stream));
     } catch (const dtutils::Error&) {
       finish(offer, nullptr);
     }
   }
 
+  static void end(Request& offer) {
+    finish(offer, nullptr);
+    const std::scoped_lock lock(upgrades_mutex);
+    listening_descriptors().erase(offer.waiting->descriptor());
+    offer.waiting.reset();
+  }
+
   void visit(Worker& worker) {
+    std::vector<Request> later;
     for (;;) {
-      pollfd entry = worker.wake();
-      real().ppoll(&entry, 1, nullptr, nullptr);
-      for (const Request& request : worker.take()) {
-        std::unique_ptr<streams::Stream> stream;
-        try {
-          if (domain() != nullptr && is_still_wanted(request) &&
-              streams::is_listening(request.name)) {
-            stream = streams::connect(*domain(), request.name, kMeeting, request.options);
-          }
-        } catch (const dtutils::Error&) {
+      const auto soonest = std::min_element(
+          later.begin(), later.end(),
+          [](const Request& a, const Request& b) { return a.next_visit < b.next_visit; });
+      Request::Clock::duration limit{};
+      if (soonest != later.end()) limit = soonest->next_visit - Request::Clock::now();
+      worker.sleep({}, soonest == later.end() ? nullptr : &limit);
+      std::vector<Request> requests = worker.take();
+      for (Request& each : later) requests.push_back(std::move(each));
+      later.clear();
+      for (Request& request : requests) {
+        const bool is_time = request.next_visit <= Request::Clock::now();
+        if (!is_time || (request.other_host ? go_to_host(request) : go_here(request))) {
+          later.push_back(std::move(request));
         }
-        finish(request, std::move(stream));
       }
     }
   }
 
-  std::once_flag opened_;
-  std::unique_ptr<dtutils::Device> device_;
-  std::unique_ptr<dtutils::ProtectionDomain> domain_;
+  /// False: it is done, as ever.
+  bool go_here(const Request& request) {
+    std::unique_ptr<streams::Stream> stream;
+    try {
+      if (auto* const device = domain(request);
+          device != nullptr && is_still_wanted(request) && streams::is_listening(request.name)) {
+        stream = streams::connect(*device, request.name, kMeeting, request.options);
+      }
+    } catch (const dtutils::Error&) {
+    }
+    finish(request, std::move(stream));
+    return false;
+  }
+
+  /// True: it shall go once more, later.
+  bool go_to_host(Request& request) {
+    auto* const device = domain(request);
+    HostVisits::Result result{HostVisits::Outcome::kNone, nullptr};
+    if (device != nullptr && is_still_wanted(request)) result = visits_.visit(request, *device);
+    if (result.outcome == HostVisits::Outcome::kLater) {
+      request.next_visit = Request::Clock::now() + request.pause;
+      request.pause *= kLonger;
+      return true;
+    }
+    finish(request, std::move(result.stream));
+    return false;
+  }
+
+  LazyDomain here_;
+  LazyDomain between_;
+  HostVisits visits_;
   Worker listening_{[this](Worker& worker) { serve(worker); }};
   Worker going_{[this](Worker& worker) { visit(worker); }};
 };
@@ -230,12 +212,20 @@ Upgrades* upgrades_of_process() noexcept {
 void ask_for_stream(Connection& connection, int fd) noexcept {
   try {
     Upgrades* const all = upgrades_of_process();
-    Request request{&connection, connection.generation(),
-                    meeting_name(fd, connection.connected_here()),
-                    stream_options(connection.ring()), nullptr};
+    Request request{.connection = &connection,
+                    .generation = connection.generation(),
+                    .name = meeting_name(fd, connection.connected_here()),
+                    .options = stream_options(connection.ring()),
+                    .other_host = connection.other_host(),
+                    .peer = peer_of(fd),
+                    .end = Request::Clock::now() + kMeeting,
+                    .waiting = nullptr,
+                    .next_visit = {},
+                    .pause = kFirstPause};
     if (all == nullptr || request.name.empty()) return;
     connection.pending = true;
-    if (connection.connected_here()) {
+    // On one host the side that connected cannot be asked for by others, so it waits.
+    if (connection.connected_here() != connection.other_host()) {
       all->listen(std::move(request));
     } else {
       all->go(std::move(request));

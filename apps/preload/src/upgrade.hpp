@@ -10,6 +10,7 @@ class Connection;
 
 /// Lets a thread of the library make a stream for `connection`, whose mutex the caller holds. The
 /// side that connected listens under the connection's name (`meeting_name`), the other one comes.
+/// Between hosts the side that accepted waits, and the other one comes through the broker there.
 /// When nobody is there, the connection stays as it is.
 void ask_for_stream(Connection& connection, int fd) noexcept;
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dtutils/error.hpp"
+#include "meeting.hpp"
 
 namespace streams {
 namespace {
@@ -100,8 +101,11 @@ void Link::arm() noexcept {
 }
 
 bool Link::hung_up() const noexcept {
+  if (meeting_ < 0) return false;
   char byte;
-  return meeting_ >= 0 && recv(meeting_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0;
+  const ssize_t bytes = recv(meeting_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+  // A peer of another host may be reset, or time out.
+  return bytes == 0 || (bytes < 0 && !is_transient(errno));
 }
 
 }  // namespace streams

@@ -10,7 +10,7 @@
 #include <exception>
 
 #include "dtutils/error.hpp"
-#include "introduction.hpp"
+#include "handshake.hpp"
 #include "meeting.hpp"
 
 namespace streams {
@@ -20,14 +20,6 @@ using Clock = Meeting::Clock;
 using std::chrono::milliseconds;
 
 constexpr int kBacklog = 128;
-/// Says that the side that connects is ready too.
-constexpr char kReady = 'r';
-
-void check(const std::string& object, const StreamOptions& options) {
-  if (valid_ring(options.ring)) return;
-  throw dtutils::Error(object, "its ring has a size that it cannot have",
-                       "take a power of two from kSmallestRing to kLargestRing");
-}
 
 dtutils::Error not_connected(const std::string& object, int code) {
   if (code == ECONNREFUSED) {
@@ -81,19 +73,9 @@ std::unique_ptr<Stream> Listener::accept(milliseconds timeout) {
 
 std::unique_ptr<Stream> Listener::introduce(int connection) {
   Meeting meeting(connection, Clock::now() + kIntroduction);
-  Introduction peer;
-  if (!meeting.is_user(geteuid()) || !meeting.hear(peer) || !valid(peer)) return nullptr;
-  StreamOptions options = options_;
-  options.flow = static_cast<FlowControl>(peer.flow);
-  std::unique_ptr<Stream> stream(new Stream(domain_, options));
-  try {
-    stream->meet(peer);
-  } catch (const dtutils::Error&) {
-    return nullptr;  // The peer left, or named a queue pair that does not exist.
-  }
-  char ready;
-  if (!meeting.tell(stream->introduction()) || !meeting.hear(ready)) return nullptr;
-  stream->keep(meeting.release());
+  if (!meeting.is_user(geteuid())) return nullptr;
+  auto stream = Handshake::accept(domain_, meeting, options_);
+  if (stream != nullptr) Handshake::keep(*stream, meeting);
   return stream;
 }
 
@@ -108,18 +90,8 @@ std::unique_ptr<Stream> connect(dtutils::ProtectionDomain& domain, std::string_v
     throw dtutils::Error(object, "the listener belongs to another user",
                          "run both programs as the same user");
   }
-  std::unique_ptr<Stream> stream(new Stream(domain, options));
-  Introduction peer;
-  if (!meeting.tell(stream->introduction()) || !meeting.hear(peer) || !valid(peer) ||
-      peer.flow != static_cast<std::uint32_t>(options.flow)) {
-    throw dtutils::Error(object, "the listener did not accept",
-                         "see that it calls accept, and that it has the same version");
-  }
-  stream->meet(peer);
-  if (!meeting.tell(kReady)) {
-    throw dtutils::Error(object, "the listener left while it accepted", "connect again");
-  }
-  stream->keep(meeting.release());
+  auto stream = Handshake::connect(domain, meeting, options, object);
+  Handshake::keep(*stream, meeting);
   return stream;
 }
 

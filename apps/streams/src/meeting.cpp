@@ -21,7 +21,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t kLongestName = 80;
-/// Between two tries to connect: nothing tells when a listener begins, or has room.
+/// Between two tries to connect, or looks at a device: nothing tells when a listener begins or has
+/// room, or when a byte has come.
 constexpr milliseconds kRetry{1};
 
 }  // namespace
@@ -81,6 +82,11 @@ bool Meeting::is_user(uid_t user) const noexcept {
   ucred peer{};
   socklen_t length = sizeof peer;
   return getsockopt(fd_, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == user;
+}
+
+bool Meeting::pause() noexcept {
+  const Clock::time_point now = Clock::now();
+  return now < end_ && poll_until(fd_, POLLRDHUP, std::min(end_, now + kRetry)) == 0;
 }
 
 bool Meeting::send_all(const void* data, std::size_t size) noexcept {

@@ -57,6 +57,9 @@ class Meeting {
     return receive_all(&value, sizeof value);
   }
 
+  /// Waits for a moment. False: the other side is gone, or the time is over.
+  bool pause() noexcept;
+
  private:
   bool send_all(const void* data, std::size_t size) noexcept;
   bool receive_all(void* data, std::size_t size) noexcept;

@@ -8,10 +8,10 @@ import sys
 
 import asynchronous_cases
 import harness
+import host_cases
 import program_cases
-from harness import role, run, running, skip
+from harness import PIPES, ending, pair, role, run, running, skip
 
-PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 #: Which of server and client are preloaded.
 WAYS = [(False, False), (True, True), (True, False), (False, True)]
 
@@ -19,12 +19,7 @@ WAYS = [(False, False), (True, True), (True, False), (False, True)]
 def pairs(server, client, *arguments, ways=None, **options):
     """Runs the client's role against the server's, in all ways; both end well."""
     for preloaded in ways or WAYS:
-        carried = int(all(preloaded))
-        with running(role(*server), preloaded[0], **PIPES) as process:
-            port = process.stdout.readline().strip()
-            run(role(client, port, *[carried if a == "carried" else a for a in arguments]),
-                preloaded[1], **options)
-            assert process.poll() is None
+        pair(server, client, *arguments, preloaded=preloaded, carried=all(preloaded), **options)
 
 
 def blocking():
@@ -79,20 +74,6 @@ def full():
                 sent = client.communicate(timeout=harness.PATIENCE)[0].strip()
                 assert client.returncode == 0
             assert server.communicate(timeout=harness.PATIENCE)[0].strip() == sent
-
-
-def ending(preload, state, end):
-    """What the client sees when the server gets into a state, and is ended there."""
-    with running(role("doomed", state), preload, **PIPES) as server:
-        port = server.stdout.readline().strip()
-        with running(role("bereaved", port, int(preload), state), preload, **PIPES) as client:
-            assert server.stdout.readline().strip() == "accepted"
-            assert client.stdout.readline().strip() == "ready"
-            assert server.stdout.readline().strip() == "ready"
-            end(server)
-            seen = client.communicate("killed\n", timeout=harness.PATIENCE)[0].strip()
-            assert client.returncode == 0
-            return seen
 
 
 def killed():
@@ -174,5 +155,5 @@ if __name__ == "__main__":
     # The loader would only warn.
     assert os.path.exists(harness.LIBRARY), f"build {harness.LIBRARY} first"
     case = next(getattr(module, sys.argv[2]) for module in (
-        program_cases, asynchronous_cases, sys.modules["__main__"]) if hasattr(module, sys.argv[2]))
+        program_cases, asynchronous_cases, host_cases, sys.modules["__main__"]) if hasattr(module, sys.argv[2]))
     case()

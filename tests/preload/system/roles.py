@@ -16,6 +16,8 @@ import time
 from harness import sent_over_tcp
 
 PATIENCE = 20
+#: Where servers are.
+HOST = os.environ.get("CARIAMA_TEST_HOST", "127.0.0.1")
 
 
 def say(word):
@@ -39,14 +41,14 @@ def receive_exactly(connection, count):
 def listening(port):
     server = socket.socket()
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    server.bind(("127.0.0.1", port))
+    server.bind((HOST, port))
     server.listen(512)
     say(server.getsockname()[1])
     return server
 
 
 def connected(port):
-    connection = socket.create_connection(("127.0.0.1", int(port)), PATIENCE)
+    connection = socket.create_connection((HOST, int(port)), PATIENCE)
     connection.settimeout(PATIENCE)
     return connection
 
@@ -168,13 +170,13 @@ def close_all():
     echo()
 
 
-def random_client(port, carried):
+def random_client(port, carried, rounds=300):
     """Random bytes in random sizes, while it receives what comes back."""
     connection = connected(port)
     warm(connection, carried == "1")
     before = sent_over_tcp(connection)
     generator = random.Random(7)
-    for _ in range(300):
+    for _ in range(int(rounds)):
         message = generator.randbytes(generator.choice([1, 7, 100, 1000, 20000, 100000]))
         sender = threading.Thread(target=connection.sendall, args=(message,))
         sender.start()
@@ -183,6 +185,18 @@ def random_client(port, carried):
     assert carried == "0" or sent_over_tcp(connection) == before
     connection.shutdown(socket.SHUT_WR)
     assert connection.recv(1) == b""
+
+
+def steady_client(port):
+    """Goes on over the stream that it has, after it was told to."""
+    connection = connected(port)
+    warm(connection, True)
+    say("carried")
+    heard()
+    before = sent_over_tcp(connection)
+    ping(connection, 500)
+    assert sent_over_tcp(connection) == before
+    say("done")
 
 
 def crowd_client(port, count):

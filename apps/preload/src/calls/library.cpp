@@ -9,6 +9,7 @@
 #include "descriptors.hpp"
 #include "fork.hpp"
 #include "holders.hpp"
+#include "hosts/settings.hpp"
 #include "process.hpp"
 #include "real.hpp"
 
@@ -19,6 +20,8 @@ namespace {
   preload::is_this_process();
   preload::prepare_holders();
   preload::take_part_in_forks();
+  // The program may change its user, its root and its environment.
+  preload::hosts::between_hosts();
 }
 
 /// Threads of the program may go on with their connections, so those stay as they are.

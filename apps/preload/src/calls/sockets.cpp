@@ -8,10 +8,38 @@
 #include "connection.hpp"
 #include "descriptor_table.hpp"
 #include "descriptors.hpp"
+#include "hosts/settings.hpp"
+#include "kernel_socket.hpp"
 #include "presence.hpp"
 #include "real.hpp"
 
 using namespace preload;
+
+namespace {
+
+/// A new connection that is not known to have both sides on this host.
+bool may_go_between_hosts(int fd) noexcept {
+  const hosts::Settings* const settings = hosts::between_hosts();
+  return settings != nullptr && (settings->local_as_remote ? is_tcp(fd) : has_two_addresses(fd));
+}
+
+/// Takes the address of this host for another one's.
+bool is_taken_for_remote() noexcept {
+  const hosts::Settings* const settings = hosts::between_hosts();
+  return settings != nullptr && settings->local_as_remote;
+}
+
+int connect_plainly(int fd, const sockaddr* address, socklen_t length) {
+  const int result = real().connect(fd, address, length);
+  const int code = errno;
+  if ((result == 0 || code == EINPROGRESS || code == EINTR) && may_go_between_hosts(fd)) {
+    enter_connection(fd, true, true);
+  }
+  errno = code;
+  return result;
+}
+
+}  // namespace
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -27,15 +55,24 @@ int listen(int fd, int backlog) noexcept {
 
 int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
   const int accepted = real().accept4(fd, address, length, flags);
-  if (accepted >= 0 && is_marked(accepted)) enter_connection(accepted, false);
+  if (accepted < 0) return accepted;
+  const int code = errno;
+  if (is_marked(accepted)) {
+    enter_connection(accepted, false);
+  } else if (may_go_between_hosts(accepted)) {
+    enter_connection(accepted, false, true);
+  }
+  errno = code;
   return accepted;
 }
 
 int accept(int fd, sockaddr* address, socklen_t* length) { return accept4(fd, address, length, 0); }
 
 int connect(int fd, const sockaddr* address, socklen_t length) {
-  const bool known = table().find(fd) != nullptr;
-  if (known || !is_announced(address, length)) return real().connect(fd, address, length);
+  if (table().find(fd) != nullptr) return real().connect(fd, address, length);
+  if (is_taken_for_remote() || !is_announced(address, length)) {
+    return connect_plainly(fd, address, length);
+  }
   int result;
   int code;
   {

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "dtutils/protection_domain.hpp"
 #include "streams/options.hpp"
@@ -18,6 +17,7 @@
 namespace streams {
 
 struct Introduction;
+class Handshake;
 class Packetized;
 class Credits;
 class ZeroCopy;
@@ -32,8 +32,8 @@ class ZeroCopy;
 ///
 /// The data path does not allocate, lock, or make system calls; the device does one to wake a
 /// sleeper, and with kZeroCopy memory that is new to the stream is registered. Made by
-/// Listener::accept and `connect`. All methods: owner thread only, one thread at a time; a child
-/// made by fork(2) may not use it.
+/// Listener::accept and `connect`, accept_over and connect_over. All methods: owner thread only,
+/// one thread at a time; a child made by fork(2) may not use it.
 class Stream {
  public:
   Stream(const Stream&) = delete;
@@ -93,9 +93,7 @@ class Stream {
   void arm() noexcept;
 
  private:
-  friend class Listener;
-  friend std::unique_ptr<Stream> connect(dtutils::ProtectionDomain&, std::string_view,
-                                         std::chrono::milliseconds, const StreamOptions&);
+  friend class Handshake;
 
   Stream(dtutils::ProtectionDomain& domain, const StreamOptions& options);
   Introduction introduction() const;

@@ -5,5 +5,6 @@
 #include "streams/limits.hpp"
 #include "streams/listener.hpp"
 #include "streams/options.hpp"
+#include "streams/over_socket.hpp"
 #include "streams/result.hpp"
 #include "streams/stream.hpp"

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// One thread, sockets that do not block, messages of fixed sizes.
+#include "hosts/broker.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+
+#include "dtutils/error.hpp"
+#include "hosts/handover.hpp"
+#include "real.hpp"
+
+namespace preload::hosts {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+constexpr int kBacklog = 512;
+/// While there is no descriptor for a newcomer.
+constexpr timespec kScarcity{0, 10'000'000};
+
+/// A socket for both families, or for IPv4 where there is no IPv6.
+int listening_socket(std::uint16_t port) noexcept {
+  for (const int family : {AF_INET6, AF_INET}) {
+    const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) continue;
+    const int on = 1;
+    const int off = 0;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    sockaddr_in6 six{};
+    six.sin6_family = AF_INET6;
+    six.sin6_port = htons(port);
+    sockaddr_in four{};
+    four.sin_family = AF_INET;
+    four.sin_port = htons(port);
+    const auto* const address = family == AF_INET6 ? reinterpret_cast<const sockaddr*>(&six)
+                                                   : reinterpret_cast<const sockaddr*>(&four);
+    const socklen_t length = family == AF_INET6 ? sizeof six : sizeof four;
+    if (bind(fd, address, length) == 0 && real().listen(fd, kBacklog) == 0) return fd;
+    const int code = errno;
+    real().close(fd);
+    errno = code;
+    if (code == EADDRINUSE || code == EACCES) return -1;
+  }
+  return -1;
+}
+
+std::uint16_t port_of(int fd) noexcept {
+  sockaddr_in6 here{};
+  socklen_t length = sizeof here;
+  getsockname(fd, reinterpret_cast<sockaddr*>(&here), &length);
+  // Both families have the port at the same place.
+  return ntohs(here.sin6_port);
+}
+
+timespec until(std::chrono::steady_clock::time_point end) noexcept {
+  const nanoseconds left = std::max(end - std::chrono::steady_clock::now(), nanoseconds(0));
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
+  return {seconds.count(), (left - seconds).count()};
+}
+
+bool send_whole(int fd, const void* data, std::size_t size) noexcept {
+  return real().send(fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+}
+
+}  // namespace
+
+Broker::Broker(const Secret& secret, std::uint16_t port)
+    : secret_(secret), socket_(listening_socket(port)) {
+  if (socket_ < 0) {
+    throw dtutils::Error("broker of streams", "nobody can listen on port " + std::to_string(port),
+                         "choose another port, the same on all hosts", errno);
+  }
+  port_ = port_of(socket_);
+}
+
+Broker::~Broker() {
+  for (const Visitor& each : visitors_) real().close(each.fd);
+  real().close(socket_);
+}
+
+void Broker::serve(milliseconds time) {
+  const Clock::time_point end = Clock::now() + time;
+  std::vector<pollfd> entries;
+  do {
+    entries.assign(1, {socket_, POLLIN, 0});
+    for (const Visitor& each : visitors_) entries.push_back({each.fd, POLLIN, 0});
+    const timespec limit =
+        until(visitors_.empty() ? end : std::min(end, visitors_.front().came + kVisit));
+    if (real().ppoll(entries.data(), entries.size(), &limit, nullptr) < 0) continue;
+    for (std::size_t i = visitors_.size(); i-- > 0;) {
+      const bool late = Clock::now() >= visitors_[i].came + kVisit;
+      if ((entries[i + 1].revents != 0 && !hear(visitors_[i])) || late) drop(i);
+    }
+    if (entries[0].revents != 0) admit();
+  } while (Clock::now() < end);
+}
+
+void Broker::admit() {
+  // So many at a time, so that those who are there are heard meanwhile.
+  for (std::size_t i = 0; i < kVisitors; ++i) {
+    const int fd = real().accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+      welcome(fd);
+    } else if (errno == EMFILE || errno == ENFILE) {
+      if (!make_room()) real().ppoll(nullptr, 0, &kScarcity, nullptr);
+      return;
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  }
+}
+
+void Broker::welcome(int fd) {
+  if (visitors_.size() >= kVisitors && !make_room()) {
+    real().close(fd);
+    return;
+  }
+  const Challenge challenge{kMagic, kVersion, 0, make_nonce()};
+  if (send_whole(fd, &challenge, sizeof challenge)) {
+    visitors_.push_back({fd, Clock::now(), challenge.broker, {}, 0});
+  } else {
+    real().close(fd);
+  }
+}
+
+bool Broker::make_room() noexcept {
+  if (visitors_.empty() || Clock::now() < visitors_.front().came + kPatienceWithVisitor) {
+    return false;
+  }
+  drop(0);
+  return true;
+}
+
+void Broker::drop(std::size_t visitor) noexcept {
+  real().close(visitors_[visitor].fd);
+  visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(visitor));
+}
+
+bool Broker::hear(Visitor& visitor) noexcept {
+  auto* const into = reinterpret_cast<std::byte*>(&visitor.knock) + visitor.received;
+  const ssize_t bytes =
+      real().recv(visitor.fd, into, sizeof visitor.knock - visitor.received, MSG_DONTWAIT);
+  if (bytes <= 0) return bytes < 0 && (errno == EAGAIN || errno == EINTR);
+  visitor.received += static_cast<std::size_t>(bytes);
+  if (visitor.received < sizeof visitor.knock) return true;
+  answer(visitor);
+  return false;
+}
+
+void Broker::answer(const Visitor& visitor) noexcept {
+  Statement statement{.side = Side::kProcess,
+                      .broker = visitor.nonce,
+                      .process = visitor.knock.process,
+                      .connection = visitor.knock.connection};
+  const std::string_view name = text_of(visitor.knock.connection);
+  if (!secret_.accepts(statement, visitor.knock.proof) || name.empty()) return;
+  Recipient recipient(name);
+  statement.side = Side::kBroker;
+  statement.verdict = recipient.is_there() ? Verdict::kHandedOver : Verdict::kNobody;
+  const Answer answer{statement.verdict, 0, secret_.prove(statement)};
+  // The answer goes first: what the recipient says comes behind it. A connection that it does not
+  // get ends when this copy is closed.
+  if (send_whole(visitor.fd, &answer, sizeof answer) && recipient.is_there()) {
+    static_cast<void>(recipient.give(visitor.fd));
+  }
+}
+
+}  // namespace preload::hosts

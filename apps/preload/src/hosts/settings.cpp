@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Settings in environment variables.
+#include "hosts/settings.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <exception>
+#include <optional>
+#include <string_view>
+
+namespace preload::hosts {
+namespace {
+
+std::optional<Settings> read_settings() noexcept {
+  const char* const file = std::getenv("CARIAMA_PRELOAD_SECRET_FILE");
+  if (file == nullptr || *file == '\0') return std::nullopt;
+  try {
+    const char* const device = std::getenv("CARIAMA_PRELOAD_DEVICE");
+    const char* const port = std::getenv("CARIAMA_PRELOAD_BROKER_PORT");
+    const char* const local = std::getenv("CARIAMA_PRELOAD_LOCAL");
+    Settings settings{read_secret(file), device == nullptr ? "auto" : device,
+                      port == nullptr ? kBrokerPort : port_from(port),
+                      local != nullptr && std::string_view(local) == "remote"};
+    if (settings.port == 0) return std::nullopt;
+    return settings;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+const Settings* between_hosts() noexcept {
+  static const std::optional<Settings> settings = read_settings();
+  return settings ? &*settings : nullptr;
+}
+
+std::uint16_t port_from(const char* text) noexcept {
+  const std::string_view digits(text);
+  std::uint16_t port = 0;
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  return code == std::errc() && end == digits.data() + digits.size() ? port : std::uint16_t{0};
+}
+
+}  // namespace preload::hosts

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Wire format between the broker of a host and a process of another one.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+
+namespace preload::hosts {
+
+/// A random number that is used once.
+using Nonce = std::array<std::uint8_t, 32>;
+/// Can be made only by who knows the secret, and says nothing about it.
+using Proof = std::array<std::uint8_t, 32>;
+/// A connection as `meeting_name` writes it, and zeros behind it.
+using ConnectionName = std::array<char, 80>;
+
+inline constexpr std::uint64_t kMagic = 0x736b6f6e6b2d6163;
+/// Raise it with every change below, and of what the processes say to each other afterwards.
+inline constexpr std::uint32_t kVersion = 1;
+
+/// The three messages over TCP. All of them have a fixed size.
+///
+///     process                     broker
+///        |  <---- Challenge --------  |    a process says nothing to who does not begin so
+///        |  ----- Knock ----------->  |    proves that it knows the secret
+///        |  <---- Answer -----------  |    and so does the broker
+///
+/// After Verdict::kHandedOver the connection belongs to the process that has the other end of the
+/// TCP connection which was named, and the two go on as streams::connect_over and accept_over.
+struct Challenge {
+  std::uint64_t magic;
+  std::uint32_t version;
+  /// 0.
+  std::uint32_t reserved;
+  Nonce broker;
+};
+/// See Challenge.
+struct Knock {
+  Nonce process;
+  ConnectionName connection;
+  Proof proof;
+};
+enum class Verdict : std::uint32_t {
+  kHandedOver = 1,
+  /// No process of this host offers a stream for that connection at this moment.
+  kNobody = 2,
+};
+/// See Challenge.
+struct Answer {
+  Verdict verdict;
+  /// 0.
+  std::uint32_t reserved;
+  Proof proof;
+};
+
+enum class Side : std::uint32_t { kProcess = 1, kBroker = 2 };
+
+/// What a proof is made of. The nonce of each side makes the other's proof worthless in any other
+/// meeting, and the side makes it none of the other side.
+struct Statement {
+  std::uint32_t version = kVersion;
+  Side side;
+  /// 0 for the side kProcess.
+  Verdict verdict{};
+  std::uint32_t reserved = 0;
+  Nonce broker;
+  Nonce process;
+  ConnectionName connection;
+};
+
+static_assert(sizeof(Challenge) == 48 && std::is_trivially_copyable_v<Challenge>);
+static_assert(sizeof(Knock) == 144 && std::is_trivially_copyable_v<Knock>);
+static_assert(sizeof(Answer) == 40 && std::is_trivially_copyable_v<Answer>);
+static_assert(sizeof(Statement) == 160 && std::is_trivially_copyable_v<Statement>);
+
+/// Nothing when the text is too long.
+inline std::optional<ConnectionName> connection_name(std::string_view text) noexcept {
+  ConnectionName name{};
+  if (text.empty() || text.size() >= name.size()) return std::nullopt;
+  std::copy(text.begin(), text.end(), name.begin());
+  return name;
+}
+
+/// Empty when it is none that `meeting_name` could write.
+inline std::string_view text_of(const ConnectionName& name) noexcept {
+  const auto* const end = std::find(name.begin(), name.end(), '\0');
+  const std::string_view text(name.data(), static_cast<std::size_t>(end - name.begin()));
+  const bool padded = std::all_of(end, name.end(), [](char each) { return each == '\0'; });
+  return padded && end != name.end() &&
+                 text.find_first_not_of("0123456789abcdefp/:-") == std::string_view::npos
+             ? text
+             : std::string_view();
+}
+
+}  // namespace preload::hosts
