@@ -123,11 +123,10 @@ struct ClientState {
   /// Drops what was cached of processes that have failed since the last look.
   void notice_failures();
   Cache::Entry* cached(const Place& place) noexcept {
-    if (space.failures.load(std::memory_order_acquire) != failures_seen) [[unlikely]]
+    if (space.failures.load(std::memory_order_acquire) != hits.failures_seen) [[unlikely]]
       notice_failures();
     Cache::Entry* const entry = cache.find(place.place);
-    return entry != nullptr && generation_of(entry->version) == place.generation() ? entry
-                                                                                   : nullptr;
+    return entry != nullptr && entry->is_of(place) ? entry : nullptr;
   }
 
   // --- plain segments
@@ -183,9 +182,9 @@ struct ClientState {
   dsfabric::Thread* worker;
   std::uint32_t zone = 0;
   dsfabric::SendChannel channel;
+  Hits hits;
+  ClientCounters& counters = hits.counters;
   Cache cache;
-  ClientCounters counters;
-  std::uint32_t failures_seen = 0;
   std::uint32_t next_home;
   dtutils::Backoff idle;
 
@@ -204,7 +203,7 @@ struct ClientState {
 
   /// Words where versions of subscribed segments arrive.
   dtutils::RDMAMemory words;
-  std::vector<std::uint32_t> free_words;
+  std::vector<const std::uint64_t*> free_words;
   /// Where results go that nobody needs.
   dtutils::RDMAMemory sink;
 };
