@@ -99,39 +99,32 @@ Status ClientState::read_subscribed(const Place& place, void* into, std::uint64_
     copy(into, *entry, place, bytes);
     return Status::kDone;
   }
-  ++counters.misses;
-  const Range whole{0, place.length};
-  Used operation(*this, scratch_for(place, whole));
-  operation->direct = false;
-  dtutils::Backoff backoff;
-  for (;;) {
-    if (!post_read(*operation, place, whole) || !await(*operation)) return Status::kHomeFailed;
-    std::uint64_t version = 0;
-    const Status status = decode(*operation, place, whole, version);
-    if (status == Status::kDone) {
-      cache_whole(*operation, place, version);
-      copy_part(*operation, place, whole, {place.first, bytes}, into);
-    }
-    if (status == Status::kFreed) forget(place);
-    if (status != Status::kAgain) return status;
-    ++counters.repeated;
-    pause(backoff);
-  }
+  const Status status =
+      fetch_whole(place, into, bytes, [&](const Operation& operation, std::uint64_t version) {
+        cache_whole(operation, place, version);
+      });
+  if (status == Status::kFreed) forget(place);
+  return status;
+}
+
+Status ClientState::subscribe_to(const Place& place, const std::uint64_t*& word) {
+  word = free_words.back();
+  free_words.pop_back();
+  const auto address = reinterpret_cast<std::uint64_t>(word);
+  // When it throws, nobody knows whether the home writes there from now on: the word is lost.
+  const Status status =
+      ask(place.home(), SubscribeRequest{0, place, address, words.rkey(), 1}).status;
+  if (status != Status::kDone) free_words.push_back(word);
+  return status;
 }
 
 Status ClientState::subscribe(const Place& place, void* into, std::uint64_t bytes) {
   // Without a word, or room for the copy, it is read as a cached one.
   if (!cache.takes(place.length) || free_words.empty()) return read_cached(place, into, bytes);
-  const std::uint64_t* const word = free_words.back();
-  free_words.pop_back();
-  const auto at_word = reinterpret_cast<std::uint64_t>(word);
-  // When it throws, nobody knows whether the home writes there from now on: the word is lost.
-  const Answer answer = ask(place.home(), SubscribeRequest{0, place, at_word, words.rkey(), 1});
-  if (answer.status != Status::kDone) {
-    free_words.push_back(word);
-    if (answer.status == Status::kFreed) forget(place);
-    return answer.status;
-  }
+  const std::uint64_t* word = nullptr;
+  const Status status = subscribe_to(place, word);
+  if (status == Status::kFreed) forget(place);
+  if (status != Status::kDone) return status;
   Cache::Entry* entry = cached_now(place);
   if (entry != nullptr && entry->is_subscribed()) {
     // Another fiber was faster: this word stays subscribed to as well, and is lost.
@@ -189,14 +182,16 @@ void ClientState::forget(const Place& place) {
 }
 
 void ClientState::evict(Cache::Entry& entry) {
-  if (!entry.is_subscribed()) return cache.erase(entry);
+  if (entry.is_subscribed()) unsubscribe(entry.place, entry.word);
+  cache.erase(entry);
+}
+
+void ClientState::unsubscribe(const Place& place, const std::uint64_t* word) {
   Operation& operation = take(0);
-  operation.place = entry.place;
-  // When it has ended, the home writes there no more.
-  operation.frees_word = entry.word;
+  operation.place = place;
+  operation.frees_word = word;
   operation.into = nullptr;
   operation.completion = {};
-  cache.erase(entry);
   operation.call = [](ClientState& state, Operation& its) {
     SubscribeRequest request{state.space.homes[its.place.home().value].address, its.place,
                              reinterpret_cast<std::uint64_t>(its.frees_word), state.words.rkey(),

@@ -111,7 +111,15 @@ struct ClientState {
   Status read_cached(const Place& place, void* into, std::uint64_t bytes);
   Status read_subscribed(const Place& place, void* into, std::uint64_t bytes);
   Status fetch_locked(const Place& place, void* into, std::uint64_t bytes);
+  /// Fetches the whole segment, copies a part of it, and calls `keep(operation, version)` with what
+  /// has arrived.
+  template <class Keep>
+  Status fetch_whole(const Place& place, void* into, std::uint64_t bytes, Keep&& keep);
   Status subscribe(const Place& place, void* into, std::uint64_t bytes);
+  /// Asks the home to write versions to a free word, of which there is one at least.
+  Status subscribe_to(const Place& place, const std::uint64_t*& word);
+  /// The opposite; does not wait, and the word is free when the home writes there no more.
+  void unsubscribe(const Place& place, const std::uint64_t* word);
   /// Takes over the whole segment that has arrived in `operation`. When there is no memory for it,
   /// it is not cached.
   void cache_whole(const Operation& operation, const Place& place, std::uint64_t version);
@@ -232,6 +240,27 @@ Answer ClientState::ask(dsfabric::ProcessId home, Request request) {
       }
     }
     if (answer.status != Status::kAgain) return answer;
+    pause(backoff);
+  }
+}
+
+template <class Keep>
+Status ClientState::fetch_whole(const Place& place, void* into, std::uint64_t bytes, Keep&& keep) {
+  ++counters.misses;
+  const Range whole{0, place.length};
+  Used operation(*this, scratch_for(place, whole));
+  operation->direct = false;
+  dtutils::Backoff backoff;
+  for (;;) {
+    if (!post_read(*operation, place, whole) || !await(*operation)) return Status::kHomeFailed;
+    std::uint64_t version = 0;
+    const Status status = decode(*operation, place, whole, version);
+    if (status == Status::kDone) {
+      keep(*operation, version);
+      copy_part(*operation, place, whole, {place.first, bytes}, into);
+    }
+    if (status != Status::kAgain) return status;
+    ++counters.repeated;
     pause(backoff);
   }
 }

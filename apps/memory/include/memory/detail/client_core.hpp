@@ -21,6 +21,7 @@ class Space;
 
 namespace detail {
 
+class SubscriptionCore;
 struct ClientState;
 
 /// What is told of the end of an operation that was started.
@@ -92,6 +93,7 @@ class ClientCore {
   const ClientCounters& counters() const noexcept { return hits_.counters; }
 
  private:
+  friend class SubscriptionCore;
   Status read_checked(const Place& place, void* into, std::size_t bytes, ReadMode mode);
 
   std::unique_ptr<ClientState> state_;
