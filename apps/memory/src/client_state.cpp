@@ -96,22 +96,7 @@ void ClientState::prepare_one(std::uint64_t scratch_bytes) {
   }
 }
 
-Status ClientState::check(const Place& place, std::uint64_t bytes) const noexcept {
-  if (place.home().value >= space.homes.size() || place.zone() >= space.zones_each ||
-      place.generation() == 0 || place.length == 0 ||
-      static_cast<std::uint8_t>(place.kind()) > static_cast<std::uint8_t>(Kind::kPlain)) {
-    return Status::kForeign;
-  }
-  // A process with fewer zones has empty ones behind them.
-  const std::uint64_t slot = slot_bytes(place.kind(), space.lines, place.length);
-  if (place.offset() % kLine != 0 || place.offset() + slot > space.zone(place).bytes) {
-    return Status::kForeign;
-  }
-  return place.first <= place.length && bytes <= place.length - place.first ? Status::kDone
-                                                                            : Status::kOutOfRange;
-}
-
-bool ClientState::await(Operation& operation) {
+bool ClientState::await_long(Operation& operation) {
   for (int i = 0; i < kPolls; ++i) {
     if (const auto outcome = operation.arrived.outcome()) {
       return *outcome == dtutils::Synchronizer::Outcome::kDone;

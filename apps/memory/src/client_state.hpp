@@ -80,9 +80,34 @@ struct ClientState {
             static_cast<std::uint32_t>(there.rkey), place.home().value, 0};
   }
   /// kDone when the pointer can be one of this Space, and the range is inside of its segment.
-  Status check(const Place& place, std::uint64_t bytes) const noexcept;
+  Status check(const Place& place, std::uint64_t bytes) const noexcept {
+    // The zones of the homes follow one another: a process beyond the last one has none.
+    const std::uint64_t at_zone =
+        place.home().value * std::uint64_t{space.zones_each} + place.zone();
+    if (place.zone() >= space.zones_each || at_zone >= space.zones.size() ||
+        place.generation() == 0 || place.length == 0 ||
+        place.tag >> 24 > static_cast<std::uint32_t>(Kind::kPlain)) {
+      return Status::kForeign;
+    }
+    // A process with fewer zones has empty ones behind them.
+    const std::uint64_t slot = slot_bytes(place.kind(), space.lines, place.length);
+    if (place.offset() % kLine != 0 || place.offset() + slot > space.zones[at_zone].bytes) {
+      return Status::kForeign;
+    }
+    return place.first <= place.length && bytes <= place.length - place.first ? Status::kDone
+                                                                              : Status::kOutOfRange;
+  }
   /// Waits for what was posted with `operation.arrived`; false when the home is gone.
-  bool await(Operation& operation);
+  bool await(Operation& operation) {
+    // A device that executes requests as they are posted has the completion now.
+    operation.transmitter->progress();
+    const auto outcome = operation.arrived.outcome();
+    if (!outcome) [[unlikely]]
+      return await_long(operation);
+    return *outcome == dtutils::Synchronizer::Outcome::kDone;
+  }
+  /// The same, when it is not there yet.
+  bool await_long(Operation& operation);
   /// Between two tries. Serves.
   void pause(dtutils::Backoff& backoff);
   /// Throws Error where a call must not wait.
