@@ -27,7 +27,8 @@ void must(bool condition, const char* what) {
     throw std::runtime_error(what);
 }
 void must(memory::Status status) {
-  must(status == memory::Status::kDone, memory::to_string(status));
+  if (status != memory::Status::kDone) [[unlikely]]
+    throw std::runtime_error(memory::to_string(status));
 }
 
 /// A fabric with a Space, whose main threads use it; the service thread of process 1 is the home.
@@ -45,6 +46,7 @@ struct MemoryNode {
   dtutils::RDMAMemory registered;
   dsfabric::SendChannel calls;
   std::vector<GlobalPtr<std::byte>> segments;
+  std::vector<memory::Subscription<std::byte>> subscriptions;
   dtutils::RDMAMemory copies;
   std::optional<dsfabric::RemoteMemory> raw;
 };
@@ -52,7 +54,7 @@ using MemoryNodePtr = std::shared_ptr<std::unique_ptr<MemoryNode>>;
 
 /// What is kept while a case runs.
 void prepare(bench::Case& item, const MemoryNodePtr& node, const std::string& device,
-             std::size_t bytes) {
+             std::size_t bytes, bool subscribed = false) {
   item.prepare = [=, &device](bench::Channel& channel) {
     *node = std::make_unique<MemoryNode>(channel, device);
     MemoryNode& here = **node;
@@ -61,6 +63,7 @@ void prepare(bench::Case& item, const MemoryNodePtr& node, const std::string& de
       here.raw = here.fabric.allocate_remote({1}, kSegments * bytes);
       for (std::size_t i = 0; i < kSegments; ++i) {
         here.segments.push_back(here.client.allocate(bytes, memory::there({1})));
+        if (subscribed) here.subscriptions.emplace_back(here.client, here.segments.back());
       }
     }
     channel.barrier();
@@ -153,9 +156,14 @@ void add_hits(bench::Suite& suite, const std::string& device) {
                                            copy_bytes(here.registered.data(),
                                                       here.copies.data() + i * bytes, bytes);
                                          })},
-                     {.name = "subscribed", .measure = read(node, bytes, ReadMode::kSubscribed)}};
-    item.ratios = {{.over = "subscribed", .under = "memcpy", .bar = "<= 1.3"}};
-    prepare(item, node, device, bytes);
+                     {.name = "subscribed", .measure = read(node, bytes, ReadMode::kSubscribed)},
+                     {.name = "subscription",
+                      .measure = in_turn(node, [bytes](MemoryNode& here, std::size_t i) {
+                        must(here.subscriptions[i].read(std::span(here.registered.data(), bytes)));
+                      })}};
+    item.ratios = {{.over = "subscribed", .under = "memcpy", .bar = "<= 1.3"},
+                   {.over = "subscription", .under = "memcpy", .bar = "<= 1.3"}};
+    prepare(item, node, device, bytes, true);
     suite.add(std::move(item));
   }
 }

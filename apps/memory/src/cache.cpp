@@ -1,45 +1,48 @@
 // SPDX-License-Identifier: MIT
-// Cache: the list by use, and entries that come and go.
+// Cache: the order by use, and entries that come and go.
 #include "cache.hpp"
 
 namespace memory::detail {
 
-Cache::Entry& Cache::add(std::uint64_t key, std::uint32_t length) {
+Cache::Entry& Cache::add(const Place& place) {
   auto made = std::make_unique<Entry>();
-  made->key = key;
-  made->length = length;
-  made->data = std::make_unique<std::byte[]>(length);
+  made->place = place;
+  made->data = CopyBytes(place.length);
+  made->used = made->ordered = ++hits_.uses;
   Entry& entry = *made;
-  entries_[key] = std::move(made);
-  recent_[slot_of(key)] = &entry;
-  bytes_ += length;
-  link(entry);
+  const auto ordered = by_use_.emplace(entry.ordered, &entry).first;
+  try {
+    entries_[place.place] = std::move(made);
+  } catch (...) {
+    by_use_.erase(ordered);
+    throw;
+  }
+  hits_.recent[Hits::slot_of(place.place)] = &entry;
+  bytes_ += place.length;
   return entry;
 }
 
 void Cache::erase(Entry& entry) noexcept {
-  unlink(entry);
-  bytes_ -= entry.length;
-  Entry*& recent = recent_[slot_of(entry.key)];
-  if (recent == &entry) recent = nullptr;
-  entries_.erase(entry.key);
+  by_use_.erase(entry.ordered);
+  bytes_ -= entry.place.length;
+  const std::uint64_t key = entry.place.place;
+  Entry*& recent = hits_.recent[Hits::slot_of(key)];
+  if (recent == &entry) recent = &hits_.none;
+  entries_.erase(key);
 }
 
-void Cache::unlink(Entry& entry) noexcept {
-  (entry.newer != nullptr ? entry.newer->older : newest_) = entry.older;
-  (entry.older != nullptr ? entry.older->newer : oldest_) = entry.newer;
-  entry.newer = entry.older = nullptr;
-}
-
-void Cache::link(Entry& entry) noexcept {
-  entry.older = newest_;
-  (newest_ != nullptr ? newest_->newer : oldest_) = &entry;
-  newest_ = &entry;
-}
-
-void Cache::touch(Entry& entry) noexcept {
-  unlink(entry);
-  link(entry);
+Cache::Entry* Cache::victim(std::uint64_t length) noexcept {
+  if (bytes_ + length <= limit_) return nullptr;
+  // Whatever was used since it was put in order was used later than its place says, never earlier:
+  // the first one that is where it belongs is the oldest of all.
+  while (!by_use_.empty()) {
+    Entry& first = *by_use_.begin()->second;
+    if (first.used == first.ordered) return &first;
+    auto moved = by_use_.extract(by_use_.begin());
+    moved.key() = first.ordered = first.used;
+    by_use_.insert(std::move(moved));
+  }
+  return nullptr;
 }
 
 }  // namespace memory::detail

@@ -93,67 +93,61 @@ Status ClientState::fetch_locked(const Place& place, void* into, std::uint64_t b
 
 Status ClientState::read_subscribed(const Place& place, void* into, std::uint64_t bytes) {
   Cache::Entry* const entry = cached(place);
-  if (entry == nullptr || entry->word == Cache::kNoWord) return subscribe(place, into, bytes);
-  const auto* const word = reinterpret_cast<const std::uint64_t*>(words.data()) + entry->word;
-  if (dtutils::load_device_word(word) == entry->version) [[likely]] {
+  if (entry == nullptr || !entry->is_subscribed()) return subscribe(place, into, bytes);
+  if (entry->is_current()) {
     ++counters.hits;
     copy(into, *entry, place, bytes);
     return Status::kDone;
   }
-  ++counters.misses;
-  const Range whole{0, place.length};
-  Used operation(*this, scratch_for(place, whole));
-  operation->direct = false;
-  dtutils::Backoff backoff;
-  for (;;) {
-    if (!post_read(*operation, place, whole) || !await(*operation)) return Status::kHomeFailed;
-    std::uint64_t version = 0;
-    const Status status = decode(*operation, place, whole, version);
-    if (status == Status::kDone) {
-      cache_whole(*operation, place, version);
-      copy_part(*operation, place, whole, {place.first, bytes}, into);
-    }
-    if (status == Status::kFreed) forget(place);
-    if (status != Status::kAgain) return status;
-    ++counters.repeated;
-    pause(backoff);
-  }
+  const Status status =
+      fetch_whole(place, into, bytes, [&](const Operation& operation, std::uint64_t version) {
+        cache_whole(operation, place, version);
+      });
+  if (status == Status::kFreed) forget(place);
+  return status;
+}
+
+Status ClientState::subscribe_to(const Place& place, const std::uint64_t*& word) {
+  word = free_words.back();
+  free_words.pop_back();
+  const auto address = reinterpret_cast<std::uint64_t>(word);
+  // When it throws, nobody knows whether the home writes there from now on: the word is lost.
+  const Status status =
+      ask(place.home(), SubscribeRequest{0, place, address, words.rkey(), 1}).status;
+  if (status != Status::kDone) free_words.push_back(word);
+  return status;
 }
 
 Status ClientState::subscribe(const Place& place, void* into, std::uint64_t bytes) {
   // Without a word, or room for the copy, it is read as a cached one.
   if (!cache.takes(place.length) || free_words.empty()) return read_cached(place, into, bytes);
-  const std::uint32_t word = free_words.back();
-  free_words.pop_back();
-  const std::uint64_t at_word = reinterpret_cast<std::uint64_t>(words.data()) + word * kWord;
-  // When it throws, nobody knows whether the home writes there from now on: the word is lost.
-  const Answer answer = ask(place.home(), SubscribeRequest{0, place, at_word, words.rkey(), 1});
-  if (answer.status != Status::kDone) {
-    free_words.push_back(word);
-    if (answer.status == Status::kFreed) forget(place);
-    return answer.status;
-  }
+  const std::uint64_t* word = nullptr;
+  const Status status = subscribe_to(place, word);
+  if (status == Status::kFreed) forget(place);
+  if (status != Status::kDone) return status;
   Cache::Entry* entry = cached_now(place);
-  if (entry != nullptr && entry->word != Cache::kNoWord) {
+  if (entry != nullptr && entry->is_subscribed()) {
     // Another fiber was faster: this word stays subscribed to as well, and is lost.
     return read_subscribed(place, into, bytes);
   }
   if (entry == nullptr) {
     make_room(place.length);
-    entry = &cache.add(place.place, place.length);
-    // Of its generation, and no version that the word can have.
-    entry->version = (first_version(place.generation()) & ~kNumberMask) | kBusy;
+    entry = &cache.add(place);
   }
   entry->word = word;
-  entry->place = place;
   return read_subscribed(place, into, bytes);
 }
 
 Cache::Entry* ClientState::cached_now(const Place& place) {
   Cache::Entry* const entry = cache.find(place.place);
-  if (entry == nullptr || generation_of(entry->version) == place.generation()) return entry;
-  const Place before = entry->place;
-  forget(before);
+  if (entry == nullptr || entry->is_of(place)) return entry;
+  // The home goes on to tell of a segment that it has not freed.
+  if (entry->place.generation() == place.generation()) {
+    evict(*entry);
+  } else {
+    const Place before = entry->place;
+    forget(before);
+  }
   return nullptr;
 }
 
@@ -163,9 +157,8 @@ void ClientState::cache_whole(const Operation& operation, const Place& place,
     Cache::Entry* entry = cached_now(place);
     if (entry == nullptr) {
       make_room(place.length);
-      entry = &cache.add(place.place, place.length);
+      entry = &cache.add(place);
     }
-    entry->place = place;
     copy_part(operation, place, {0, place.length}, {0, place.length}, entry->data.get());
     entry->version = version;
   } catch (const std::bad_alloc&) {
@@ -182,29 +175,29 @@ void ClientState::make_room(std::uint64_t length) {
 
 void ClientState::forget(const Place& place) {
   Cache::Entry* const entry = cache.find(place.place);
-  if (entry == nullptr || generation_of(entry->version) != place.generation()) return;
+  if (entry == nullptr || !entry->is_of(place)) return;
   // The home has ended all subscriptions of a segment that it freed: the word is free.
-  if (entry->word != Cache::kNoWord) free_words.push_back(entry->word);
+  if (entry->is_subscribed()) free_words.push_back(entry->word);
   cache.erase(*entry);
 }
 
 void ClientState::evict(Cache::Entry& entry) {
-  if (entry.word == Cache::kNoWord) return cache.erase(entry);
+  if (entry.is_subscribed()) unsubscribe(entry.place, entry.word);
+  cache.erase(entry);
+}
+
+void ClientState::unsubscribe(const Place& place, const std::uint64_t* word) {
   Operation& operation = take(0);
-  operation.place = entry.place;
-  operation.request.word = entry.word;
+  operation.place = place;
+  operation.frees_word = word;
   operation.into = nullptr;
   operation.completion = {};
-  cache.erase(entry);
   operation.call = [](ClientState& state, Operation& its) {
-    const std::uint64_t at_word =
-        reinterpret_cast<std::uint64_t>(state.words.data()) + its.request.word * kWord;
-    SubscribeRequest request{state.space.homes[its.place.home().value].address, its.place, at_word,
-                             state.words.rkey(), 0};
+    SubscribeRequest request{state.space.homes[its.place.home().value].address, its.place,
+                             reinterpret_cast<std::uint64_t>(its.frees_word), state.words.rkey(),
+                             0};
     state.try_call(its, request);
   };
-  // When it has ended, the home writes there no more.
-  operation.frees_word = true;
   operation.call(*this, operation);
   start(operation);
 }

@@ -16,7 +16,9 @@ namespace memory::detail {
 using Step = Operation::Step;
 
 ClientCore::ClientCore(Space& space, const ClientOptions& options)
-    : state_(std::make_unique<ClientState>(space.state_, options)), space_(space) {}
+    : state_(std::make_unique<ClientState>(space.state_, options)),
+      hits_(state_->hits),
+      space_(space) {}
 
 ClientCore::~ClientCore() = default;
 
@@ -78,7 +80,7 @@ Status ClientCore::free(const Place& place) {
   return status;
 }
 
-Status ClientCore::read(const Place& place, void* into, std::size_t bytes, ReadMode mode) {
+Status ClientCore::read_checked(const Place& place, void* into, std::size_t bytes, ReadMode mode) {
   const Status bad = state_->check(place, bytes);
   if (bad != Status::kDone || bytes == 0) return bad;
   if (place.kind() == Kind::kPlain) return state_->read_plain(place, into, bytes);
@@ -250,7 +252,5 @@ dtutils::RemoteMemoryLocator ClientCore::locate(const Place& place) const noexce
   if (state_->check(place, 0) != Status::kDone || place.kind() != Kind::kPlain) return {};
   return state_->at(place, kHeader + place.first, place.length - place.first);
 }
-
-const ClientCounters& ClientCore::counters() const noexcept { return state_->counters; }
 
 }  // namespace memory::detail

@@ -33,11 +33,13 @@ ClientState::ClientState(std::shared_ptr<SpaceState> its_space, const ClientOpti
       self(space.fabric.process()),
       worker(space.fabric.current_thread()),
       channel(space.fabric),
-      cache(cache_bytes(space, its_options)),
+      hits(space.failures),
+      cache(cache_bytes(space, its_options), hits),
       next_home(self.value) {
   words = space.fabric.general_allocator().allocate(std::max(1u, options.subscriptions) * kWord);
   std::memset(words.data(), 0, words.size());
-  for (std::uint32_t i = options.subscriptions; i-- > 0;) free_words.push_back(i);
+  const auto* const first = reinterpret_cast<const std::uint64_t*>(words.data());
+  for (std::uint32_t i = options.subscriptions; i-- > 0;) free_words.push_back(first + i);
   sink = space.fabric.general_allocator().allocate(kLine);
   if (worker != nullptr) {
     const auto& zones = space.fabric.info(self).zones;
@@ -62,7 +64,7 @@ ClientState::ClientState(std::shared_ptr<SpaceState> its_space, const ClientOpti
 
 ClientState::~ClientState() {
   try {
-    while (Cache::Entry* const entry = cache.newest()) evict(*entry);
+    while (Cache::Entry* const entry = cache.any()) evict(*entry);
     while (!started.empty()) serve();
     // What is unlocked without waiting uses the sink.
     for (std::uint16_t i = 0; i < space.homes.size(); ++i) {
@@ -94,22 +96,7 @@ void ClientState::prepare_one(std::uint64_t scratch_bytes) {
   }
 }
 
-Status ClientState::check(const Place& place, std::uint64_t bytes) const noexcept {
-  if (place.home().value >= space.homes.size() || place.zone() >= space.zones_each ||
-      place.generation() == 0 || place.length == 0 ||
-      static_cast<std::uint8_t>(place.kind()) > static_cast<std::uint8_t>(Kind::kPlain)) {
-    return Status::kForeign;
-  }
-  // A process with fewer zones has empty ones behind them.
-  const std::uint64_t slot = slot_bytes(place.kind(), space.lines, place.length);
-  if (place.offset() % kLine != 0 || place.offset() + slot > space.zone(place).bytes) {
-    return Status::kForeign;
-  }
-  return place.first <= place.length && bytes <= place.length - place.first ? Status::kDone
-                                                                            : Status::kOutOfRange;
-}
-
-bool ClientState::await(Operation& operation) {
+bool ClientState::await_long(Operation& operation) {
   for (int i = 0; i < kPolls; ++i) {
     if (const auto outcome = operation.arrived.outcome()) {
       return *outcome == dtutils::Synchronizer::Outcome::kDone;
@@ -150,15 +137,12 @@ void ClientState::unlock(const Place& place, std::uint64_t held) noexcept {
 }
 
 void ClientState::notice_failures() {
-  failures_seen = space.failures.load(std::memory_order_acquire);
-  for (Cache::Entry* entry = cache.newest(); entry != nullptr;) {
-    Cache::Entry* const next = entry->older;
-    if (space.fabric.failed({static_cast<std::uint16_t>(entry->key >> 48)})) {
-      if (entry->word != Cache::kNoWord) free_words.push_back(entry->word);
-      cache.erase(*entry);
-    }
-    entry = next;
-  }
+  hits.failures_seen = space.failures.load(std::memory_order_acquire);
+  cache.for_each([&](Cache::Entry& entry) {
+    if (!space.fabric.failed(entry.place.home())) return;
+    if (entry.is_subscribed()) free_words.push_back(entry.word);
+    cache.erase(entry);
+  });
 }
 
 }  // namespace memory::detail

@@ -80,9 +80,34 @@ struct ClientState {
             static_cast<std::uint32_t>(there.rkey), place.home().value, 0};
   }
   /// kDone when the pointer can be one of this Space, and the range is inside of its segment.
-  Status check(const Place& place, std::uint64_t bytes) const noexcept;
+  Status check(const Place& place, std::uint64_t bytes) const noexcept {
+    // The zones of the homes follow one another: a process beyond the last one has none.
+    const std::uint64_t at_zone =
+        place.home().value * std::uint64_t{space.zones_each} + place.zone();
+    if (place.zone() >= space.zones_each || at_zone >= space.zones.size() ||
+        place.generation() == 0 || place.length == 0 ||
+        place.tag >> 24 > static_cast<std::uint32_t>(Kind::kPlain)) {
+      return Status::kForeign;
+    }
+    // A process with fewer zones has empty ones behind them.
+    const std::uint64_t slot = slot_bytes(place.kind(), space.lines, place.length);
+    if (place.offset() % kLine != 0 || place.offset() + slot > space.zones[at_zone].bytes) {
+      return Status::kForeign;
+    }
+    return place.first <= place.length && bytes <= place.length - place.first ? Status::kDone
+                                                                              : Status::kOutOfRange;
+  }
   /// Waits for what was posted with `operation.arrived`; false when the home is gone.
-  bool await(Operation& operation);
+  bool await(Operation& operation) {
+    // A device that executes requests as they are posted has the completion now.
+    operation.transmitter->progress();
+    const auto outcome = operation.arrived.outcome();
+    if (!outcome) [[unlikely]]
+      return await_long(operation);
+    return *outcome == dtutils::Synchronizer::Outcome::kDone;
+  }
+  /// The same, when it is not there yet.
+  bool await_long(Operation& operation);
   /// Between two tries. Serves.
   void pause(dtutils::Backoff& backoff);
   /// Throws Error where a call must not wait.
@@ -111,7 +136,15 @@ struct ClientState {
   Status read_cached(const Place& place, void* into, std::uint64_t bytes);
   Status read_subscribed(const Place& place, void* into, std::uint64_t bytes);
   Status fetch_locked(const Place& place, void* into, std::uint64_t bytes);
+  /// Fetches the whole segment, copies a part of it, and calls `keep(operation, version)` with what
+  /// has arrived.
+  template <class Keep>
+  Status fetch_whole(const Place& place, void* into, std::uint64_t bytes, Keep&& keep);
   Status subscribe(const Place& place, void* into, std::uint64_t bytes);
+  /// Asks the home to write versions to a free word, of which there is one at least.
+  Status subscribe_to(const Place& place, const std::uint64_t*& word);
+  /// The opposite; does not wait, and the word is free when the home writes there no more.
+  void unsubscribe(const Place& place, const std::uint64_t* word);
   /// Takes over the whole segment that has arrived in `operation`. When there is no memory for it,
   /// it is not cached.
   void cache_whole(const Operation& operation, const Place& place, std::uint64_t version);
@@ -123,11 +156,10 @@ struct ClientState {
   /// Drops what was cached of processes that have failed since the last look.
   void notice_failures();
   Cache::Entry* cached(const Place& place) noexcept {
-    if (space.failures.load(std::memory_order_acquire) != failures_seen) [[unlikely]]
+    if (space.failures.load(std::memory_order_acquire) != hits.failures_seen) [[unlikely]]
       notice_failures();
     Cache::Entry* const entry = cache.find(place.place);
-    return entry != nullptr && generation_of(entry->version) == place.generation() ? entry
-                                                                                   : nullptr;
+    return entry != nullptr && entry->is_of(place) ? entry : nullptr;
   }
 
   // --- plain segments
@@ -183,9 +215,9 @@ struct ClientState {
   dsfabric::Thread* worker;
   std::uint32_t zone = 0;
   dsfabric::SendChannel channel;
+  Hits hits;
+  ClientCounters& counters = hits.counters;
   Cache cache;
-  ClientCounters counters;
-  std::uint32_t failures_seen = 0;
   std::uint32_t next_home;
   dtutils::Backoff idle;
 
@@ -204,7 +236,7 @@ struct ClientState {
 
   /// Words where versions of subscribed segments arrive.
   dtutils::RDMAMemory words;
-  std::vector<std::uint32_t> free_words;
+  std::vector<const std::uint64_t*> free_words;
   /// Where results go that nobody needs.
   dtutils::RDMAMemory sink;
 };
@@ -233,6 +265,27 @@ Answer ClientState::ask(dsfabric::ProcessId home, Request request) {
       }
     }
     if (answer.status != Status::kAgain) return answer;
+    pause(backoff);
+  }
+}
+
+template <class Keep>
+Status ClientState::fetch_whole(const Place& place, void* into, std::uint64_t bytes, Keep&& keep) {
+  ++counters.misses;
+  const Range whole{0, place.length};
+  Used operation(*this, scratch_for(place, whole));
+  operation->direct = false;
+  dtutils::Backoff backoff;
+  for (;;) {
+    if (!post_read(*operation, place, whole) || !await(*operation)) return Status::kHomeFailed;
+    std::uint64_t version = 0;
+    const Status status = decode(*operation, place, whole, version);
+    if (status == Status::kDone) {
+      keep(*operation, version);
+      copy_part(*operation, place, whole, {place.first, bytes}, into);
+    }
+    if (status != Status::kAgain) return status;
+    ++counters.repeated;
     pause(backoff);
   }
 }

@@ -47,8 +47,8 @@ struct Operation {
   std::uint64_t bytes = 0;
   /// The result of a plain operation is at the beginning of `scratch` and goes to `into`.
   bool brings = false;
-  /// At its end, the word `request.word` is free again.
-  bool frees_word = false;
+  /// At its end, this word is free again.
+  const std::uint64_t* frees_word = nullptr;
   /// A read of the whole segment, which goes into the cache.
   bool caches = false;
   /// The data of a read went straight to where they are wanted.
@@ -68,7 +68,6 @@ struct Operation {
     std::uint64_t first = 0;
     std::uint64_t second = 0;
     std::uint32_t data_at = 0;
-    std::uint32_t word = 0;
   } request;
 };
 

@@ -20,13 +20,10 @@ void ClientState::begin_read(Operation& operation, ReadMode mode) {
   operation.caches = mode != ReadMode::kValidated && cache.takes(place.length);
   if (operation.caches) {
     const Cache::Entry* const entry = cached(place);
-    if (mode == ReadMode::kSubscribed && entry != nullptr && entry->word != Cache::kNoWord) {
-      const auto* const word = reinterpret_cast<const std::uint64_t*>(words.data()) + entry->word;
-      if (dtutils::load_device_word(word) == entry->version) {
-        ++counters.hits;
-        std::memcpy(operation.into, entry->data.get() + place.first, operation.bytes);
-        return end(operation, Status::kDone);
-      }
+    if (mode == ReadMode::kSubscribed && entry != nullptr && entry->is_current()) {
+      ++counters.hits;
+      std::memcpy(operation.into, entry->data.get() + place.first, operation.bytes);
+      return end(operation, Status::kDone);
     }
     if (entry != nullptr) {
       operation.step = Step::kVersion;
@@ -143,8 +140,8 @@ bool ClientState::progress() {
     any = true;
     started[i] = started.back();
     started.pop_back();
-    if (operation.frees_word) free_words.push_back(operation.request.word);
-    operation.frees_word = false;
+    if (operation.frees_word != nullptr) free_words.push_back(operation.frees_word);
+    operation.frees_word = nullptr;
     const Completion completion = operation.completion;
     const Status status = operation.status;
     give_back(operation);

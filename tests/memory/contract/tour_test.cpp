@@ -25,6 +25,9 @@ void tour(memory::Space& space) {
   batch.fetch_add(account.part<std::uint64_t>(offsetof(Account, changes)), 1, before);
   batch.read(account, now);
   client.require(batch.wait());
+
+  memory::Subscription<Account> watched(client, account);  // read again and again
+  client.require(watched.read(now));                       // a compare and a copy, until a write
   client.require(client.free(account));
 
   require_equal(now.balance, 100u, "balance");

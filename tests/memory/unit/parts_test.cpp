@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Version words, slots of places, and the cache, each by itself.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <set>
 #include <vector>
 
@@ -71,21 +74,115 @@ TEST_CASE("slots_never_overlap_and_headers_stay_headers") {
   CHECK(slots.size_at(std::uint64_t{1} << 39) == 0);
 }
 
+namespace {
+
+Place place_of(std::uint64_t place, std::uint32_t length) {
+  Place made;
+  made.place = place;
+  made.tag = 1;
+  made.length = length;
+  return made;
+}
+
+}  // namespace
+
 TEST_CASE("cache_drops_what_was_not_used_for_longest") {
-  Cache cache(300);
-  cache.add(1, 100);
-  cache.add(2, 100);
-  cache.add(3, 100);
+  const std::atomic<std::uint32_t> failures{0};
+  Hits hits(failures);
+  Cache cache(300, hits);
+  CHECK(cache.find(0) == nullptr);
+  cache.add(place_of(1, 100));
+  cache.add(place_of(2, 100));
+  cache.add(place_of(3, 100));
   CHECK(cache.find(1) != nullptr);
   Cache::Entry* const victim = cache.victim(100);
   REQUIRE(victim != nullptr);
-  CHECK(victim->key == 2);
+  CHECK(victim->place.place == 2);
   cache.erase(*victim);
   CHECK(cache.find(2) == nullptr);
   CHECK(cache.victim(100) == nullptr);
   CHECK(cache.takes(150));
   CHECK_FALSE(cache.takes(151));
   CHECK(cache.bytes() == 200);
+}
+
+TEST_CASE("cache_evicts_in_the_order_of_use_whatever_was_used_in_between") {
+  const std::uint64_t seed = support::test_seed();
+  support::Random random(seed);
+  CAPTURE(seed);
+  const std::atomic<std::uint32_t> failures{0};
+  Hits hits(failures);
+  Cache cache(50 * 8, hits);
+  const std::uint64_t version = first_version(1);
+  std::vector<std::uint64_t> by_use;  // the last used one at the end
+  for (int i = 0; i < 20'000; ++i) {
+    const Place place = place_of(random.below(70) * 64, 8);
+    const auto at = std::find(by_use.begin(), by_use.end(), place.place);
+    std::uint64_t value = 0;
+    // The inlined hit and the search find the same, as long as the table has the copy.
+    Cache::Entry* const found = random.one_in(2) && hits.read(place, &value, 8)
+                                    ? hits.recent[Hits::slot_of(place.place)]
+                                    : cache.find(place.place);
+    REQUIRE((found != nullptr) == (at != by_use.end()));
+    if (found != nullptr) {
+      REQUIRE(found->place.place == place.place);
+      by_use.erase(at);
+    } else {
+      while (Cache::Entry* const victim = cache.victim(8)) {
+        REQUIRE(victim->place.place == by_use.front());
+        by_use.erase(by_use.begin());
+        cache.erase(*victim);
+      }
+      Cache::Entry& added = cache.add(place);
+      added.word = &version;
+      added.version = version;
+    }
+    by_use.push_back(place.place);
+    REQUIRE(cache.size() == by_use.size());
+  }
+  CHECK(hits.counters.hits > 1'000);
+}
+
+TEST_CASE("a_hit_is_of_the_same_segment_inside_of_it_current_and_of_a_home_that_lives") {
+  std::atomic<std::uint32_t> failures{0};
+  Hits hits(failures);
+  Cache cache(1000, hits);
+  const Place place = place_of(640, 16);
+  std::uint64_t told = first_version(1), value[2]{};
+  CHECK_FALSE(hits.read(place, value, 8));
+  Cache::Entry& copy = cache.add(place);
+  CHECK_FALSE(hits.read(place, value, 8));  // neither subscribed nor fetched
+  copy.word = &told;
+  CHECK_FALSE(hits.read(place, value, 8));
+  copy.version = told;
+  const std::uint64_t data[] = {4, 5};
+  std::memcpy(copy.data.get(), data, sizeof data);
+  CHECK(hits.read(place, value, 8));
+  CHECK(value[0] == 4);
+  Place other = place;
+  other.first = 8;
+  CHECK(hits.read(other, value, 8));
+  CHECK(value[0] == 5);
+  CHECK_FALSE(hits.read(other, value, 9));
+  other.first = 0xffff'fff8;
+  CHECK_FALSE(hits.read(other, value, 16));
+  other = place;
+  other.tag = 3;
+  CHECK_FALSE(hits.read(other, value, 8));
+  other = place;
+  other.length = 8;
+  CHECK_FALSE(hits.read(other, value, 8));
+  told = next_version(told);
+  CHECK_FALSE(hits.read(place, value, 8));
+  copy.version = told;
+  CHECK(hits.read(place, value, 8));
+  failures = 1;
+  CHECK_FALSE(hits.read(place, value, 8));
+  hits.failures_seen = 1;
+  CHECK(hits.read(place, value, 8));
+  CHECK(hits.counters.hits == 4);
+  cache.erase(copy);
+  CHECK_FALSE(hits.read(place, value, 8));
 }
 
 TEST_CASE("parts_of_lines_cover_a_range_once") {

@@ -21,6 +21,9 @@
 
 namespace memory {
 
+template <class T>
+class Subscription;
+
 /// Throws PeerFailed for kHomeFailed, Error for all else but kDone; `what` names the operation.
 void require(Status status, const Place& place, std::string_view what, const Space& space);
 
@@ -190,6 +193,8 @@ class Client {
   const ClientCounters& counters() const noexcept { return core_.counters(); }
 
  private:
+  template <class T>
+  friend class Subscription;
   template <class T>
   static Status check(const GlobalPtr<T>& pointer) noexcept {
     const Place& place = pointer.place();

@@ -8,3 +8,4 @@
 #include "memory/options.hpp"
 #include "memory/space.hpp"
 #include "memory/status.hpp"
+#include "memory/subscription.hpp"

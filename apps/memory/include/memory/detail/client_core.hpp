@@ -10,6 +10,7 @@
 
 #include "dtutils/memory_region.hpp"
 #include "dtutils/synchronizer.hpp"
+#include "memory/detail/hits.hpp"
 #include "memory/global_ptr.hpp"
 #include "memory/options.hpp"
 #include "memory/status.hpp"
@@ -18,20 +19,9 @@ namespace memory {
 
 class Space;
 
-/// What a Client has done so far.
-struct ClientCounters {
-  /// Cached and subscribed reads that were answered from the cache.
-  std::uint64_t hits = 0;
-  /// Cached and subscribed reads that had to fetch the segment.
-  std::uint64_t misses = 0;
-  /// Reads that were repeated, because a writer was at work.
-  std::uint64_t repeated = 0;
-  /// Segments that left the cache to make room.
-  std::uint64_t evictions = 0;
-};
-
 namespace detail {
 
+class SubscriptionCore;
 struct ClientState;
 
 /// What is told of the end of an operation that was started.
@@ -82,7 +72,10 @@ class ClientCore {
   Place allocate(std::size_t count, std::size_t each, std::uint32_t type, Placement placement,
                  Kind kind);
   Status free(const Place& place);
-  Status read(const Place& place, void* into, std::size_t bytes, ReadMode mode);
+  Status read(const Place& place, void* into, std::size_t bytes, ReadMode mode) {
+    if (mode == ReadMode::kSubscribed && hits_.read(place, into, bytes)) return Status::kDone;
+    return read_checked(place, into, bytes, mode);
+  }
   Status read_direct(const Place& place, dtutils::LocalBuffer into);
   Status write(const Place& place, const void* from, std::size_t bytes, WriteOptions options);
   Status atomic(const Place& place, bool compare, std::uint64_t compare_or_add, std::uint64_t swap,
@@ -97,10 +90,15 @@ class ClientCore {
   void serve();
   std::size_t under_way() const noexcept;
   dtutils::RemoteMemoryLocator locate(const Place& place) const noexcept;
-  const ClientCounters& counters() const noexcept;
+  const ClientCounters& counters() const noexcept { return hits_.counters; }
 
  private:
+  friend class SubscriptionCore;
+  Status read_checked(const Place& place, void* into, std::size_t bytes, ReadMode mode);
+
   std::unique_ptr<ClientState> state_;
+  /// Of `state_`.
+  Hits& hits_;
   Space& space_;
 };
 
