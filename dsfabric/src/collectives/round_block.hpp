@@ -66,10 +66,11 @@ class RoundLayout {
 /// The block of this process, and where the others are. Any thread, wait-free.
 class RoundBlock {
  public:
-  /// `memory` has the size of the layout. Setup only.
+  /// `memory` has the size of the layout, or more. Setup only.
   RoundBlock(dtutils::RDMAMemory memory, const RoundLayout& layout)
       : layout_(layout), memory_(std::move(memory)), peers_(layout.processes()) {
-    std::memset(memory_.data(), 0, memory_.size());
+    // Not all of a chunk, whose pages nobody uses.
+    std::memset(memory_.data(), 0, layout_.size());
   }
 
   const RoundLayout& layout() const noexcept { return layout_; }

@@ -119,6 +119,7 @@ void Rounds::await_words(ThreadContext& context, Kind kind, unsigned round, std:
 }
 
 void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
+  bool awaited = false;
   for (std::uint32_t i = 0; i < processes_; ++i) {
     const HeldTransmitter out = connections_.try_hold(context, participants_.process(i));
     if (!out) continue;
@@ -126,10 +127,12 @@ void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
     Settled& settled = settled_[slot]->at(i);
     if (same(settled.tag, tag)) continue;
     settled = {tag, true};
+    awaited = true;
     // What was posted without a signal is known to be done when something after it is.
     messages_.make_room(context, *out);
     if (!tag.done()) (void)out->write(dtutils::LocalBuffer{}, {}, dtutils::kSignaled);
   }
+  if (!awaited) return;
   for (std::uint32_t i = 0; i < processes_; ++i) {
     Settled* const settled = settled_[slot]->find(i);
     if (settled == nullptr || !settled->awaited) continue;

@@ -12,11 +12,11 @@
 
 namespace dsfabric {
 
-HeldTransmitter Connections::hold_now(const ThreadContext& context, ProcessId to) noexcept {
+CountedUse Connections::use_now(const ThreadContext& context, ProcessId to) noexcept {
   if (uses_ == nullptr) {
     first_use_->finish(to);
     dtutils::Transmitter* const out = connected(context, to);
-    return {out != nullptr ? *out : broken_, nullptr};
+    return {out != nullptr ? out : &broken_};
   }
   Use& use = uses_[to.value];
   note_use(use);
@@ -25,14 +25,14 @@ HeldTransmitter Connections::hold_now(const ThreadContext& context, ProcessId to
     first_use_->finish(to);
     if (!open(to)) {
       HeldTransmitter::give_back(&use.users);
-      return {broken_, nullptr};
+      return {&broken_};
     }
   }
   Slot* const first = made_[to.value].load(std::memory_order_relaxed);
-  return {*first[number_for(context)], &use.users};
+  return {&*first[number_for(context)], &use.users};
 }
 
-HeldTransmitter Connections::try_hold_open(const ThreadContext& context, ProcessId to) noexcept {
+CountedUse Connections::try_use_open(const ThreadContext& context, ProcessId to) noexcept {
   if (uses_ == nullptr) return {};
   std::atomic<std::uint32_t>& users = uses_[to.value].users;
   std::uint32_t seen = users.load(std::memory_order_relaxed);
@@ -40,7 +40,7 @@ HeldTransmitter Connections::try_hold_open(const ThreadContext& context, Process
     if ((seen & kOpen) == 0) return {};
   } while (!users.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire));
   Slot* const first = made_[to.value].load(std::memory_order_relaxed);
-  return {*first[number_for(context)], &users};
+  return {&*first[number_for(context)], &users};
 }
 
 std::optional<ProcessId> Connections::least_recently_used(
@@ -68,7 +68,7 @@ bool Connections::try_stop(ProcessId process) noexcept {
 void Connections::go_on(ProcessId process) noexcept {
   Use& use = uses_[process.value];
   note_use(use);
-  // Release: pairs with open(), hold_now() and try_hold_open().
+  // Release: pairs with open(), use_now() and try_use_open().
   use.users.fetch_or(kOpen, std::memory_order_release);
 }
 

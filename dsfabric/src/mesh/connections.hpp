@@ -76,12 +76,12 @@ class Connections {
   /// The same for one use, without pinning.
   HeldTransmitter hold(const ThreadContext& context, ProcessId to) noexcept {
     dtutils::Transmitter* const out = connected(context, to);
-    return out != nullptr ? HeldTransmitter(*out, nullptr) : hold_now(context, to);
+    return HeldTransmitter(out != nullptr ? CountedUse{out} : use_now(context, to));
   }
   /// The same, but none where it would have to connect: everything that was posted is done.
   HeldTransmitter try_hold(const ThreadContext& context, ProcessId to) noexcept {
     dtutils::Transmitter* const out = connected(context, to);
-    return out != nullptr ? HeldTransmitter(*out, nullptr) : try_hold_open(context, to);
+    return HeldTransmitter(out != nullptr ? CountedUse{out} : try_use_open(context, to));
   }
 
   /// Begins to connect with a process that will be used, and does not wait.
@@ -182,8 +182,8 @@ class Connections {
     return &*first[number_for(context)];
   }
   dtutils::Transmitter& connect_now(const ThreadContext& context, ProcessId to) noexcept;
-  HeldTransmitter hold_now(const ThreadContext& context, ProcessId to) noexcept;
-  HeldTransmitter try_hold_open(const ThreadContext& context, ProcessId to) noexcept;
+  CountedUse use_now(const ThreadContext& context, ProcessId to) noexcept;
+  CountedUse try_use_open(const ThreadContext& context, ProcessId to) noexcept;
 
   /// Of a connection that may be closed.
   struct Use {

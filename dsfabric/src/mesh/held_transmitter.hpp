@@ -10,15 +10,22 @@
 
 namespace dsfabric {
 
+/// A Transmitter, and where its user has been counted; nullptr: nowhere, since nobody closes it. It
+/// travels in two registers.
+struct CountedUse {
+  dtutils::Transmitter* transmitter = nullptr;
+  std::atomic<std::uint32_t>* users = nullptr;
+};
+
 /// Of a connection that may be closed, it is one of its users; of any other one, a pointer. Owner
 /// thread only.
 class HeldTransmitter {
  public:
   /// None.
   HeldTransmitter() = default;
-  /// `users` counts this one already; nullptr: nobody closes it.
-  HeldTransmitter(dtutils::Transmitter& transmitter, std::atomic<std::uint32_t>* users) noexcept
-      : transmitter_(&transmitter), users_(users) {}
+  /// Of one that counts this user already.
+  explicit HeldTransmitter(CountedUse use) noexcept
+      : transmitter_(use.transmitter), users_(use.users) {}
   HeldTransmitter(HeldTransmitter&& other) noexcept
       : transmitter_(other.transmitter_), users_(std::exchange(other.users_, nullptr)) {}
   HeldTransmitter& operator=(HeldTransmitter&&) = delete;

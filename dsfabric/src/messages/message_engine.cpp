@@ -186,23 +186,15 @@ void MessageEngine::run(ThreadContext& context, ReceiveBuffer& buffer) {
   }
 }
 
-void MessageEngine::keep_up(ThreadContext& context) {
-  // Not in a handler: what it takes in could only be put aside, in more and more buffers.
-  if (!context.working || context.in_handler || ++context.sent_since_look < kSendsPerLook) return;
+void MessageEngine::look_between_sends(ThreadContext& context) {
   context.sent_since_look = 0;
   run_inbox(context, context.inbox);
   take_in(context);
 }
 
-void MessageEngine::make_room(ThreadContext& context, dtutils::Transmitter& transmitter) {
-  // As many threads as share it may come through here at once; none of them may then find the
-  // window closed, where it could only wait without taking messages in.
-  const std::uint64_t room =
-      dtutils::SignalingParameters::for_threads(connections_.sharing_threads()).window -
-      connections_.sharing_threads();
-  const dtutils::SelectiveSignaling& signaling = transmitter.signaling();
+void MessageEngine::wait_for_room(ThreadContext& context, dtutils::Transmitter& transmitter) {
   dtutils::Backoff backoff;
-  while (signaling.issued() - signaling.retired() >= room && !transmitter.broken()) {
+  while (!has_room(transmitter)) {
     const bool done = transmitter.progress();
     progress(context) || done ? backoff.reset() : backoff.pause();
   }

@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "dsfabric/message.hpp"
 #include "dtutils/rdma_allocator.hpp"
 #include "failure/failures.hpp"
+#include "job/job_limits.hpp"
 #include "job/members.hpp"
 #include "mesh/connections.hpp"
 #include "messages/receiver.hpp"
@@ -39,7 +41,11 @@ class MessageEngine {
         arrivals_(arrivals),
         service_sleep_(service_sleep),
         send_pages_(send_pages),
-        local_limit_(local_limit) {}
+        local_limit_(local_limit),
+        // As many threads as share a Transmitter may come through make_room at once; none of them
+        // may then find its window closed, where it could only wait without taking messages in.
+        room_(dtutils::SignalingParameters::for_threads(connections.sharing_threads()).window -
+              connections.sharing_threads()) {}
   MessageEngine(const MessageEngine&) = delete;
   MessageEngine& operator=(const MessageEngine&) = delete;
 
@@ -57,7 +63,10 @@ class MessageEngine {
   /// Takes messages in, and puts all of them aside.
   void take_aside(ThreadContext& context);
   /// Waits until at most this process' other threads stand between a post and the send queue.
-  void make_room(ThreadContext& context, dtutils::Transmitter& transmitter);
+  void make_room(ThreadContext& context, dtutils::Transmitter& transmitter) {
+    if (!has_room(transmitter)) [[unlikely]]
+      wait_for_room(context, transmitter);
+  }
   /// Whether nothing is left for a service thread, which has armed the completion queue and said
   /// that it sleeps: what comes from now on wakes it.
   bool nothing_to_serve(ThreadContext& context);
@@ -71,8 +80,11 @@ class MessageEngine {
   /// Of the calling thread to a process; there is room for one message then, if it goes through a
   /// device.
   Way way_to(ProcessId to);
-  /// Memory for a message that does not go inline.
-  dtutils::RDMAMemory send_memory(const Way& way, std::uint32_t bytes);
+  /// Memory for a message on `transmitter` that does not go inline.
+  dtutils::RDMAMemory send_memory(ThreadContext& context, dtutils::Transmitter& transmitter,
+                                  std::uint32_t bytes);
+  /// Whether it is this process.
+  bool is_here(ProcessId process) const noexcept { return process == members_.self(); }
 
   /// A buffer for a message of `bytes` bytes with its header, to this process. Waits while too many
   /// of them have not been run, but not in a handler, where none could be run. nullptr: the process
@@ -89,7 +101,18 @@ class MessageEngine {
   /// Called for each message that is sent: a worker takes messages in every few of them. One that
   /// only sends would let its shared receive queue run dry, and whoever sends to it would
   /// then wait for the device to try again.
-  void keep_up(ThreadContext& context);
+  void keep_up(ThreadContext& context) {
+    // Not in a handler: what it takes in could only be put aside, in more and more buffers.
+    if (!context.working || context.in_handler) return;
+    if (++context.sent_since_look >= kSendsPerLook) [[unlikely]]
+      look_between_sends(context);
+  }
+  void look_between_sends(ThreadContext& context);
+  bool has_room(const dtutils::Transmitter& transmitter) const noexcept {
+    const dtutils::SelectiveSignaling& signaling = transmitter.signaling();
+    return signaling.issued() - signaling.retired() < room_ || transmitter.broken();
+  }
+  void wait_for_room(ThreadContext& context, dtutils::Transmitter& transmitter);
   /// What a look for a message found; kElsewhere: another thread is at it.
   enum class Look { kNothing, kTaken, kElsewhere };
   Look take_one(ThreadContext& context);
@@ -119,6 +142,8 @@ class MessageEngine {
   ServiceSleep& service_sleep_;
   dtutils::RDMAAllocator& send_pages_;
   const std::size_t local_limit_;
+  /// Requests that may be outstanding on a Transmitter when one more is posted.
+  const std::uint64_t room_;
 
   std::array<MessageHandler, kMessageKinds> handlers_{};
   /// Messages for service threads that were taken in but not run.
@@ -126,5 +151,14 @@ class MessageEngine {
   TryLock service_taking_;
   std::atomic<std::uint32_t> service_waiting_{0};
 };
+
+inline MessageEngine::Way MessageEngine::way_to(ProcessId to) {
+  if (!failures_.active(to)) return {};
+  ThreadContext& context = threads_.mine();
+  HeldTransmitter transmitter = connections_.hold(context, to);
+  keep_up(context);
+  if (!is_here(to)) make_room(context, *transmitter);
+  return {&context, std::move(transmitter)};
+}
 
 }  // namespace dsfabric

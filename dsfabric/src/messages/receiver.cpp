@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "dtutils/error.hpp"
 #include "job/job_limits.hpp"
@@ -34,11 +33,7 @@ Receiver::Receiver(ReceiveQueue& queue, dtutils::RDMAAllocator& allocator, const
       queue_(queue),
       records_(std::make_unique<ReceiveBuffer[]>(limit_)) {
   slabs_.reserve(limit_ / (dtutils::kChunk / stride_) + 2);
-  const std::size_t bytes = queue_.depth * stride_;
-  dtutils::RDMAMemory first = allocator_.allocate(bytes);
-  // The first messages should not pay for the pages.
-  std::memset(first.data(), 0, bytes);
-  carve(std::move(first));
+  carve(allocator_.allocate(queue_.depth * stride_));
   for (std::uint32_t i = 0; i < queue_.depth; ++i) {
     replace();
   }

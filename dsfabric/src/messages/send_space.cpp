@@ -12,17 +12,9 @@
 
 namespace dsfabric {
 
-MessageEngine::Way MessageEngine::way_to(ProcessId to) {
-  if (!failures_.active(to)) return {};
-  ThreadContext& context = threads_.mine();
-  HeldTransmitter transmitter = connections_.hold(context, to);
-  keep_up(context);
-  if (to != members_.self()) make_room(context, *transmitter);
-  return {&context, std::move(transmitter)};
-}
-
-dtutils::RDMAMemory MessageEngine::send_memory(const Way& way, std::uint32_t bytes) {
-  ThreadContext& context = *way.context;
+dtutils::RDMAMemory MessageEngine::send_memory(ThreadContext& context,
+                                               dtutils::Transmitter& transmitter,
+                                               std::uint32_t bytes) {
   if (!context.send_memory) {
     dtutils::CircularAllocatorOptions options;
     options.unit_size = std::max<std::size_t>(receiver_.buffer_size(), 16 * dtutils::kPage);
@@ -35,7 +27,7 @@ dtutils::RDMAMemory MessageEngine::send_memory(const Way& way, std::uint32_t byt
       return std::move(*memory);
     }
     // The oldest piece is on its way to some peer, not necessarily to this one.
-    way.transmitter->progress();
+    transmitter.progress();
     progress(context) ? backoff.reset() : backoff.pause();
   }
 }
@@ -54,13 +46,13 @@ SendSpace::SendSpace(Fabric& fabric, ProcessId to, std::uint32_t bytes)
     return;
   }
   const std::uint32_t total = bytes + static_cast<std::uint32_t>(sizeof(MessageHeader));
-  if (to == fabric.process()) {
+  if (messages_.is_here(to)) {
     local_ = messages_.local_buffer(*way.context, total);
     if (local_ == nullptr) return;
     start_ = local_->data;
     ends_ = true;
   } else if (total > kInlineMessage || total > way.transmitter->queue_pair().max_inline()) {
-    memory_ = messages_.send_memory(way, total);
+    memory_ = messages_.send_memory(*way.context, *way.transmitter, total);
     start_ = memory_.data();
   }
   context_ = way.context;

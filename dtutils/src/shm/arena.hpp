@@ -2,6 +2,7 @@
 // Free space in the control segment's arena: first fit, neighbours joined.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,10 +21,14 @@ class Arena {
       if (length < size) continue;
       if (length > size) free_.emplace(offset + size, length - size);
       free_.erase(at);
+      fresh_from_ = std::max(fresh_from_, offset + size);
       return offset;
     }
     return std::nullopt;
   }
+
+  /// From this offset on nothing was ever taken.
+  std::uint64_t fresh_from() const noexcept { return fresh_from_; }
 
   void give(std::uint64_t offset, std::uint64_t size) {
     auto at = free_.emplace(offset, size).first;
@@ -41,6 +46,7 @@ class Arena {
  private:
   /// Length by offset; no two of them touch.
   std::map<std::uint64_t, std::uint64_t> free_;
+  std::uint64_t fresh_from_ = 0;
 };
 
 }  // namespace dtutils::shm

@@ -77,10 +77,7 @@ std::optional<Adversary> chosen_adversary(const DeviceOptions& options) {
 }  // namespace
 
 ShmDevice::ShmDevice(const DeviceOptions& options)
-    : pid_(getpid()),
-      agent_(own_, chosen_adversary(options)),
-      region_generations_(kMaxRegions),
-      queue_pair_generations_(kMaxQueuePairs) {
+    : pid_(getpid()), agent_(own_, chosen_adversary(options)) {
   software::describe_device("shm", DeviceKind::kShm, verbs_device_, context_, info_);
   set_operations(context_);
   info_.gid = to_gid(own_.address());

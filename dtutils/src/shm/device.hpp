@@ -67,6 +67,12 @@ class ShmDevice final : public Device {
   /// A queue of the channel whose event was due and did not come, or nullptr.
   CompletionQueue* overlooked(ibv_comp_channel* channel) noexcept;
 
+  /// The last generation of an index; 0 before its first one. Under the mutex.
+  static std::uint32_t& generation(std::vector<std::uint32_t>& all, std::uint32_t index) {
+    if (index >= all.size()) all.resize(index + 1);
+    return all[index];
+  }
+
   const pid_t pid_;
   ibv_device verbs_device_{};
   ibv_context context_{};
@@ -75,6 +81,7 @@ class ShmDevice final : public Device {
   std::mutex mutex_;
   std::vector<CompletionQueue*> completion_queues_;
   std::vector<SharedReceiveQueue*> shared_receive_queues_;
+  // Of the indices that were used.
   std::vector<std::uint32_t> region_generations_;
   std::vector<std::uint32_t> queue_pair_generations_;
   std::uint32_t next_pd_ = 0;

@@ -48,9 +48,9 @@ ibv_mr* ShmDevice::reg_mr(ibv_pd* pd, void* address, std::size_t length, int acc
     entry.segment_offset = location->offset;
   }
   const std::scoped_lock lock(mutex_);
-  std::uint32_t& generation = region_generations_[index];
-  generation = next_generation(generation);
-  const std::uint32_t key = (generation << 16) | index;
+  std::uint32_t& last = generation(region_generations_, index);
+  last = next_generation(last);
+  const std::uint32_t key = (last << 16) | index;
   region->verbs = software::describe_region(pd, address, length, index, key);
   own_.add_region(key, {begin, length, entry.access, entry.pd});
   // Release: pairs with the loads in execute.cpp and RegionCache::find_slowly.

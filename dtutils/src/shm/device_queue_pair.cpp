@@ -12,9 +12,9 @@ ibv_qp* ShmDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
   const std::uint32_t index = qp->index.get();
   {
     const std::scoped_lock lock(mutex_);
-    std::uint32_t& generation = queue_pair_generations_[index];
-    generation = generation % ((1u << (24 - kIndexBits)) - 1) + 1;
-    const std::uint32_t number = (generation << kIndexBits) | index;
+    std::uint32_t& last = generation(queue_pair_generations_, index);
+    last = last % ((1u << (24 - kIndexBits)) - 1) + 1;
+    const std::uint32_t number = (last << kIndexBits) | index;
     qp->verbs = software::describe_queue_pair(pd, attributes, index, number);
   }
   QueuePairEntry& entry = *qp->entry;

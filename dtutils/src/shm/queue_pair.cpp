@@ -100,15 +100,16 @@ QueuePair::QueuePair(OwnSegment& own_segment, Agent& device_agent,
 QueuePair::~QueuePair() = default;
 
 DeferredQueue::DeferredQueue(std::uint32_t depth, std::uint32_t max_sge, std::uint32_t max_inline)
-    : max_sge_(max_sge),
+    : depth_(depth),
+      max_sge_(max_sge),
       max_inline_(max_inline),
-      slots_(depth),
-      elements_(std::size_t{depth} * max_sge),
-      inline_bytes_(std::size_t{depth} * max_inline) {}
+      slots_(std::make_unique_for_overwrite<Slot[]>(depth)),
+      elements_(std::make_unique_for_overwrite<ibv_sge[]>(std::size_t{depth} * max_sge)),
+      inline_bytes_(std::make_unique_for_overwrite<std::byte[]>(std::size_t{depth} * max_inline)) {}
 
 void DeferredQueue::push(const ibv_send_wr& request, std::uint64_t position) noexcept {
-  const std::size_t index = last_++ % slots_.size();
-  ibv_sge* elements = elements_.data() + index * max_sge_;
+  const std::size_t index = last_++ % depth_;
+  ibv_sge* elements = elements_.get() + index * max_sge_;
   Slot& into = slots_[index];
   into.request = request;
   into.request.next = nullptr;
@@ -116,7 +117,7 @@ void DeferredQueue::push(const ibv_send_wr& request, std::uint64_t position) noe
   into.position = position;
   std::copy_n(request.sg_list, request.num_sge, elements);
   if ((request.send_flags & IBV_SEND_INLINE) == 0) return;
-  std::byte* bytes = inline_bytes_.data() + index * max_inline_;
+  std::byte* bytes = inline_bytes_.get() + index * max_inline_;
   for (int i = 0; i < request.num_sge; ++i) {
     std::memcpy(bytes, reinterpret_cast<const void*>(elements[i].addr), elements[i].length);
     elements[i].addr = reinterpret_cast<std::uint64_t>(bytes);

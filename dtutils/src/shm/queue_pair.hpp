@@ -6,10 +6,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "shm/completion.hpp"
 #include "shm/operation.hpp"
@@ -61,7 +61,7 @@ enum VendorError : std::uint32_t {
 };
 
 /// Work that could not be executed inside the post: copies of the requests, with their inline
-/// bytes. Storage is made in set-up. Under the send lock.
+/// bytes. Storage is made in set-up, and costs no pages before it is used. Under the send lock.
 class DeferredQueue {
  public:
   DeferredQueue(std::uint32_t depth, std::uint32_t max_sge, std::uint32_t max_inline);
@@ -78,13 +78,15 @@ class DeferredQueue {
     ibv_send_wr request;
     std::uint64_t position;
   };
-  const Slot& slot(std::uint64_t number) const noexcept { return slots_[number % slots_.size()]; }
+  const Slot& slot(std::uint64_t number) const noexcept { return slots_[number % depth_]; }
 
-  std::uint32_t max_sge_;
-  std::uint32_t max_inline_;
-  std::vector<Slot> slots_;
-  std::vector<ibv_sge> elements_;
-  std::vector<std::byte> inline_bytes_;
+  const std::uint32_t depth_;
+  const std::uint32_t max_sge_;
+  const std::uint32_t max_inline_;
+  // Nothing is in them but what was pushed.
+  const std::unique_ptr<Slot[]> slots_;
+  const std::unique_ptr<ibv_sge[]> elements_;
+  const std::unique_ptr<std::byte[]> inline_bytes_;
   std::uint64_t first_ = 0;
   std::uint64_t last_ = 0;
 };

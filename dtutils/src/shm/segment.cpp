@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -95,8 +96,10 @@ IndexLease::~IndexLease() {
 RingLease::RingLease(OwnSegment& own, std::uint32_t slots, std::uint32_t slot_size) : own_(own) {
   place_.shift = static_cast<std::uint32_t>(std::bit_width(std::bit_ceil(slots)) - 1);
   place_.slot_size = slot_size;
+  std::uint64_t fresh_from = 0;
   {
     const std::scoped_lock lock(own.mutex_);
+    fresh_from = own.arena_.fresh_from();
     const auto offset = own.arena_.take(bytes());
     if (!offset) {
       throw Error("shm", "no room for another ring in the control segment",
@@ -110,7 +113,11 @@ RingLease::RingLease(OwnSegment& own, std::uint32_t slots, std::uint32_t slot_si
     give_back();
     throw;
   }
-  std::memset(own.shared().arena + place_.offset, 0, bytes());
+  // The rest is zero, as the file began, and gets its pages when it is used.
+  if (fresh_from > place_.offset) {
+    std::memset(own.shared().arena + place_.offset, 0,
+                std::min(bytes(), fresh_from - place_.offset));
+  }
 }
 
 RingLease::~RingLease() { give_back(); }

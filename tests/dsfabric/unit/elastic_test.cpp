@@ -208,6 +208,18 @@ TEST_CASE("first_one_to_be_accused_is_given_up_and_accuses_nobody_any_more") {
   CHECK(next_line(*job.members[0]) == "2 failed process 2 says: I give up");
 }
 
+TEST_CASE("accusation_of_one_that_said_goodbye_does_not_count") {
+  Begun job(3, 3);
+  job.members[1]->goodbye();
+  job.members[1]->elastic()->accuse(0, "it is silent");
+  CHECK(next_line(*job.members[2]) == "1 left ");
+  job.members[1].reset();
+  CHECK(next_line(*job.members[0]) == "1 left ");
+  CHECK(next_line(*job.members[0], 100ms).empty());
+  job.members[2]->elastic()->accuse(0, "I hear nothing of it");
+  CHECK(next_line(*job.members[0]) == "0 failed process 2 says: I hear nothing of it");
+}
+
 TEST_CASE("accusing_one_who_never_was_breaks_the_protocol") {
   Begun job(2, 3);
   job.members[1]->elastic()->accuse(2, "nobody");

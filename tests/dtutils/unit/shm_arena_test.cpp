@@ -35,6 +35,7 @@ TEST_CASE("shm_arena_hands_no_byte_out_twice_and_is_whole_again_at_the_end") {
   Arena arena(kSize);
   std::vector<Taken> taken;
   int refused = 0;
+  std::uint64_t end = 0;
   for (int step = 0; step < 20'000; ++step) {
     if (!taken.empty() && random.one_in(2)) {
       std::swap(taken[random.below(taken.size())], taken.back());
@@ -50,6 +51,8 @@ TEST_CASE("shm_arena_hands_no_byte_out_twice_and_is_whole_again_at_the_end") {
     }
     const Taken made{*offset, size};
     REQUIRE(made.offset + made.size <= kSize);
+    end = std::max(end, made.offset + made.size);
+    REQUIRE(arena.fresh_from() == end);
     REQUIRE(std::ranges::none_of(taken, [&](const Taken& each) { return overlap(each, made); }));
     taken.push_back(made);
   }
