@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "groups/group_options.hpp"
 #include "sst/versioned.hpp"
 
 namespace groups::detail {
@@ -63,6 +64,10 @@ struct ViewRow {
   sst::Versioned<std::uint64_t> persisted;
   /// Changes as long as it makes progress (GroupOptions::patience).
   std::uint64_t beat;
+  /// ReadRounds: the last round that it has asked for; and, by row, the last one of each member
+  /// that it has seen while it was not wedged, which only this member is told.
+  std::uint64_t asked;
+  std::uint64_t seen[kMaxGroupMembers];
 };
 
 }  // namespace groups::detail

@@ -112,6 +112,12 @@ bool GroupCore::commit() noexcept {
   return committed;
 }
 
+bool GroupCore::flush() noexcept {
+  if (!now_) return false;
+  const bool asked = !wedged_ && reads_.ask(*now_);
+  return now_->messages.flush() || asked;
+}
+
 void GroupCore::take(const sst::Message& message) {
   deliver({now_->view.id,
            next_sequence_,
@@ -148,7 +154,9 @@ bool GroupCore::progress() {
   if (busy) tell_view();
   if (++door_rounds_ % kLookInterval == 0) busy = answer_newcomers() || busy;
   if (now_) {
+    busy = (!wedged_ && reads_.ask(*now_)) || busy;
     busy = (!source_.behind() && now_->messages.evaluate()) || busy;
+    busy = (!wedged_ && reads_.evaluate(*now_)) || busy;
     if (look_is_due()) busy = look() || busy;
   } else if (joining_) {
     busy = go_on_joining() || busy;
@@ -208,7 +216,8 @@ GroupState GroupCore::state() const noexcept {
 }
 
 void GroupCore::set_persisted(std::uint64_t next) noexcept {
-  persisted_ = std::max(persisted_, next);
+  if (next <= persisted_) return;
+  persisted_ = next;
   if (now_) now_->state.set(&ViewRow::persisted, persisted_);
 }
 

@@ -10,6 +10,7 @@
 
 #include "door.hpp"
 #include "groups/group_options.hpp"
+#include "read_rounds.hpp"
 #include "state_stream.hpp"
 #include "view_tables.hpp"
 #include "watch.hpp"
@@ -45,7 +46,7 @@ class GroupCore {
 
   Reservation try_reserve(std::uint32_t bytes) noexcept;
   bool commit() noexcept;
-  bool flush() noexcept { return now_ && now_->messages.flush(); }
+  bool flush() noexcept;
   bool progress();
   void join() noexcept;
   void leave() noexcept;
@@ -55,6 +56,8 @@ class GroupCore {
   std::uint64_t undelivered() const noexcept { return accepted_ - own_delivered_; }
   std::uint32_t max_message() const noexcept { return options_.max_message; }
   dsfabric::ProcessId process() const noexcept { return door_.self(); }
+  std::uint64_t begin_read() noexcept { return reads_.begin(); }
+  std::uint64_t readable() const noexcept { return reads_.ready(); }
   void set_persisted(std::uint64_t next) noexcept;
   std::uint64_t persisted_by_all() const noexcept;
   std::string describe() const;
@@ -115,6 +118,7 @@ class GroupCore {
   Watch watch_;
   StateSource source_;
   StateSink sink_;
+  ReadRounds reads_;
 
   /// The view that the upcall was called for.
   View view_;

@@ -45,6 +45,8 @@ std::uint64_t OrderedGroup::next_sequence() const noexcept { return core_->next_
 std::uint64_t OrderedGroup::undelivered() const noexcept { return core_->undelivered(); }
 std::uint32_t OrderedGroup::max_message() const noexcept { return core_->max_message(); }
 dsfabric::ProcessId OrderedGroup::process() const noexcept { return core_->process(); }
+std::uint64_t OrderedGroup::begin_read() noexcept { return core_->begin_read(); }
+std::uint64_t OrderedGroup::readable() const noexcept { return core_->readable(); }
 void OrderedGroup::set_persisted(std::uint64_t next) noexcept { core_->set_persisted(next); }
 std::uint64_t OrderedGroup::persisted_by_all() const noexcept { return core_->persisted_by_all(); }
 std::string OrderedGroup::describe() const { return core_->describe(); }

@@ -222,6 +222,7 @@ void GroupCore::enter_view() {
   step_ = Step::kNone;
   attempt_ = {};
   watch_.reset();
+  reads_.enter_view();
   now_->say([](Standing& mine) { mine.committed = true; });
   if (persisted_ != 0) now_->state.set(&ViewRow::persisted, persisted_);
   view_ = now_->view;

@@ -38,6 +38,8 @@ std::unique_ptr<Engine::Batch> Engine::fresh_batch() {
   batch->ops.clear();
   batch->updates = 0;
   batch->part = Part::kNone;
+  batch->timed = false;
+  batch->ticket = 0;
   return batch;
 }
 
@@ -81,6 +83,7 @@ void Engine::add_local(Client& client, CommandId id, Arguments arguments) {
   Batch& batch = open_batch(0);
   append_command(batch.local, id, arguments);
   batch.ops.push_back({&client, false});
+  batch.timed |= id == CommandId::kTtl || id == CommandId::kPTtl;
   ++client.outstanding;
 }
 
@@ -178,6 +181,25 @@ void Engine::exec(Client& client) {
   ++client.outstanding;
 }
 
+bool Engine::reads_wait() const {
+  if (batches_.size() == sent_) return false;
+  const Batch& batch = *batches_[sent_];
+  return batch.updates == 0 && batch.part == Part::kNone && !batch.timed &&
+         (!database_.has_ends() || !database_.ends_by(options_.clock()));
+}
+
+void Engine::begin_reads(std::uint64_t ticket) { batches_[sent_++]->ticket = ticket; }
+
+bool Engine::run_reads(std::uint64_t readable) {
+  bool any = false;
+  CommandReader none({});
+  for (; sent_ != 0 && batches_.front()->ticket != 0 && batches_.front()->ticket <= readable;
+       any = true) {
+    run_first(none);
+  }
+  return any;
+}
+
 std::span<const std::byte> Engine::message() {
   if (batches_.size() == sent_) return {};
   Batch& batch = *batches_[sent_];
@@ -209,24 +231,14 @@ void Engine::run_update(CommandReader& reader, Client* client) {
   for (std::uint32_t i = 0; i < commands && reader.next(); ++i) run();
 }
 
-void Engine::deliver(std::span<const std::byte> bytes, bool mine) {
-  BatchHead head;
-  if (bytes.size() < sizeof head) return;
-  std::memcpy(&head, bytes.data(), sizeof head);
-  // What was given up may still come. If it is equal to the next one, clients see no difference.
-  mine = mine && sent_ != 0 && (!gave_up_ || std::ranges::equal(bytes, batches_.front()->message));
-  database_.advance(head.time);
-  bytes = bytes.subspan(sizeof head);
-  std::vector<std::byte> whole;
-  if (head.part != Part::kNone) {
-    whole = parts_.take(head.sender, head.updates, head.part, bytes);
-    bytes = whole;
+const Engine::Batch* Engine::sent_message() const {
+  for (std::size_t i = 0; i < sent_; ++i) {
+    if (batches_[i]->ticket == 0) return batches_[i].get();
   }
-  CommandReader updates(bytes);
-  if (!mine) {
-    while (updates.next()) run_update(updates, nullptr);
-    return;
-  }
+  return nullptr;
+}
+
+void Engine::run_first(CommandReader& updates) {
   std::unique_ptr<Batch> batch = std::move(batches_.front());
   batches_.pop_front();
   --sent_;
@@ -242,6 +254,30 @@ void Engine::deliver(std::span<const std::byte> bytes, bool mine) {
     mark(*op.client);
   }
   if (spare_.size() < kSpares) spare_.push_back(std::move(batch));
+}
+
+void Engine::deliver(std::span<const std::byte> bytes, bool mine) {
+  BatchHead head;
+  if (bytes.size() < sizeof head) return;
+  std::memcpy(&head, bytes.data(), sizeof head);
+  // What was given up may still come. If it is equal to the next one, clients see no difference.
+  const Batch* const next = mine ? sent_message() : nullptr;
+  mine = next != nullptr && (!gave_up_ || std::ranges::equal(bytes, next->message));
+  // Reads before it have a place before it, whether their tickets have come or not.
+  if (mine) run_reads(~std::uint64_t{0});
+  database_.advance(head.time);
+  bytes = bytes.subspan(sizeof head);
+  std::vector<std::byte> whole;
+  if (head.part != Part::kNone) {
+    whole = parts_.take(head.sender, head.updates, head.part, bytes);
+    bytes = whole;
+  }
+  CommandReader updates(bytes);
+  if (!mine) {
+    while (updates.next()) run_update(updates, nullptr);
+    return;
+  }
+  run_first(updates);
 }
 
 std::vector<std::byte> Engine::snapshot() const {

@@ -110,15 +110,29 @@ bool Member::apply_held(std::uint64_t below) {
 }
 
 void Member::send() {
-  for (std::span<const std::byte> message = engine_.message(); !message.empty();
-       message = engine_.message()) {
-    if (group_->try_send(message.data(), static_cast<std::uint32_t>(message.size())) !=
-        groups::SendStatus::kAccepted) {
+  for (;;) {
+    if (engine_.reads_wait()) {
+      engine_.begin_reads(group_->begin_read());
+      continue;
+    }
+    const std::span<const std::byte> message = engine_.message();
+    if (message.empty() ||
+        group_->try_send(message.data(), static_cast<std::uint32_t>(message.size())) !=
+            groups::SendStatus::kAccepted) {
       break;
     }
     engine_.sent();
   }
   group_->flush();
+}
+
+bool Member::run_reads() {
+  const auto applied = [&] { return held_.empty() || held_.front().sequence >= reads_see_; };
+  if (applied()) {
+    readable_ = group_->readable();
+    reads_see_ = group_->next_sequence();
+  }
+  return applied() && engine_.run_reads(readable_);
 }
 
 void Member::watch_group() {
@@ -192,6 +206,7 @@ bool Member::run(const std::atomic<bool>& stop) {
     send();
     busy |= group_->progress();
     busy |= persist();
+    busy |= run_reads();
     watch_group();
     watch_disk();
     busy |= server_->flush();

@@ -123,6 +123,8 @@ class Multicast {
   // --- what is known --------------------------------------------------------------------------
   /// Messages committed by this process so far; with kByTurns its null messages count, too.
   std::uint64_t sent() const noexcept { return core_.sent(); }
+  /// kByTurns: all positions below this one were delivered here.
+  std::uint64_t delivered() const noexcept { return core_.delivered(); }
   /// The first so many of sent() were delivered by all members that are not gone, as far as they
   /// have said.
   std::uint64_t delivered_by_all() const noexcept { return core_.delivered_by_all(); }

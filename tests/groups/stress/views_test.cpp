@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "groups/support/ordered_job.hpp"
+#include "groups/support/read_check.hpp"
 #include "support/catch.hpp"
 
 using groups::GroupState;
@@ -20,7 +21,7 @@ using support::require;
 namespace {
 
 /// Words of the job's memory. Sets of processes are bits.
-enum Word : std::size_t { kReady, kOver, kDead, kFinished, kLost, kMembers };
+enum Word : std::size_t { kReady, kOver, kDead, kFinished, kLost, kMembers, kDelivered };
 
 struct Plan {
   std::uint32_t processes = 0;
@@ -113,6 +114,7 @@ void live(Member& member, const Plan& plan, const Histories& histories, std::uin
     if ((plan.members >> i & 1) != 0) options.members.push_back({i});
   }
   OrderedNode node(member, histories, options, plan.ballast);
+  support::ReadCheck reads(member.memory.words[kDelivered]);
   node.meet(kReady, member.size);
   const auto perish = [&] {
     set(member, kDead);
@@ -138,6 +140,7 @@ void live(Member& member, const Plan& plan, const Histories& histories, std::uin
       node.ordered.leave();
     }
     node.step();
+    reads.step(node.ordered);
     tell_membership(node);
     if (++rounds == deed.dies && running) perish();
     if (node.ordered.state() == GroupState::kChanging && ++changing == deed.dies_changing &&

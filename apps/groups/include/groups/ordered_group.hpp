@@ -105,6 +105,17 @@ class OrderedGroup {
     return {[](void* self) { return static_cast<OrderedGroup*>(self)->progress(); }, this};
   }
 
+  // --- reads without messages -----------------------------------------------------------------
+  /// A ticket for reads that have come by now: they may run here when readable() has reached it,
+  /// and are linearizable then: they see all that any member had delivered before this call.
+  /// Costs a round of one-sided writes, no message; tickets taken until the next flush() or
+  /// progress() share one. Never waits.
+  std::uint64_t begin_read() noexcept;
+  /// Reads with this ticket and earlier ones may run. It does not grow when a majority of the view
+  /// does not answer, nor at a process that is no member, or is removed. While a view changes,
+  /// tickets wait for the next one.
+  std::uint64_t readable() const noexcept;
+
   // --- coming and going -----------------------------------------------------------------------
   /// This process is outside, and wants to become a member: progress() does the rest, and the
   /// upcall `view` tells that it is one. Nothing happens in the other states.

@@ -33,6 +33,12 @@ class Database {
   void advance(std::uint64_t now_ms);
   /// The agreed time.
   std::uint64_t now() const noexcept { return now_; }
+  /// A key ends sometime; and by this time.
+  bool has_ends() const noexcept { return !ending_.empty(); }
+  /// See above.
+  bool ends_by(std::uint64_t now_ms) const noexcept {
+    return has_ends() && ending_.begin()->first <= now_ms;
+  }
   /// Runs an update or a read; not kPublish or kExec. The count of arguments is right.
   void run(CommandId id, Arguments arguments, Reply& reply);
   /// The number of the last change of a key, for WATCH; 0: there is no such key.

@@ -25,9 +25,12 @@ namespace store {
 /// owns it sends what message() offers, and hands in what the group delivers.
 ///
 /// Replies are in the order of the commands of a client, for each command runs in the order in
-/// which it was given: an update from the message at its delivery, a read at the same point. So
-/// updates and reads are linearizable (a read's message is a place in the order that is later than
-/// all that was answered before it). Reads of a client that said READONLY run at once.
+/// which it was given: an update from the message at its delivery, a read behind updates at the
+/// same point. Reads that come without updates need no message: their owner hands them a ticket of
+/// groups::OrderedGroup::begin_read(), and they run when that may. So updates and reads are
+/// linearizable. Reads that look at the time do need a message, for that tells the time, and so do
+/// all when a key has ended by the clock of this process. Reads of a client that said READONLY run
+/// at once.
 ///
 /// Owner thread only.
 class Engine {
@@ -59,6 +62,12 @@ class Engine {
   /// Bytes of arguments that a command may have.
   std::size_t max_command() const noexcept { return max_command_; }
 
+  /// What waits to be sent next are reads that need no message: begin_reads() takes them.
+  bool reads_wait() const;
+  /// They run when run_reads() is told this ticket or a later one. Tickets are greater than 0.
+  void begin_reads(std::uint64_t ticket);
+  /// Reads with tickets up to this one, which come next, run. True when any did.
+  bool run_reads(std::uint64_t readable);
   /// A message that waits to be sent, with the time of now; empty: none.
   std::span<const std::byte> message();
   /// It was accepted by the group.
@@ -100,6 +109,10 @@ class Engine {
     std::vector<Op> ops;
     std::uint32_t updates = 0;
     Part part = Part::kNone;
+    /// A read looks at the time.
+    bool timed = false;
+    /// Of reads that go without a message; 0: it is one, or will be.
+    std::uint64_t ticket = 0;
   };
 
   void queue_in_multi(Client& client, const CommandInfo& info, Arguments arguments);
@@ -120,6 +133,10 @@ class Engine {
   void subscribe(Client& client, CommandId id, Arguments arguments);
   void mark(Client& client);
   std::unique_ptr<Batch> fresh_batch();
+  /// The first message that was sent and not delivered; nullptr: none.
+  const Batch* sent_message() const;
+  /// Runs the first batch, with what its message has brought.
+  void run_first(CommandReader& updates);
 
   Options options_;
   /// Bytes of commands, with their words, that fit into one message.

@@ -78,6 +78,9 @@ class Member {
   /// Applies what was waiting until all had it on their disks, below this sequence.
   bool apply_held(std::uint64_t below);
   void send();
+  /// Runs reads without messages whose tickets have come, when all that was delivered by then is
+  /// applied.
+  bool run_reads();
   void watch_group();
   void watch_disk();
   std::string describe(bool status) const;
@@ -94,6 +97,9 @@ class Member {
   dsfabric::Fabric& fabric_;
   Engine engine_;
   std::deque<Held> held_;
+  /// A ticket of reads that may run when messages below this sequence are applied.
+  std::uint64_t readable_ = 0;
+  std::uint64_t reads_see_ = 0;
   std::unique_ptr<groups::DurableState> durable_;
   std::unique_ptr<groups::OrderedGroup> group_;
   std::unique_ptr<Server> server_;

@@ -91,6 +91,8 @@ class MulticastCore {
   std::uint32_t max_message() const noexcept { return max_message_; }
   /// As Multicast::sent.
   std::uint64_t sent() const noexcept { return sender_.committed(); }
+  /// As Multicast::delivered.
+  std::uint64_t delivered() const noexcept { return turns_.position(); }
   /// As Multicast::delivered_by_all.
   std::uint64_t delivered_by_all() const noexcept;
   /// As Multicast::gone.
