@@ -3,6 +3,7 @@
 #include "failure/handshakes.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <exception>
@@ -11,15 +12,17 @@
 #include <utility>
 #include <vector>
 
+#include "dtutils/detail/scope_exit.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "failure/letter.hpp"
+#include "job/job_limits.hpp"
 
 namespace dsfabric {
 
 Handshakes::Handshakes(SharedBootstrap& bootstrap, const Config& config, const Members& members,
                        Connections& connections, NoticeBoard& board, Failures& failures,
-                       EndNotices& notices, Membership& membership) noexcept
+                       EndNotices& notices, Membership& membership)
     : bootstrap_(bootstrap),
       patience_(config.start_timeout),
       members_(members),
@@ -98,13 +101,20 @@ void Handshakes::begin(ProcessId with) noexcept {
 template <class Done>
 bool Handshakes::hear_until(Done done, std::chrono::milliseconds limit) {
   dtutils::Deadline deadline(limit);
-  for (dtutils::Backoff backoff;; backoff.pause()) {
+  ++hearers_;
+  const dtutils::detail::ScopeExit ended([&]() noexcept { --hearers_; });
+  for (;;) {
     {
       const std::scoped_lock lock(mutex_);
       hear_locked();
       if (done()) return true;
     }
     if (deadline.passed()) return false;
+    // It leaves the core to those who carry and answer the letters: where others compute, whoever
+    // only yields comes back much later than whoever sleeps.
+    pollfd news[] = {{bootstrap_.failure_fd(), POLLIN, 0}, {heard_.fd(), POLLIN, 0}};
+    (void)dtutils::wait_for_events(news, kHearAgain);
+    if (news[1].revents != 0) heard_.clear();
   }
 }
 
@@ -220,8 +230,11 @@ void Handshakes::give_up(ProcessId process) noexcept {
 }
 
 void Handshakes::hear() noexcept {
-  const std::scoped_lock lock(mutex_);
-  hear_locked();
+  {
+    const std::scoped_lock lock(mutex_);
+    hear_locked();
+  }
+  if (hearers_ != 0) heard_.wake();
 }
 
 void Handshakes::fence() noexcept { const std::scoped_lock lock(mutex_); }

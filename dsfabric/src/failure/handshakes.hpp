@@ -2,6 +2,7 @@
 // Connecting with a process on first use.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,7 @@
 #include "job/members.hpp"
 #include "mesh/connections.hpp"
 #include "mesh/notice_board.hpp"
+#include "threads/wake_fd.hpp"
 
 namespace dsfabric {
 
@@ -63,10 +65,11 @@ class Handshakes final : public FirstUse {
  public:
   using Locator = dtutils::RemoteMemoryLocator;
 
-  /// Takes start_timeout and max_connections of `config`. Setup only.
+  /// Takes start_timeout and max_connections of `config`. Throws Error when no descriptors are
+  /// left. Setup only.
   Handshakes(SharedBootstrap& bootstrap, const Config& config, const Members& members,
              Connections& connections, NoticeBoard& board, Failures& failures, EndNotices& notices,
-             Membership& membership) noexcept;
+             Membership& membership);
   Handshakes(const Handshakes&) = delete;
   Handshakes& operator=(const Handshakes&) = delete;
 
@@ -139,6 +142,9 @@ class Handshakes final : public FirstUse {
   Locator block_;
   std::function<void(ProcessId, const Locator&)> theirs_;
 
+  /// Who is in hear_until(), and what wakes them when the failure detector's thread has heard.
+  std::atomic<std::uint32_t> hearers_{0};
+  WakeFd heard_;
   dtutils::Mutex mutex_;
   std::map<ProcessId, Progress> progress_;
   /// Whom this process could not connect with, and why, while the letters behind the offer are

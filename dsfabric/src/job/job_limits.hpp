@@ -19,6 +19,8 @@ inline constexpr std::uint32_t kMaxQueuePairs = 4;
 
 /// Connections of a process to others, where neither the settings nor the device say less.
 inline constexpr std::uint32_t kMaxConnections = 4096;
+/// Who waits for a connection looks again after so long, if no letter comes.
+inline constexpr std::chrono::milliseconds kHearAgain{1};
 /// How long what was posted on a connection may take to end that is to be closed, and how long one
 /// is left alone that could not be closed.
 inline constexpr std::chrono::milliseconds kClosingPatience{50};
