@@ -27,8 +27,12 @@ class HostVisits {
   Result visit(const Request& request, dtutils::ProtectionDomain& domain);
 
  private:
-  /// Until when a host is left alone.
-  std::map<std::string, Request::Clock::time_point> avoided_;
+  /// A host where the last visit failed.
+  struct Avoided {
+    Request::Clock::time_point until{};
+    Request::Clock::duration next;
+  };
+  std::map<std::string, Avoided> avoided_;
 };
 
 }  // namespace preload

@@ -14,7 +14,6 @@
 
 #include "connection.hpp"
 #include "real.hpp"
-#include "waiting.hpp"
 
 namespace preload {
 

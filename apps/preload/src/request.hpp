@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "streams/streams.hpp"
+#include "waiting.hpp"
 
 namespace preload {
 
 class Connection;
-class Waiting;
 
 /// How long the other side, which is there, may take.
 inline constexpr std::chrono::milliseconds kMeeting{5000};

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const std::string kObject = "stream over a socket";
+constexpr char kObject[] = "stream over a socket";
 
 /// Owns the socket from here on.
 Meeting take(int socket, milliseconds timeout) noexcept {

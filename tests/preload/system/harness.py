@@ -118,11 +118,12 @@ def role(name, *arguments, module="roles.py"):
 
 def pair(server, client, *arguments, preloaded, carried, **options):
     """Runs the client's role against the server's; both end well. "carried" among the arguments
-    says whether the bytes should go over a stream."""
+    says whether the bytes should go over a stream. A client has limits of its own, so it says what
+    it waited for."""
     with running(role(*server), preloaded[0], **PIPES) as process:
         port = process.stdout.readline().strip()
         run(role(client, port, *[int(carried) if a == "carried" else a for a in arguments]),
-            preloaded[1], **options)
+            preloaded[1], **{"timeout": 2 * PATIENCE, **options})
         assert process.poll() is None
 
 

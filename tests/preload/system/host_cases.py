@@ -46,6 +46,9 @@ def hosts_redis():
                     carried = carried or has_streams(process)
                 assert busy.returncode == 0 and carried
             run([*load, "-n", "20000", "-P", "16"], "hosts")
+            # Programs that end while a stream is made.
+            for times in range(20):
+                run(["redis-cli", "-p", str(port), "-r", str(1 + times % 5), "ping"], "hosts")
             assert run(["redis-cli", "-p", str(port), "llen", "mylist"], "hosts").strip() == "30000"
 
 

@@ -60,9 +60,10 @@ class Line {
 
  private:
   bool wait(short events) noexcept {
-    const auto left = std::max(end_ - Clock::now(), Clock::duration(0));
+    const auto left = std::max<std::chrono::nanoseconds>(end_ - Clock::now(), {});
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(left);
     // The threads of the library take no signals.
-    const timespec limit{0, std::chrono::nanoseconds(left).count() % 1'000'000'000};
+    const timespec limit{seconds.count(), (left - seconds).count()};
     pollfd entry{fd_, events, 0};
     return real().ppoll(&entry, 1, &limit, nullptr) > 0;
   }
@@ -70,7 +71,6 @@ class Line {
   int fd_;
   Clock::time_point end_;
 };
-static_assert(kKnock < std::chrono::seconds(1), "Line::wait has nanoseconds only");
 
 sockaddr_storage broker_at(const sockaddr_storage& peer, std::uint16_t port) noexcept {
   sockaddr_storage address = peer;

@@ -12,7 +12,7 @@
 namespace preload::hosts {
 
 /// How long a visit takes at most.
-inline constexpr std::chrono::milliseconds kKnock{500};
+inline constexpr std::chrono::milliseconds kKnock{1000};
 
 /// What came of a visit.
 struct Visit {

@@ -31,7 +31,8 @@ std::optional<Settings> read_settings() noexcept {
 }  // namespace
 
 const Settings* between_hosts() noexcept {
-  static const std::optional<Settings> settings = read_settings();
+  // Never destroyed: threads of the library go on while the process ends.
+  static const auto& settings = *new std::optional<Settings>(read_settings());
   return settings ? &*settings : nullptr;
 }
 
