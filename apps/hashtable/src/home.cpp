@@ -49,15 +49,18 @@ Home::Home(dsfabric::Thread& self, const Shape& shape, const Options& options, s
   }
   buckets_ = static_cast<std::uint32_t>(buckets);
   store(base_, DirectoryWord::make(1, depth, place).raw);
-  fabric_.on_failure([weak = std::weak_ptr(cut_)](dsfabric::ProcessId process, const std::string&) {
-    // The fabric has broken the connections before; newcomers to an elastic job have no part.
-    // Release: pairs with gone().
-    const auto cut = weak.lock();
-    if (cut && process.value < cut->processes.size()) {
-      cut->processes[process.value].store(true, std::memory_order_release);
-    }
-  });
+  upcall_ = fabric_.on_failure(
+      [weak = std::weak_ptr(cut_)](dsfabric::ProcessId process, const std::string&) {
+        // The fabric has broken the connections before; newcomers to an elastic job have no part.
+        // Release: pairs with gone().
+        const auto cut = weak.lock();
+        if (cut && process.value < cut->processes.size()) {
+          cut->processes[process.value].store(true, std::memory_order_release);
+        }
+      });
 }
+
+Home::~Home() { fabric_.remove_upcall(upcall_); }
 
 BucketWord Home::bucket_of(std::uint64_t hash) const noexcept {
   for (;;) {

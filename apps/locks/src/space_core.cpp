@@ -74,9 +74,10 @@ std::shared_ptr<SpaceCore> SpaceCore::enter(dsfabric::Thread& self,
   std::shared_ptr<SpaceCore>& core = registry->spaces[number];
   if (!core) {
     core = std::make_shared<SpaceCore>(fabric, number, options);
-    fabric.on_failure([weak = std::weak_ptr(core)](dsfabric::ProcessId failed, const std::string&) {
-      if (const std::shared_ptr<SpaceCore> alive = weak.lock()) alive->on_failure(failed);
-    });
+    core->upcall_ = fabric.on_failure(
+        [weak = std::weak_ptr(core)](dsfabric::ProcessId failed, const std::string&) {
+          if (const std::shared_ptr<SpaceCore> alive = weak.lock()) alive->on_failure(failed);
+        });
   }
   if (!same(core->options_, options)) {
     throw dtutils::Error("LockSpace", "another worker of this process chose other options",
@@ -101,6 +102,7 @@ void SpaceCore::leave() {
   while (frozen_.load(std::memory_order_acquire) != 0) backoff.pause();
   keeper_->stop();
   server_.close();
+  fabric_.remove_upcall(upcall_);
   std::shared_ptr<SpaceCore> last;
   const std::scoped_lock lock(registry->mutex);
   last = std::move(registry->spaces[number_]);

@@ -112,6 +112,8 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
   const LockSpaceOptions options_;
   const bool expedited_;
   std::uint32_t users_ = 0;
+  /// Of failures.
+  dsfabric::UpcallId upcall_;
 
   dtutils::RDMAMemory words_;
   dtutils::RDMAMemory place_memory_;

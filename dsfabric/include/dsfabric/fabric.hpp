@@ -214,7 +214,13 @@ class Fabric {
   /// this process believes. Who believes that a peer has failed accuses it, and breaks its
   /// connections with it before it tells its program; the first one to be accused is given up, and
   /// if it lives, it is told, and has failed for itself too.
-  void on_failure(std::function<void(ProcessId, const std::string& reason)> upcall);
+  ///
+  /// Returns a name of the upcall for remove_upcall().
+  UpcallId on_failure(std::function<void(ProcessId, const std::string& reason)> upcall);
+  /// Ends an upcall of on_failure and frees what it holds; nothing when it has ended. It may run
+  /// still, or once more, for a failure that is being told of now, so what it uses outlives that,
+  /// or it holds a std::weak_ptr. Any thread (takes a lock).
+  void remove_upcall(UpcallId upcall) noexcept;
   /// They run for each process that comes, leaves in good order (~Fabric), or fails, each once, all
   /// in one order that is the same at all members, from the coming of this process on; on the
   /// failure detector's thread, also for what has happened before this call. They may call others,

@@ -26,6 +26,13 @@ struct ProcessId {
   friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
 };
 
+/// An upcall that Fabric::on_failure has taken; 0 is none.
+struct UpcallId {
+  /// Of the order in which they were taken.
+  std::uint64_t value = 0;
+  friend auto operator<=>(const UpcallId&, const UpcallId&) = default;
+};
+
 /// A worker thread: the process it lives in, and its index there, from 0. Ordered by process, then
 /// index. Trivially copyable, 4 bytes: put it into messages and captures as it is.
 struct ThreadId {

@@ -218,9 +218,10 @@ std::uint32_t Fabric::failures() const noexcept { return impl_->failures.count()
 std::string Fabric::failure_reason(ProcessId process) const {
   return impl_->failures.reason(process);
 }
-void Fabric::on_failure(std::function<void(ProcessId, const std::string& reason)> upcall) {
-  impl_->failures.on_failure(std::move(upcall));
+UpcallId Fabric::on_failure(std::function<void(ProcessId, const std::string& reason)> upcall) {
+  return impl_->failures.on_failure(std::move(upcall));
 }
+void Fabric::remove_upcall(UpcallId upcall) noexcept { impl_->failures.remove(upcall); }
 void Fabric::on_change(MemberUpcalls upcalls) {
   impl_->failures.on_change([upcalls = std::move(upcalls)](JobEvent::Kind kind, ProcessId process,
                                                            const std::string& reason) {

@@ -57,9 +57,9 @@ void Failures::agree(JobEvent::Kind kind, ProcessId process, std::string_view re
 void Failures::tell_next(std::unique_lock<std::mutex>& lock) {
   const News news = news_[told_++];
   // A copy: an upcall may ask for reasons, and more upcalls may be added meanwhile.
-  const std::vector<Upcall> upcalls = upcalls_[static_cast<std::size_t>(news.kind)];
+  const std::vector<Taken> upcalls = upcalls_[static_cast<std::size_t>(news.kind)];
   lock.unlock();
-  for (const Upcall& upcall : upcalls) upcall(news.process, news.reason);
+  for (const Taken& each : upcalls) each.upcall(news.process, news.reason);
   lock.lock();
 }
 
@@ -130,16 +130,32 @@ std::string Failures::reason(ProcessId process) const {
   return {};
 }
 
-void Failures::on(JobEvent::Kind kind, Upcall upcall) {
+UpcallId Failures::on(JobEvent::Kind kind, Upcall upcall) {
   std::vector<News> before;
+  UpcallId id;
   {
     const std::scoped_lock lock(mutex_);
     for (std::size_t i = 0; i < told_; ++i) {
       if (news_[i].kind == kind) before.push_back(news_[i]);
     }
-    upcalls_[static_cast<std::size_t>(kind)].push_back(upcall);
+    id.value = ++taken_;
+    upcalls_[static_cast<std::size_t>(kind)].push_back({id, upcall});
   }
   for (const News& news : before) upcall(news.process, news.reason);
+  return id;
+}
+
+void Failures::remove(UpcallId upcall) noexcept {
+  // What it holds is freed without the lock: it may end objects that ask for reasons.
+  Upcall removed;
+  const std::scoped_lock lock(mutex_);
+  for (std::vector<Taken>& each : upcalls_) {
+    const auto found = std::ranges::find(each, upcall, &Taken::id);
+    if (found == each.end()) continue;
+    removed = std::move(found->upcall);
+    each.erase(found);
+    return;
+  }
 }
 
 }  // namespace dsfabric

@@ -68,9 +68,11 @@ class Failures {
   /// The one that failed first among those of which `wanted` is true. Any thread (takes a lock).
   std::optional<ProcessId> first_of(const std::function<bool(ProcessId)>& wanted) const;
   std::string reason(ProcessId process) const;
-  void on_failure(Upcall upcall) { on(JobEvent::Kind::kFailed, std::move(upcall)); }
+  UpcallId on_failure(Upcall upcall) { return on(JobEvent::Kind::kFailed, std::move(upcall)); }
   /// Called with all such news, those from before first, on this thread. Setup only.
-  void on(JobEvent::Kind kind, Upcall upcall);
+  UpcallId on(JobEvent::Kind kind, Upcall upcall);
+  /// It is not called with news that are told from now on. Any thread (takes a lock).
+  void remove(UpcallId upcall) noexcept;
   using Change = std::function<void(JobEvent::Kind, ProcessId, const std::string& reason)>;
   /// Called with all news, in their order, by the failure detector's thread. Setup only.
   void on_change(Change change);
@@ -110,8 +112,13 @@ class Failures {
   /// For the users, and how many of them they have been told.
   std::vector<News> news_;
   std::size_t told_ = 0;
+  struct Taken {
+    UpcallId id;
+    Upcall upcall;
+  };
   /// By the kind of news.
-  std::array<std::vector<Upcall>, 4> upcalls_;
+  std::array<std::vector<Taken>, 4> upcalls_;
+  std::uint64_t taken_ = 0;
   std::list<Watcher> watchers_;
   /// How many of failed_ and left_ have been handled.
   std::size_t handled_ = 0;

@@ -68,6 +68,7 @@ class Home {
   Home(dsfabric::Thread& self, const Shape& shape, const Options& options, std::size_t staging);
   Home(const Home&) = delete;
   Home& operator=(const Home&) = delete;
+  ~Home();
 
   /// The words of the region. Any thread, wait-free.
   std::uint64_t* words() const noexcept { return base_; }
@@ -162,6 +163,7 @@ class Home {
   Heap heap_;
   std::uint32_t buckets_ = 0;
   std::shared_ptr<Cut> cut_;
+  dsfabric::UpcallId upcall_;
 };
 
 }  // namespace hashtable::detail
