@@ -2,6 +2,7 @@
 // A state on disk: what comes back, and what is refused.
 #include "groups/checkpoint.hpp"
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -112,4 +113,25 @@ TEST_CASE("a_message_that_the_log_cannot_hold_is_an_error_and_not_a_gap") {
         std::string::npos);
   CHECK(durable.log().extent().end == 1);
   CHECK(!durable.failed());
+}
+
+TEST_CASE("the_checksum_is_crc_32_whatever_the_number_of_bytes") {
+  const TestFolder folder;
+  for (const std::size_t size : {0, 1, 15, 63, 64, 65, 127, 128, 191, 4099, 100'000}) {
+    std::string state;
+    for (std::size_t i = 0; i < size; ++i) state.push_back(static_cast<char>(i * i * 31 + size));
+    write_checkpoint(folder.path(), {kTestGroup, 3, size}, bytes_of(state));
+    std::ifstream file(folder.path() + "/checkpoint", std::ios::binary);
+    std::string head(48, '\0');
+    file.read(head.data(), static_cast<std::streamsize>(head.size()));
+    // Bit by bit, as ISO 3309 has it.
+    std::uint32_t sum = ~std::uint32_t{0};
+    for (const char byte : head.substr(0, 40) + state) {
+      sum ^= static_cast<unsigned char>(byte);
+      for (int bit = 0; bit < 8; ++bit) sum = sum >> 1 ^ (sum & 1) * 0xedb88320u;
+    }
+    std::uint32_t written;
+    std::memcpy(&written, head.data() + 40, sizeof written);
+    CHECK(written == ~sum);
+  }
 }

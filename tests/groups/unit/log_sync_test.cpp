@@ -59,3 +59,34 @@ TEST_CASE("persisted_records_are_on_the_disk_and_survive_the_loss_of_all_others"
   }
   disk_microseconds = 0;
 }
+
+TEST_CASE("batches_of_many_pieces_are_on_the_disk_when_they_are_called_persisted") {
+  const support::TestFolder folder;
+  constexpr std::uint64_t kRecords = 200, kBytes = 64 << 10;
+  groups::LogOptions options = support::log_options(folder);
+  // All goes round its end three times.
+  options.buffer = 4 << 20;
+  const auto text = [](std::uint64_t sequence) {
+    return support::record_text(sequence) + std::string(kBytes, static_cast<char>(sequence));
+  };
+  disk_microseconds = 2000;
+  {
+    groups::Log log(options);
+    dtutils::Deadline deadline(support::kPatience);
+    for (std::uint64_t persisted = 0; persisted < kRecords; persisted = log.persisted()) {
+      REQUIRE(synced >= persisted * kBytes);
+      const std::uint64_t next = log.extent().end;
+      if (next < kRecords) (void)log.try_append(1, support::bytes_of(text(next)));
+      if (deadline.passed()) FAIL("nothing is persisted");
+    }
+  }
+  disk_microseconds = 0;
+  const groups::Log log(options);
+  REQUIRE(log.extent().end == kRecords);
+  std::uint64_t next = 0;
+  log.replay(0, [&](const groups::LogRecord& record) {
+    if (support::text_of(record.bytes) != text(next)) FAIL("record " << next << " differs");
+    ++next;
+  });
+  CHECK(next == kRecords);
+}

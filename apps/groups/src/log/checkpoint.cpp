@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <zlib.h>
 
 #include <array>
 #include <cerrno>
@@ -13,6 +12,7 @@
 #include <filesystem>
 
 #include "dtutils/error.hpp"
+#include "log/crc32.hpp"
 #include "log/files.hpp"
 
 namespace groups {
@@ -35,11 +35,8 @@ struct FileHead {
 static_assert(sizeof(FileHead) == 48 && offsetof(FileHead, checksum) == 40);
 
 std::uint32_t checksum(const FileHead& head, std::span<const std::byte> state) noexcept {
-  uLong sum = crc32_z(0, reinterpret_cast<const Bytef*>(&head), offsetof(FileHead, checksum));
-  if (!state.empty()) {
-    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(state.data()), state.size());
-  }
-  return static_cast<std::uint32_t>(sum);
+  const auto begin = std::as_bytes(std::span(&head, 1)).first(offsetof(FileHead, checksum));
+  return detail::extend_crc32(detail::extend_crc32(0, begin), state);
 }
 
 std::string path_in(const std::string& folder) { return folder + "/checkpoint"; }

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -16,6 +17,9 @@
 
 namespace groups::detail {
 namespace {
+
+/// The disk begins with so many bytes while more are gathered and written.
+constexpr std::uint64_t kPiece = 1 << 20;
 
 const LogOptions& checked(const LogOptions& options) {
   const auto refuse = [&](const char* what, const char* remedy) {
@@ -172,20 +176,33 @@ void LogWriter::run() noexcept {
   failed_.store(true, std::memory_order_release);
 }
 
+std::uint64_t LogWriter::write_gathered(std::uint64_t from) {
+  const std::uint64_t most = from + ring_.size() / 2;
+  const File& file = segments_.last();
+  std::uint64_t to = appended_.load(std::memory_order_acquire);
+  for (std::uint64_t at = from; at != to;) {
+    const std::uint64_t begin = at & (ring_.size() - 1);
+    const std::uint64_t bytes = std::min({to - at, kPiece, ring_.size() - begin});
+    const std::uint64_t place = segments_.last_bytes() + (at - from);
+    file.write(place, std::span<const std::byte>(ring_).subspan(begin, bytes));
+    at += bytes;
+    if (to - from > kPiece) file.start_sync(place, bytes);
+    // Another piece has gathered: one fdatasync is enough for both. Less does not hold it up.
+    const std::uint64_t now = appended_.load(std::memory_order_acquire);
+    if (now - at >= kPiece && now < most) to = now;
+  }
+  return to;
+}
+
 bool LogWriter::write_batch() {
   const std::uint64_t from = written_.load(std::memory_order_relaxed);
-  const std::uint64_t to = appended_.load(std::memory_order_acquire);
-  if (from == to) return false;
+  if (from == appended_.load(std::memory_order_acquire)) return false;
   if (segments_.last_bytes() >= options_.segment) segments_.begin(header_at(from).sequence);
+  const std::uint64_t to = write_gathered(from);
   std::uint64_t records = 0;
   for (std::uint64_t at = from; at != to; ++records) {
     at += sizeof(RecordHeader) + padded(header_at(at).size);
   }
-  const std::span<const std::byte> ring(ring_);
-  const std::uint64_t begin = from & (ring_.size() - 1);
-  const std::uint64_t before_end = std::min(to - from, ring_.size() - begin);
-  segments_.last().write(segments_.last_bytes(), ring.subspan(begin, before_end));
-  segments_.last().write(segments_.last_bytes() + before_end, ring.first(to - from - before_end));
   segments_.last().sync();
   segments_.grown(to - from);
   written_.store(to, std::memory_order_release);

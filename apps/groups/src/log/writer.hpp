@@ -55,6 +55,8 @@ class LogWriter {
   void wake() noexcept;
   void run() noexcept;
   bool write_batch();
+  /// Writes what has gathered from `from` on, and where that ends.
+  std::uint64_t write_gathered(std::uint64_t from);
 
   const LogOptions options_;
   File lock_;
