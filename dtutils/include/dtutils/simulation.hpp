@@ -59,6 +59,10 @@ struct NetworkModel {
   std::uint32_t mtu = 4096;
   /// Headers of a packet: LRH, BTH, RETH and both check sums (InfiniBand Architecture 5.2).
   std::uint32_t header = 42;
+  /// From the last byte of a message to the first of the next one on the same link, for what an
+  /// adapter does once a message (the gap of LogP: Culler et al., PPoPP 1993). Adapters in hardware
+  /// overlap it.
+  Time gap{0};
 };
 
 /// How far a simulation strays from the straight path; all of it is drawn from the seed.
