@@ -94,6 +94,11 @@ struct SimulationOptions {
   /// A thread that runs for so long in real time without waiting hangs: the process is aborted,
   /// with a sentence that names the thread.
   std::chrono::seconds patience{60};
+  /// Threads give way to each other by the operating system. That takes several times as long, and
+  /// a debugger shows where each of them waits. Otherwise, where that is possible (x86-64, without
+  /// sanitizers), one kernel thread runs them all, with the stack and the thread-local variables of
+  /// each. The run is the same.
+  bool visible_threads = false;
   /// A file for the timeline of the run: Chrome trace events in JSON, which ui.perfetto.dev and
   /// chrome://tracing open. Empty: none. It changes nothing in the run.
   std::string trace{};
