@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Measures DTutils against perftest on one verbs device: Soft-RoCE, through scripts/vm bench.
-#include <algorithm>
-#include <stdexcept>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bench/dtutils/hand_signaling.hpp"
 #include "bench/dtutils/writes.hpp"
+#include "bench/harness/constants.hpp"
+#include "bench/rxe/emulated.hpp"
 #include "bench/rxe/latency.hpp"
 #include "bench/rxe/perftest.hpp"
 
 namespace {
 
 using link_bench::EndsPtr;
-
-constexpr int kSkipped = 77;  // as ctest knows it
 
 struct Size {
   std::uint32_t bytes;
@@ -76,12 +75,6 @@ void add_bandwidth(bench::Suite& suite, const EndsPtr& ends, const Sizes& sizes)
   }
 }
 
-bool exists(const std::string& device) {
-  const auto devices = dtutils::list_devices();
-  return std::any_of(devices.begin(), devices.end(),
-                     [&](const auto& entry) { return entry.name == device; });
-}
-
 // perftest offers no inline data on Soft-RoCE, so ours goes without too.
 dtutils::QueuePairOptions queue_pair_options() {
   dtutils::QueuePairOptions options;
@@ -91,22 +84,6 @@ dtutils::QueuePairOptions queue_pair_options() {
   return options;
 }
 
-bool given(const std::vector<std::string>& arguments, const char* option) {
-  return std::any_of(arguments.begin(), arguments.end(),
-                     [&](const std::string& text) { return text.starts_with(option); });
-}
-
-// Our defaults where the user gives none. The cache-line round trip and the speed of the cores say
-// nothing in an emulator, and starting perftest there takes seconds.
-void add_defaults(std::vector<std::string>& arguments) {
-  const auto add_default = [&](const char* option, const char* value) {
-    if (!given(arguments, option)) arguments.insert(arguments.end(), {option, value});
-  };
-  add_default("--near", "1e9");
-  add_default("--core-speed", "0");
-  add_default("--runs", given(arguments, "--smoke") ? "1" : "5");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -114,20 +91,15 @@ int main(int argc, char** argv) {
   bool skipped = false;
   EndsPtr ends;
   std::vector<std::string> arguments(argv, argv + argc);
-  add_defaults(arguments);
-  const Sizes wanted = sizes(given(arguments, "--smoke"));
+  link_bench::add_defaults(arguments);
+  const Sizes wanted = sizes(link_bench::given(arguments, "--smoke"));
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   bench::Suite suite(static_cast<int>(pointers.size()), pointers.data(), "rxe_bench",
                      "DTutils beside perftest on one verbs device");
   suite.option("--device", device, "Verbs device to measure");
   suite.setup([&](bench::Channel& channel) {
-    if (!exists(device)) {
-      skipped = true;
-      if (channel.rank() != 0) return;  // one process tells
-      throw std::runtime_error("SKIPPED: there is no device " + device +
-                               " here; scripts/vm bench rxe runs this on Soft-RoCE");
-    }
+    if (link_bench::lacks_device(channel, device, "rxe", skipped)) return;
     ends = std::make_unique<link_bench::Ends>(channel, device, queue_pair_options());
   });
   suite.teardown([&](bench::Channel& channel) {
@@ -140,5 +112,5 @@ int main(int argc, char** argv) {
               "ib_send_lat", "");
   add_bandwidth(suite, ends, wanted);
   const int status = suite.run();
-  return skipped ? kSkipped : status;
+  return skipped ? bench::kSkipped : status;
 }

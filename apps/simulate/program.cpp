@@ -40,6 +40,7 @@ void start_program(const std::vector<std::string>& command, const ProgramOptions
   if (options.swarm) words.emplace_back("--cariama-simulate-swarm");
   if (options.calm) words.emplace_back("--cariama-simulate-calm");
   if (!options.trace.empty()) words.push_back("--cariama-simulate-trace=" + options.trace);
+  if (!options.model.empty()) words.push_back("--cariama-simulate-model=" + options.model);
   words.insert(words.end(), command.begin() + 1, command.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

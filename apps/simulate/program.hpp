@@ -16,6 +16,8 @@ struct ProgramOptions {
   bool calm;
   /// Empty: none.
   std::string trace;
+  /// As simulation::read_model() reads it.
+  std::string model;
 };
 
 /// Becomes the program, whose main then runs the cluster. Throws Error when there is no such

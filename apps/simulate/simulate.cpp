@@ -12,6 +12,7 @@
 
 #include "common/command_line.hpp"
 #include "program.hpp"
+#include "simulation/model.hpp"
 #include "workloads.hpp"
 
 namespace simulate {
@@ -27,13 +28,15 @@ struct Settings {
   bool calm = false;
   bool broken = false;
   std::string trace;
+  std::string model;
 };
 
 /// A line that a shell runs.
 std::string repeat_line(const Workload& workload, const Settings& settings, std::uint64_t seed) {
-  return fmt::format("scripts/simulate --workload {} --nodes {} --seed {}{}{}{}", workload.name,
+  return fmt::format("scripts/simulate --workload {} --nodes {} --seed {}{}{}{}{}", workload.name,
                      settings.nodes, seed, settings.swarm ? " --swarm" : "",
-                     settings.calm ? " --calm" : "", settings.broken ? " --broken" : "");
+                     settings.calm ? " --calm" : "", settings.broken ? " --broken" : "",
+                     settings.model.empty() ? "" : " --model " + settings.model);
 }
 
 /// Runs it here, and prints how it went; true when all invariants held.
@@ -41,6 +44,7 @@ bool run_here(const Workload& workload, const Settings& settings, std::uint64_t 
   const auto nodes = static_cast<std::uint32_t>(settings.nodes);
   simulation::Options options;
   options.cluster.seed = seed;
+  options.cluster.model = simulation::read_model(settings.model);
   // Less than elsewhere, since the nodes share a machine.
   options.config.superpage = std::size_t{4} << 20;
   options.config.receive_depth = 64;
@@ -136,6 +140,9 @@ int main(int argc, char** argv) try {
       .option("--trace", settings.trace,
               "Of one run, a program's or a workload's: its timeline is written to this file, for "
               "ui.perfetto.dev and chrome://tracing")
+      .option("--model", settings.model,
+              "What adapters and network take: \"post=50,mtu=1024\", members of NetworkModel by "
+              "name, times in ns; calibration_bench prints those of a device")
       .flag("--swarm", settings.swarm, "Each seed draws disorder and faults")
       .flag("--calm", settings.calm, "With --swarm: no faults that make nodes fail")
       .flag("--broken", settings.broken, "The workload does something wrong, which must be found");
@@ -147,8 +154,11 @@ int main(int argc, char** argv) try {
                                       .seed = settings.seed,
                                       .swarm = settings.swarm,
                                       .calm = settings.calm,
-                                      .trace = settings.trace});
+                                      .trace = settings.trace,
+                                      .model = settings.model});
   }
+  // Before the first run, which may be one of many.
+  (void)simulation::read_model(settings.model);
   const bool many = settings.seeds != 1 || settings.seconds != 0 || settings.workload == "all";
   if (!settings.trace.empty() && many) {
     throw dtutils::Error("--trace", "it is the timeline of one run, and many were asked for",

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "dtutils/error.hpp"
+#include "simulation/model.hpp"
 #include "simulation/run_main.hpp"
 
 namespace simulation {
@@ -25,6 +26,7 @@ struct Settings {
   bool swarm = false;
   bool calm = false;
   std::string trace;
+  std::string model;
 };
 
 template <class Number>
@@ -47,6 +49,7 @@ void take(std::string_view argument, std::string_view name, Settings& settings) 
   if (name == "seed") return read(argument, value, settings.seed);
   if (name == "swarm") return (void)(settings.swarm = true);
   if (name == "trace") return (void)(settings.trace = value);
+  if (name == "model") return (void)(settings.model = value);
   if (name == "calm") return (void)(settings.calm = true);
   throw dtutils::Error(fmt::format("argument {}", argument), "there is no such setting",
                        "use a cariama-simulate of the version that the program was built with");
@@ -55,6 +58,7 @@ void take(std::string_view argument, std::string_view name, Settings& settings) 
 int simulate(const Settings& settings, Main program, const std::vector<std::string>& arguments) {
   Options options;
   options.cluster.seed = settings.seed;
+  options.cluster.model = read_model(settings.model);
   // Less than elsewhere, since the nodes share a machine.
   options.config.superpage = std::size_t{4} << 20;
   options.config.receive_depth = 64;

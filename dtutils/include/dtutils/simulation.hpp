@@ -59,6 +59,10 @@ struct NetworkModel {
   std::uint32_t mtu = 4096;
   /// Headers of a packet: LRH, BTH, RETH and both check sums (InfiniBand Architecture 5.2).
   std::uint32_t header = 42;
+  /// From the last byte of a message to the first of the next one on the same link, for what an
+  /// adapter does once a message (the gap of LogP: Culler et al., PPoPP 1993). Adapters in hardware
+  /// overlap it.
+  Time gap{0};
 };
 
 /// How far a simulation strays from the straight path; all of it is drawn from the seed.
@@ -90,6 +94,11 @@ struct SimulationOptions {
   /// A thread that runs for so long in real time without waiting hangs: the process is aborted,
   /// with a sentence that names the thread.
   std::chrono::seconds patience{60};
+  /// Threads give way to each other by the operating system. That takes several times as long, and
+  /// a debugger shows where each of them waits. Otherwise, where that is possible (x86-64, without
+  /// sanitizers), one kernel thread runs them all, with the stack and the thread-local variables of
+  /// each. The run is the same.
+  bool visible_threads = false;
   /// A file for the timeline of the run: Chrome trace events in JSON, which ui.perfetto.dev and
   /// chrome://tracing open. Empty: none. It changes nothing in the run.
   std::string trace{};

@@ -25,6 +25,8 @@ class Baton {
       syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
     }
   }
+  /// For who gives or takes it in assembly: 1 given, 0 taken.
+  std::uint32_t* word() noexcept { return reinterpret_cast<std::uint32_t*>(&word_); }
 
  private:
   std::atomic<std::uint32_t> word_{0};

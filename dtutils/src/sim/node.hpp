@@ -12,6 +12,7 @@
 
 #include "sim/baton.hpp"
 #include "sim/events.hpp"
+#include "sim/impersonation.hpp"
 
 namespace dtutils::sim {
 
@@ -20,7 +21,9 @@ struct Node;
 struct Thread {
   std::uint32_t number = 0;
   Node* node = nullptr;
+  /// It gives way by one of these: by the kernel, or in the one kernel thread that runs them all.
   Baton baton;
+  Impersonated stand;
   enum class State : std::uint8_t { kWaiting, kRunning, kEnded } state = State::kWaiting;
   /// Number of its present wait, and when that ends by itself.
   std::uint64_t wait = 0;

@@ -185,7 +185,7 @@ void QueuePair::issue() noexcept {
   }
   if (brings) ++answers_due_;
   const Time begin = std::max(ready, node.sends);
-  node.sends = begin + wire_time(model, sent_bytes(request));
+  node.sends = begin + wire_time(model, sent_bytes(request)) + model.gap.count();
   last_arrival_ = std::max(last_arrival_, begin + round_trip_part());
   schedule(last_arrival_, Happening::kArrive);
 }
@@ -202,8 +202,9 @@ void QueuePair::arrive() noexcept {
   const Time takes = wire_time(model, sent_bytes(at(arrived_++)));
   SimDevice* const other = world_.device(SimDevice::number_of(given_.ah_attr.grh.dgid));
   Node& there = other != nullptr ? other->node() : device_.node();
-  there.receives = std::max(world_.time(), there.receives) + takes;
-  schedule(there.receives + model.adapter.count() + model.land.count(), Happening::kLand);
+  const Time last_byte = std::max(world_.time(), there.receives) + takes;
+  there.receives = last_byte + model.gap.count();
+  schedule(last_byte + model.adapter.count() + model.land.count(), Happening::kLand);
 }
 
 void QueuePair::execute_landed() noexcept {
@@ -264,15 +265,15 @@ void QueuePair::settle(Request& request, Outcome outcome) noexcept {
 }
 
 Time QueuePair::bring_back(const Request& request) noexcept {
-  SimDevice* const other = world_.device(SimDevice::number_of(given_.ah_attr.grh.dgid));
   const NetworkModel& model = world_.options.model;
-  const Time takes = wire_time(model, request.length);
-  const Time fetched =
-      world_.time() +
-      (request.work.opcode == IBV_WR_RDMA_READ ? model.fetch : model.atomic).count();
+  // Its answer is an acknowledgement with eight bytes more, which takes no time on the wire.
+  if (request.work.opcode != IBV_WR_RDMA_READ) return model.atomic.count();
+  SimDevice* const other = world_.device(SimDevice::number_of(given_.ah_attr.grh.dgid));
   Node& there = other->node();
-  there.sends = std::max(fetched, there.sends) + takes;
-  return there.sends - world_.time();
+  const Time last_byte =
+      std::max(world_.time() + model.fetch.count(), there.sends) + wire_time(model, request.length);
+  there.sends = last_byte + model.gap.count();
+  return last_byte - world_.time();
 }
 
 }  // namespace dtutils::sim

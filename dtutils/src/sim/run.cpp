@@ -59,6 +59,7 @@ void World::enter(Simulation::Node number) {
   thread.state = Thread::State::kRunning;
   running_ = &thread;
   entered_ = true;
+  thread.stand.be_runner();
   adopt_this_thread(this);
 }
 
@@ -71,8 +72,12 @@ SimulationReport World::run() {
   CPU_ZERO(&core_);
   CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &core_);
   std::thread guardian([this] { guard(); });
-  give_way_for_good();
-  over_.take();
+  outside_.stand.be_runner();
+  if (Thread* const first = choose()) {
+    give_way(outside_, first);
+  } else {
+    finish(alive_ == 0 ? std::string() : who_waits());
+  }
   guardian.join();
   if (error_.empty()) {
     for (std::thread& thread : started_) thread.join();
@@ -98,7 +103,6 @@ void World::finish(std::string error) noexcept {
     ended_ = true;
   }
   end_.notify_all();
-  over_.give();
 }
 
 std::string World::who_waits() {

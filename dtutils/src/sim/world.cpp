@@ -26,7 +26,10 @@ constexpr std::chrono::hours kEpoch{1};
 }  // namespace
 
 World::World(const SimulationOptions& its_options, Simulation& its_face)
-    : options(its_options), face(its_face), random(its_options.seed) {
+    : options(its_options),
+      face(its_face),
+      random(its_options.seed),
+      impersonates_(kImpersonates && !its_options.visible_threads) {
   if (!options.trace.empty()) trace_ = std::make_unique<Trace>(options.trace);
 }
 
@@ -141,12 +144,18 @@ void World::wait_until(sim::Time end) noexcept {
   self.ahead = 0;
   Thread* const next = choose();
   if (next == &self) return;
-  if (next == nullptr) {
-    finish(who_waits());
-  } else {
+  if (next == nullptr) finish(who_waits());
+  give_way(self, next);
+}
+
+void World::give_way(Thread& self, Thread* next) noexcept {
+  if (next != nullptr) {
     ++switches_;
-    next->baton.give();
+  } else {
+    next = &outside_;
   }
+  if (impersonates_) return self.stand.leave_for(next->stand);
+  next->baton.give();
   self.baton.take();
 }
 
@@ -272,6 +281,7 @@ void World::begin(ThreadNumber number) noexcept {
     const std::scoped_lock lock(growing_);
     self = threads_[number].get();
   }
+  if (impersonates_) return self->stand.park();
   self->baton.take();
   if (CPU_COUNT(&core_) != 0) sched_setaffinity(0, sizeof core_, &core_);
 }
@@ -282,16 +292,15 @@ void World::end(ThreadNumber number) noexcept {
   --alive_;
   for (Thread* const joiner : self.joiners) wake(*joiner, time());
   adopt_this_thread(nullptr);
-  give_way_for_good();
-}
-
-void World::give_way_for_good() noexcept {
-  if (Thread* const next = choose()) {
+  Thread* next = choose();
+  if (next != nullptr) {
     ++switches_;
-    next->baton.give();
   } else {
     finish(alive_ == 0 ? std::string() : who_waits());
+    next = &outside_;
   }
+  if (impersonates_) return self.stand.leave_for_good(next->stand);
+  next->baton.give();
 }
 
 void World::wait_for_end(ThreadNumber number) noexcept {

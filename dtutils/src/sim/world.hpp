@@ -154,8 +154,8 @@ class World final : public Scheduler {
   void happen(const Event& event) noexcept;
   /// Wakes what crashed, when only that is left; false when there is nothing.
   bool revive() noexcept;
-  /// Gives the baton to who is next.
-  void give_way_for_good() noexcept;
+  /// `next` goes on, or, if there is none, who called run(); returns when it is the turn of `self`.
+  void give_way(Thread& self, Thread* next) noexcept;
   void finish(std::string error) noexcept;
   std::string who_waits();
   void guard();
@@ -195,8 +195,10 @@ class World final : public Scheduler {
   std::vector<std::thread> started_;
   /// There is no run, but a thread that has entered.
   bool entered_ = false;
-  /// Given when the run is over.
-  Baton over_;
+  /// Threads give way without the kernel.
+  const bool impersonates_;
+  /// The thread that called run().
+  Thread outside_;
   std::mutex ending_;
   std::condition_variable end_;
   bool ended_ = false;
