@@ -39,6 +39,7 @@ void start_program(const std::vector<std::string>& command, const ProgramOptions
                                  fmt::format("--cariama-simulate-seed={}", options.seed)};
   if (options.swarm) words.emplace_back("--cariama-simulate-swarm");
   if (options.calm) words.emplace_back("--cariama-simulate-calm");
+  if (options.visible_threads) words.emplace_back("--cariama-simulate-visible-threads");
   if (!options.trace.empty()) words.push_back("--cariama-simulate-trace=" + options.trace);
   if (!options.model.empty()) words.push_back("--cariama-simulate-model=" + options.model);
   words.insert(words.end(), command.begin() + 1, command.end());

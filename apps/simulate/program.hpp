@@ -14,6 +14,7 @@ struct ProgramOptions {
   std::uint64_t seed;
   bool swarm;
   bool calm;
+  bool visible_threads;
   /// Empty: none.
   std::string trace;
   /// As simulation::read_model() reads it.

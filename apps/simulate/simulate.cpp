@@ -27,6 +27,7 @@ struct Settings {
   bool swarm = false;
   bool calm = false;
   bool broken = false;
+  bool visible_threads = false;
   std::string trace;
   std::string model;
 };
@@ -45,6 +46,7 @@ bool run_here(const Workload& workload, const Settings& settings, std::uint64_t 
   simulation::Options options;
   options.cluster.seed = seed;
   options.cluster.model = simulation::read_model(settings.model);
+  options.cluster.visible_threads = settings.visible_threads;
   // Less than elsewhere, since the nodes share a machine.
   options.config.superpage = std::size_t{4} << 20;
   options.config.receive_depth = 64;
@@ -145,6 +147,8 @@ int main(int argc, char** argv) try {
               "name, times in ns; calibration_bench prints those of a device")
       .flag("--swarm", settings.swarm, "Each seed draws disorder and faults")
       .flag("--calm", settings.calm, "With --swarm: no faults that make nodes fail")
+      .flag("--visible-threads", settings.visible_threads,
+            "For a debugger: each thread waits in the operating system, which takes longer")
       .flag("--broken", settings.broken, "The workload does something wrong, which must be found");
   std::vector<std::string> command;
   line.command(command);
@@ -154,6 +158,7 @@ int main(int argc, char** argv) try {
                                       .seed = settings.seed,
                                       .swarm = settings.swarm,
                                       .calm = settings.calm,
+                                      .visible_threads = settings.visible_threads,
                                       .trace = settings.trace,
                                       .model = settings.model});
   }

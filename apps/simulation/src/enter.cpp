@@ -25,6 +25,7 @@ struct Settings {
   std::uint64_t seed = 1;
   bool swarm = false;
   bool calm = false;
+  bool visible_threads = false;
   std::string trace;
   std::string model;
 };
@@ -48,6 +49,7 @@ void take(std::string_view argument, std::string_view name, Settings& settings) 
   if (name == "nodes") return read(argument, value, settings.nodes);
   if (name == "seed") return read(argument, value, settings.seed);
   if (name == "swarm") return (void)(settings.swarm = true);
+  if (name == "visible-threads") return (void)(settings.visible_threads = true);
   if (name == "trace") return (void)(settings.trace = value);
   if (name == "model") return (void)(settings.model = value);
   if (name == "calm") return (void)(settings.calm = true);
@@ -59,6 +61,7 @@ int simulate(const Settings& settings, Main program, const std::vector<std::stri
   Options options;
   options.cluster.seed = settings.seed;
   options.cluster.model = read_model(settings.model);
+  options.cluster.visible_threads = settings.visible_threads;
   // Less than elsewhere, since the nodes share a machine.
   options.config.superpage = std::size_t{4} << 20;
   options.config.receive_depth = 64;
