@@ -16,13 +16,14 @@ constexpr std::uint32_t kLooksForAnswer = 1000;
 /// Inline bytes that are worth a request.
 constexpr std::uint32_t kLongestPiece = 512;
 
-std::uint32_t staging_for(dtutils::Device& device, std::uint32_t ring) {
+bool is_direct(dtutils::Device& device, Packetized::Source source) {
   // The shm device takes bytes out of any memory while they are posted.
-  return device.info().kind == dtutils::DeviceKind::kShm ? kStaging : ring;
+  return device.info().kind == dtutils::DeviceKind::kShm &&
+         source == Packetized::Source::kAsTheDeviceLets;
 }
 
-Link::Sizes sizes_for(dtutils::Device& device, std::uint32_t ring) {
-  return {.memory = kStagingAt + staging_for(device, ring) + ring,
+Link::Sizes sizes_for(dtutils::Device& device, std::uint32_t ring, std::uint32_t staging) {
+  return {.memory = kStagingAt + staging + ring,
           .receives = 4,
           .inline_bytes = std::min(device.info().max_inline, kLongestPiece)};
 }
@@ -30,16 +31,16 @@ Link::Sizes sizes_for(dtutils::Device& device, std::uint32_t ring) {
 }  // namespace
 
 Packetized::Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring,
-                       std::uint32_t useful_space)
+                       std::uint32_t useful_space, Source source)
     : ring_(ring),
-      staging_(staging_for(domain.device(), ring)),
+      staging_(is_direct(domain.device(), source) ? kStaging : ring),
       useful_space_(useful_space),
-      link_(domain, sizes_for(domain.device(), ring)) {
+      link_(domain, sizes_for(domain.device(), ring, staging_)) {
   if (link_.pair().max_inline() < kInlineNeeded) {
     throw dtutils::Error("stream", "the device grants too few inline bytes",
                          "use another device, or FlowControl::kCredits");
   }
-  if (link_.on_shm()) direct_ = link_.pair().max_inline();
+  if (is_direct(domain.device(), source)) direct_ = link_.pair().max_inline();
   new (link_.data()) Board{};
   publish();
 }
@@ -54,6 +55,8 @@ Introduction Packetized::introduction() const {
 void Packetized::meet(const Introduction& peer) {
   ring_there_ = peer.ring;
   staging_there_ = peer.staging;
+  packs_ = direct_ != 0 || ring_there_ <= staging_;
+  signal_part_ = (direct_ != 0 ? ring_there_ : std::min(ring_there_, staging_)) / kPartsOfRing;
   link_.connect(peer);
   for (int i = 0; i < 2; ++i) {
     // A bell, and one more that the next question makes possible.
@@ -104,7 +107,7 @@ void Packetized::poll() noexcept {
 
 bool Packetized::wants_space() noexcept {
   read_feedback();
-  return !cannot_send() && (space() < useful_space_ || !link_.has_room(kRoomToSend));
+  return !cannot_send() && (sendable() < useful_space_ || !link_.has_room(kRoomToSend));
 }
 
 std::size_t Packetized::writable() noexcept {
@@ -113,7 +116,7 @@ std::size_t Packetized::writable() noexcept {
   read_feedback();
   if (cannot_send()) return 0;
   if (!link_.has_room(kRoomToSend)) poll_sends();
-  return link_.has_room(kRoomToSend) ? space() : 0;
+  return link_.has_room(kRoomToSend) ? sendable() : 0;
 }
 
 bool Packetized::send_ready() noexcept { return writable() != 0 || cannot_send(); }

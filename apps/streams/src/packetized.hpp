@@ -36,9 +36,14 @@ namespace streams {
 /// Owner thread only.
 class Packetized {
  public:
+  /// Where bytes leave from: the memory of the program, where the device lets them, or always the
+  /// staging memory, as on verbs.
+  enum class Source : std::uint8_t { kAsTheDeviceLets, kStaged };
+
   /// `ring`: see StreamOptions. A side that waits for space asks to be woken while there are fewer
   /// than `useful_space` bytes of it.
-  Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring, std::uint32_t useful_space = 1);
+  Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring, std::uint32_t useful_space = 1,
+             Source source = Source::kAsTheDeviceLets);
 
   Introduction introduction() const;
   void meet(const Introduction& peer);
@@ -103,9 +108,11 @@ class Packetized {
 
   // packetized_send.cpp
   void read_feedback() noexcept;
+  std::uint64_t written_to() const noexcept;
   std::uint64_t free_from() const noexcept;
   std::size_t space() const noexcept;
   std::size_t staging_space() const noexcept;
+  std::size_t sendable() const noexcept;
   bool may_pack(std::size_t bytes) const noexcept;
   bool pack_at_once(std::span<const iovec> buffers, std::size_t limit) noexcept;
   void pack(Cursor& cursor, std::size_t bytes) noexcept;
@@ -154,6 +161,12 @@ class Packetized {
   std::uint32_t useful_space_;
   /// Largest piece that leaves from the user's memory; 0: all bytes are packed first.
   std::uint32_t direct_ = 0;
+  /// Small sends may be packed. Not in staging memory that is smaller than the ring of the peer,
+  /// and carries all bytes: it is used again before the peer has taken them, which a peer that
+  /// fetches packed bytes would read.
+  bool packs_ = true;
+  /// Written bytes of which the last is signaled at the latest.
+  std::uint32_t signal_part_ = 0;
   Link link_;
 
   // Sending. Counts of bytes since the beginning: given to send; written into the ring; told of;

@@ -43,16 +43,24 @@ bool Packetized::cannot_send() const noexcept {
   return link_.broken() || (flags_there_ & kClosed) != 0 || end_wanted_;
 }
 
+std::uint64_t Packetized::written_to() const noexcept {
+  return link_.idle() ? written_ : completed_;
+}
+
 std::uint64_t Packetized::free_from() const noexcept {
   // What is under way must not come late into space that was taken.
-  return std::min(link_.idle() ? written_ : completed_, taken_there_);
+  return std::min(written_to(), taken_there_);
 }
 
 std::size_t Packetized::space() const noexcept { return ring_there_ - (accepted_ - free_from()); }
 
 std::size_t Packetized::staging_space() const noexcept {
-  const std::uint64_t used = accepted_ - free_from();
+  const std::uint64_t used = accepted_ - (packs_ ? free_from() : written_to());
   return used >= staging_ ? 0 : staging_ - used;
+}
+
+std::size_t Packetized::sendable() const noexcept {
+  return direct_ != 0 ? space() : std::min(space(), staging_space());
 }
 
 bool Packetized::may_pack(std::size_t bytes) const noexcept {
@@ -93,7 +101,7 @@ void Packetized::pack(Cursor& cursor, std::size_t bytes) noexcept {
 
 bool Packetized::write_piece(dtutils::LocalBuffer from, std::uint64_t at, unsigned flags) noexcept {
   // The staging memory is used again only for what is known to be written.
-  const std::uint64_t part = packing_ ? kPacked : ring_there_ / kPartsOfRing;
+  const std::uint64_t part = packing_ ? kPacked : signal_part_;
   const bool must = at + from.length - signaled_ >= part;
   flags |= link_.flags(must);
   const std::uint64_t offset = kStagingAt + staging_there_ + (at & (ring_there_ - 1));
@@ -167,11 +175,11 @@ Result Packetized::send(std::span<const iovec> buffers, std::size_t limit) noexc
   std::size_t done = 0;
   while (done < wanted) {
     if (!write_packed()) break;
-    std::size_t bytes = std::min(wanted - done, space());
+    std::size_t bytes = std::min(wanted - done, sendable());
     if (bytes == 0 || !link_.has_room(kRoomToSend)) {
       poll();
       read_feedback();
-      bytes = std::min(wanted - done, space());
+      bytes = std::min(wanted - done, sendable());
       if (bytes == 0 || !link_.has_room(kRoomToSend)) break;
     }
     const bool gathered = buffers.size() > 1 && bytes <= staging_space();
@@ -179,7 +187,7 @@ Result Packetized::send(std::span<const iovec> buffers, std::size_t limit) noexc
     if (direct_ != 0 && !gathered) {
       step = write(cursor, bytes);
     } else {
-      step = std::min(bytes, staging_space());
+      step = bytes;
       pack(cursor, step);
     }
     done += step;
@@ -205,7 +213,8 @@ bool Packetized::tell_sent() noexcept {
   if (!link_.has_room(1)) poll_sends();
   if (!link_.has_room(1)) return false;
   // Who answers each message has no use for packing: the peer waits for what it gets.
-  const bool packing = sends_ >= kSendsBeforePacking && written_ - told_ <= kPacked && !end_wanted_;
+  const bool packing =
+      packs_ && sends_ >= kSendsBeforePacking && written_ - told_ <= kPacked && !end_wanted_;
   std::uint64_t word = count_word(kSentWord, written_, own_flags() | (packing ? kPacking : 0));
   const unsigned flags = link_.flags(closed_);
   if (!link_.count(link_.pair().post_write({&word, sizeof word, 0},
@@ -238,7 +247,7 @@ void Packetized::publish() noexcept {
 }
 
 void Packetized::publish_packed() noexcept {
-  const std::uint64_t packed = std::min<std::uint64_t>(accepted_ - written_, kStaging);
+  const std::uint64_t packed = packs_ ? std::min<std::uint64_t>(accepted_ - written_, kStaging) : 0;
   // seq_cst: before the loads of `seen` and `armed`; see the head of packetized.hpp.
   std::atomic_ref(board().published.packed)
       .store(packed_word(written_, packed), std::memory_order_seq_cst);
