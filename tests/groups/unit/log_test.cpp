@@ -4,9 +4,12 @@
 
 #include <sys/resource.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "groups/support/log_folder.hpp"
@@ -178,6 +181,17 @@ TEST_CASE("a_log_is_for_one_process_and_one_group") {
     const Log log(options);
     const std::string text = support::error_text([&] { const Log second(options); });
     CHECK(text.find("another process uses the log") != std::string::npos);
+  }
+  {
+    // One that ends meanwhile, as processes do that were killed, is waited for.
+    auto first = std::make_unique<const Log>(options);
+    std::thread end([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      first.reset();
+    });
+    const Log second(options);
+    end.join();
+    CHECK(first == nullptr);
   }
   CHECK(Log::group_in(folder.path()) == support::kTestGroup);
   LogOptions other = options;

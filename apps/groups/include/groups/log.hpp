@@ -93,7 +93,8 @@ enum class AppendStatus : std::uint8_t {
 class Log {
  public:
   /// Opens or makes the log and reads all of it once. Throws Error when the folder cannot be used,
-  /// another process has it open, the log belongs to another group or is damaged. Setup only.
+  /// another process has it open for 2 s more, the log belongs to another group or is damaged.
+  /// Setup only.
   explicit Log(const LogOptions& options);
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;

@@ -9,17 +9,21 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <filesystem>
 
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 
 namespace groups::detail {
 namespace {
 
 /// The disk begins with so many bytes while more are gathered and written.
 constexpr std::uint64_t kPiece = 1 << 20;
+/// A process that was killed has its lock until the system has ended it, and its writes.
+constexpr std::chrono::seconds kLockPatience{2};
 
 const LogOptions& checked(const LogOptions& options) {
   const auto refuse = [&](const char* what, const char* remedy) {
@@ -39,9 +43,13 @@ const LogOptions& checked(const LogOptions& options) {
 
 File locked(const std::string& folder) {
   File file(folder + "/lock", O_RDWR | O_CREAT);
-  if (flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-    throw dtutils::Error(folder, "another process uses the log in it",
-                         "stop that one, or choose another folder", errno);
+  dtutils::Deadline deadline(kLockPatience);
+  while (flock(file.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK || deadline.passed()) {
+      throw dtutils::Error(folder, "another process uses the log in it",
+                           "stop that one, or choose another folder", errno);
+    }
+    dtutils::sleep_for(std::chrono::milliseconds(5));
   }
   return file;
 }
