@@ -5,8 +5,15 @@
 #include <cstdlib>
 
 #include "dtutils/limits.hpp"
+#include "support/visible_threads.hpp"
 
 namespace support {
+namespace {
+
+bool simulated = false;
+bool visible_threads = false;
+
+}  // namespace
 
 std::string device_name() {
   const char* name = std::getenv("CARIAMA_TEST_DEVICE");
@@ -25,9 +32,16 @@ dtutils::Simulation& simulation_under_test() {
                                              .not_ready = 16,
                                              .lost = 200,
                                              .any_order = true},
-                                .time_limit = std::chrono::hours(1000)});
+                                .time_limit = std::chrono::hours(1000),
+                                .visible_threads = visible_threads});
+  simulated = true;
   if (dtutils::Simulation::current() == nullptr) simulation.enter(0);
   return simulation;
+}
+
+bool show_simulated_threads() {
+  if (!simulated) visible_threads = true;
+  return visible_threads;
 }
 
 std::unique_ptr<dtutils::Device> open_device_under_test() {
