@@ -108,7 +108,8 @@ struct Hits {
     }
     copy.used = ++uses;
     ++counters.hits;
-    std::memcpy(into, copy.data.get() + place.first, bytes);
+    // Nothing may be read into an empty span, which points nowhere.
+    if (bytes != 0) std::memcpy(into, copy.data.get() + place.first, bytes);
     return true;
   }
 
