@@ -73,11 +73,8 @@ SimulationReport World::run() {
   CPU_SET(static_cast<unsigned>(std::max(sched_getcpu(), 0)), &core_);
   std::thread guardian([this] { guard(); });
   outside_.stand.be_runner();
-  if (Thread* const first = choose()) {
-    give_way(outside_, first);
-  } else {
-    finish(alive_ == 0 ? std::string() : who_waits());
-  }
+  Thread& first = switch_to(choose());
+  if (&first != &outside_) give_way(outside_, first);
   guardian.join();
   if (error_.empty()) {
     for (std::thread& thread : started_) thread.join();

@@ -144,18 +144,21 @@ void World::wait_until(sim::Time end) noexcept {
   self.ahead = 0;
   Thread* const next = choose();
   if (next == &self) return;
-  if (next == nullptr) finish(who_waits());
-  give_way(self, next);
+  give_way(self, switch_to(next));
 }
 
-void World::give_way(Thread& self, Thread* next) noexcept {
-  if (next != nullptr) {
-    ++switches_;
-  } else {
-    next = &outside_;
+Thread& World::switch_to(Thread* chosen) noexcept {
+  if (chosen == nullptr) {
+    finish(alive_ == 0 ? std::string() : who_waits());
+    return outside_;
   }
-  if (impersonates_) return self.stand.leave_for(next->stand);
-  next->baton.give();
+  ++switches_;
+  return *chosen;
+}
+
+void World::give_way(Thread& self, Thread& next) noexcept {
+  if (impersonates_) return self.stand.leave_for(next.stand);
+  next.baton.give();
   self.baton.take();
 }
 
@@ -292,15 +295,9 @@ void World::end(ThreadNumber number) noexcept {
   --alive_;
   for (Thread* const joiner : self.joiners) wake(*joiner, time());
   adopt_this_thread(nullptr);
-  Thread* next = choose();
-  if (next != nullptr) {
-    ++switches_;
-  } else {
-    finish(alive_ == 0 ? std::string() : who_waits());
-    next = &outside_;
-  }
-  if (impersonates_) return self.stand.leave_for_good(next->stand);
-  next->baton.give();
+  Thread& next = switch_to(choose());
+  if (impersonates_) return self.stand.leave_for_good(next.stand);
+  next.baton.give();
 }
 
 void World::wait_for_end(ThreadNumber number) noexcept {

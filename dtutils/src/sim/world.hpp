@@ -154,8 +154,10 @@ class World final : public Scheduler {
   void happen(const Event& event) noexcept;
   /// Wakes what crashed, when only that is left; false when there is nothing.
   bool revive() noexcept;
-  /// `next` goes on, or, if there is none, who called run(); returns when it is the turn of `self`.
-  void give_way(Thread& self, Thread* next) noexcept;
+  /// The chosen one; if there is none, the run is over, and who called run() goes on.
+  Thread& switch_to(Thread* chosen) noexcept;
+  /// `next` goes on; returns when it is the turn of `self`.
+  void give_way(Thread& self, Thread& next) noexcept;
   void finish(std::string error) noexcept;
   std::string who_waits();
   void guard();
