@@ -3,10 +3,12 @@
 #include "bench/calibration/program.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "bench/dtutils/hand_signaling.hpp"
 #include "bench/dtutils/link.hpp"
+#include "bench/harness/stats.hpp"
 #include "dtutils/clock.hpp"
 
 namespace calibration {
@@ -29,12 +31,6 @@ dtutils::QueuePairOptions queue_pair_options() {
 }
 
 double nanoseconds(dtutils::Clock::duration time) { return static_cast<double>(time.count()); }
-
-double median(std::vector<double>& times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
-}
 
 }  // namespace
 
@@ -89,7 +85,7 @@ double Node::measure(const Figure& figure) {
       require(qp_.post_receive(region_.local(kBox, figure.bytes), i));
     }
   }
-  return median(times) / (answered ? 2 : 1);
+  return bench::summarize(std::move(times)).median / (answered ? 2 : 1);
 }
 
 void Node::assist(const Figure& figure) {
@@ -121,9 +117,8 @@ double Node::stream(const Figure& figure) {
   }
   // The first one also waited for the queue to fill; behind the last one it runs empty.
   times.erase(times.begin());
-  const double each = median(times);
   signaling.drain([&] { await_completion(sends_); });
-  return each;
+  return bench::summarize(std::move(times)).median;
 }
 
 }  // namespace calibration

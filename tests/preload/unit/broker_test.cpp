@@ -112,6 +112,25 @@ bool serves(std::uint16_t port) {
   return false;
 }
 
+/// Listens where a broker would, and is none.
+struct Impostor {
+  Impostor() {
+    sockaddr_storage address = loopback();
+    auto* const raw = reinterpret_cast<sockaddr*>(&address);
+    socklen_t length = sizeof(sockaddr_in);
+    REQUIRE(bind(listener, raw, length) == 0);
+    REQUIRE(listen(listener, 1) == 0);
+    REQUIRE(getsockname(listener, raw, &length) == 0);
+    sockaddr_in here;
+    std::memcpy(&here, &address, sizeof here);
+    port = ntohs(here.sin_port);
+  }
+  ~Impostor() { close(listener); }
+
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::uint16_t port = 0;
+};
+
 }  // namespace
 
 TEST_CASE("who_knows_the_secret_is_handed_over_to_who_offers") {
@@ -216,18 +235,10 @@ TEST_CASE("five_hundred_silent_strangers_leave_room_for_who_knows_the_secret") {
 
 TEST_CASE("nothing_is_said_to_who_does_not_begin_as_a_broker_does") {
   const int kind = GENERATE(0, 1, 2, 3);
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_storage address = loopback();
-  auto* const raw = reinterpret_cast<sockaddr*>(&address);
-  socklen_t length = sizeof(sockaddr_in);
-  REQUIRE(bind(listener, raw, length) == 0);
-  REQUIRE(listen(listener, 1) == 0);
-  REQUIRE(getsockname(listener, raw, &length) == 0);
-  sockaddr_in here;
-  std::memcpy(&here, &address, sizeof here);
+  const Impostor impostor;
   std::string heard;
   std::thread other([&] {
-    const int fd = accept(listener, nullptr, nullptr);
+    const int fd = accept(impostor.listener, nullptr, nullptr);
     Challenge challenge{kMagic, kVersion, 0, {}};
     if (kind == 1) challenge.magic = 0x2e32302d34382d53;  // Another service.
     if (kind == 2) ++challenge.version;
@@ -239,25 +250,16 @@ TEST_CASE("nothing_is_said_to_who_does_not_begin_as_a_broker_does") {
     }
     close(fd);
   });
-  const Visit visit = knock(settings(ntohs(here.sin_port)), loopback(), fresh_connection());
+  const Visit visit = knock(settings(impostor.port), loopback(), fresh_connection());
   other.join();
-  close(listener);
   CHECK_FALSE(visit.answered);
   CHECK(heard.empty());
 }
 
 TEST_CASE("a_broker_that_does_not_know_the_secret_is_not_believed") {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_storage address = loopback();
-  auto* const raw = reinterpret_cast<sockaddr*>(&address);
-  socklen_t length = sizeof(sockaddr_in);
-  REQUIRE(bind(listener, raw, length) == 0);
-  REQUIRE(listen(listener, 1) == 0);
-  REQUIRE(getsockname(listener, raw, &length) == 0);
-  sockaddr_in here;
-  std::memcpy(&here, &address, sizeof here);
+  const Impostor impostor;
   std::thread other([&] {
-    const int fd = accept(listener, nullptr, nullptr);
+    const int fd = accept(impostor.listener, nullptr, nullptr);
     const Challenge challenge{kMagic, kVersion, 0, {}};
     send(fd, &challenge, sizeof challenge, MSG_NOSIGNAL);
     Knock knocked{};
@@ -267,9 +269,8 @@ TEST_CASE("a_broker_that_does_not_know_the_secret_is_not_believed") {
     send(fd, &answer, sizeof answer, MSG_NOSIGNAL);
     close(fd);
   });
-  const Visit visit = knock(settings(ntohs(here.sin_port)), loopback(), fresh_connection());
+  const Visit visit = knock(settings(impostor.port), loopback(), fresh_connection());
   other.join();
-  close(listener);
   CHECK_FALSE(visit.answered);
   CHECK(visit.socket == -1);
 }
