@@ -59,26 +59,28 @@ TableGroup::TableGroup(dsfabric::Fabric& fabric, const TableGroupOptions& option
   // The one to itself is made as those to newcomers.
   if (fabric.config().elastic != 0) heed(fabric.transmitter_of(0, fabric.process()).queue_pair());
   if (founder) connect();
-  fabric.on_failure([weak = std::weak_ptr(links_)](ProcessId failed, const std::string&) {
-    const std::shared_ptr<Links> links = weak.lock();
-    if (!links) return;
-    const std::scoped_lock lock(links->ending);
-    // The fabric has broken its own before it called this.
-    if (links->transmitters[failed.value]) {
-      try {
-        links->transmitters[failed.value]->queue_pair().disconnect();
-      } catch (const dtutils::Error&) {
-        // It is broken already.
-      }
-    }
-    // Release, both: pair with cut_off() and failures().
-    links->cut[failed.value].store(true, std::memory_order_release);
-    links->failures.fetch_add(1, std::memory_order_release);
+  upcall_ = fabric.on_failure([weak = std::weak_ptr(links_)](ProcessId failed, const auto&) {
+    if (const std::shared_ptr<Links> links = weak.lock()) links->cut_off(failed);
   });
   if (fabric.config().elastic != 0) {
     groups_ = detail::TableGroups::of(fabric);
     number_ = groups_->add(*this);
   }
+}
+
+void TableGroup::Links::cut_off(ProcessId failed) noexcept {
+  const std::scoped_lock lock(ending);
+  // The fabric has broken its own before it called this.
+  if (transmitters[failed.value]) {
+    try {
+      transmitters[failed.value]->queue_pair().disconnect();
+    } catch (const dtutils::Error&) {
+      // It is broken already.
+    }
+  }
+  // Release, both: pair with TableGroup::cut_off() and failures().
+  cut[failed.value].store(true, std::memory_order_release);
+  failures.fetch_add(1, std::memory_order_release);
 }
 
 TableGroup::~TableGroup() {
@@ -90,6 +92,7 @@ TableGroup::~TableGroup() {
       (void)fabric_.transmitter_of(0, {i}).flush(kFlushTimeout);
     }
   }
+  fabric_.remove_upcall(upcall_);
   if (groups_) groups_->remove(number_);
   const std::scoped_lock lock(links_->ending);
   // Not clear(): an upcall for a failure may be past its weak_ptr, and look for its own next.

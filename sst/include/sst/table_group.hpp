@@ -154,6 +154,7 @@ class TableGroup {
   /// What the failure upcall needs, which may run when the TableGroup is gone.
   struct Links {
     explicit Links(std::size_t processes) : transmitters(processes), cut(processes) {}
+    void cut_off(dsfabric::ProcessId failed) noexcept;
     /// By process; nullptr where the fabric's are used.
     std::vector<std::unique_ptr<dtutils::Transmitter>> transmitters;
     std::atomic<std::uint32_t> failures{0};
@@ -200,6 +201,7 @@ class TableGroup {
   // The queue pairs go before the memory that peers reach through them.
   dtutils::CompletionQueue receives_;
   std::shared_ptr<Links> links_;
+  dsfabric::UpcallId upcall_;
   /// Of an elastic job: where newcomers find this one, by its number.
   std::shared_ptr<detail::TableGroups> groups_;
   std::uint32_t number_ = 0;

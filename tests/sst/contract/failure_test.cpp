@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A member dies: its row stays, everybody is told once, and the others make a new table.
+#include <malloc.h>
+
 #include <optional>
 
 #include "dtutils/clock.hpp"
@@ -232,6 +234,29 @@ TEST_CASE("a_member_joins_by_a_new_table") {
     require_equal(table->min(&CountRow::count), 6u, "rows of the old members");
     require_equal(table->get({2}, &CountRow::count), 9u, "row of the new one");
     support::meet(member, 0);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("a_thousand_tables_that_have_ended_leave_nothing_at_the_fabric") {
+  ForkJob job(1, [](Member& member) {
+    dsfabric::Fabric fabric = member.join(support::one_worker());
+    const auto make_tables = [&](int count) {
+      for (int i = 0; i < count; ++i) {
+        TableGroup group(fabric);
+        Table<CountRow> table(group);
+        table.on_failure([](MemberId, const std::string&) {});
+      }
+    };
+    // What grows at first is kept for the next ones.
+    make_tables(10);
+    const std::size_t before = mallinfo2().uordblks;
+    const std::size_t registered = fabric.general_allocator().in_use();
+    make_tables(1000);
+    // Not a word for each of them.
+    require(mallinfo2().uordblks < before + 8000,
+            std::to_string(mallinfo2().uordblks - before) + " bytes are left");
+    require_equal(fabric.general_allocator().in_use(), registered, "registered bytes");
   });
   CHECK(job.wait() == "");
 }
