@@ -85,7 +85,8 @@ Status ClientState::fetch_locked(const Place& place, void* into, std::uint64_t b
       }
     }
     if (status == Status::kFreed) forget(place);
-    if ((locked && status != Status::kAgain) || status == Status::kFreed) return status;
+    // Without the lock a value is not cached, so it is read again.
+    if (status != Status::kAgain && (locked || status != Status::kDone)) return status;
     ++counters.repeated;
     pause(backoff);
   }

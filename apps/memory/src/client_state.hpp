@@ -125,7 +125,7 @@ struct ClientState {
   /// data go there, which needs a layout in order.
   bool post_read(Operation& operation, const Place& place, Range range,
                  const dtutils::LocalBuffer* into = nullptr);
-  /// What has arrived: kDone and its version, kAgain, kFreed or kDamaged.
+  /// What has arrived: kDone and its version, kAgain, kDamaged, or what Head::judge says.
   Status decode(const Operation& operation, const Place& place, Range range,
                 std::uint64_t& version) const noexcept;
   /// Copies a part of the range that has arrived.
@@ -173,8 +173,8 @@ struct ClientState {
   bool post_plain_write(Operation& operation, const Place& place, std::uint64_t bytes);
   bool post_plain_atomic(Operation& operation, const Place& place, bool compare,
                          std::uint64_t compare_or_add, std::uint64_t swap);
-  /// Posts the READ of the version behind what was posted before, to byte 0 of the scratch.
-  bool post_version(Operation& operation, const Place& place) noexcept;
+  /// Posts the READ of the head behind what was posted before, to byte 0 of the scratch.
+  bool post_head(Operation& operation, const Place& place) noexcept;
   static Status judge_plain(const Operation& operation, const Place& place) noexcept;
   static constexpr std::uint64_t kPlainData = 64;
 

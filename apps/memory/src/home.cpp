@@ -55,7 +55,7 @@ Answer Home::allocate(std::uint32_t zone, std::uint64_t length, std::uint32_t ty
   Header& header = segment.header();
   // Readers with old pointers may look: they find the version of a free place until publish().
   const std::uint32_t generation = generation_of(segment.version()) + 1;
-  header.length = length;
+  header.length = static_cast<std::uint32_t>(length);
   header.type = type;
   header.kind = static_cast<std::uint32_t>(kind);
   segment.mark(0);
@@ -72,8 +72,9 @@ Answer Home::free(const Place& place) {
   if (!segment) return {0, status};
   Locked locked(*this, *segment, place);
   if (!locked) return {0, Status::kAgain};
-  const std::uint64_t now = segment->version();
-  if (generation_of(now) != place.generation()) return {0, Status::kFreed};
+  const Head head = segment->head();
+  if (status = head.judge(place); status != Status::kDone) return {0, status};
+  const std::uint64_t now = head.version;
   const std::uint64_t after = freed_version(now);
   if ((locked.before() & kSubscribed) != 0) {
     tell_subscribers(place, after);
@@ -95,8 +96,9 @@ Answer Home::free(const Place& place) {
 Status Home::write_locked(const Place& place, const Segment& segment, std::uint64_t lock,
                           std::uint64_t bytes, const void* data) noexcept {
   const Header& header = segment.header();
-  const std::uint64_t now = segment.version();
-  if (generation_of(now) != place.generation()) return Status::kFreed;
+  const Head head = segment.head();
+  if (const Status status = head.judge(place); status != Status::kDone) return status;
+  const std::uint64_t now = head.version;
   if (place.type != 0 && header.type != 0 && place.type != header.type) return Status::kWrongType;
   if (place.first > header.length || bytes > header.length - place.first) {
     return Status::kOutOfRange;
@@ -162,8 +164,9 @@ Answer Home::atomic(const Place& place, bool compare, std::uint64_t compare_or_a
   Locked locked(*this, *segment, place);
   if (!locked) return {0, Status::kAgain};
   const Header& header = segment->header();
-  const std::uint64_t now = segment->version();
-  if (generation_of(now) != place.generation()) return {0, Status::kFreed};
+  const Head head = segment->head();
+  if (status = head.judge(place); status != Status::kDone) return {0, status};
+  const std::uint64_t now = head.version;
   if (header.length < kWord || place.first > header.length - kWord) {
     return {0, Status::kOutOfRange};
   }

@@ -43,8 +43,8 @@ Answer Home::subscribe(const Place& place, const Subscriber& subscriber) {
   if (!segment) return {0, status};
   Locked locked(*this, *segment, place);
   if (!locked) return {0, Status::kAgain};
-  const std::uint64_t now = segment->version();
-  if (generation_of(now) != place.generation()) return {0, Status::kFreed};
+  const Head head = segment->head();
+  if (status = head.judge(place); status != Status::kDone) return {0, status};
   {
     const std::scoped_lock lock(subscribers_mutex_);
     // Asked under the lock that repair_after takes: either it sees the entry, or this the failure.
@@ -53,8 +53,8 @@ Answer Home::subscribe(const Place& place, const Subscriber& subscriber) {
     if (std::find(its.begin(), its.end(), subscriber) == its.end()) its.push_back(subscriber);
   }
   if ((locked.before() & kSubscribed) == 0) locked.set(kSubscribed);
-  (void)push({subscriber}, now);
-  return {now, Status::kDone};
+  (void)push({subscriber}, head.version);
+  return {head.version, Status::kDone};
 }
 
 Answer Home::unsubscribe(const Place& place, const Subscriber& subscriber) {

@@ -4,21 +4,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "memory/global_ptr.hpp"
+#include "memory/status.hpp"
 
 namespace memory::detail {
 
 /// Before the bytes of each segment, on a cache line of its own, in host byte order:
 ///
-///   byte  0      8        16     20     24        56        64
-///         | lock | length | type | kind | unused  | version | data ...
+///   byte  0      8      12       48       52     56        64
+///         | lock | type | unused | length | kind | version | data ...
 ///
+/// Length and kind are those of the generation in the version: a READ that brings all three shows
+/// whether a pointer is right about the segment.
 /// A place that once was a header stays one forever, so an old pointer finds a version there, and
 /// that has another generation. The data of a versioned segment follow in one of two layouts:
 ///
-///   in order   | data, rounded up to 8 | back |       one READ brings [version, data, back]
+///   in order   | data, rounded up to 8 | back |       one READ brings [head, data, back]
 ///   lines      | front | 48 bytes | back | ...        each cache line has the version at both ends
 ///
 /// The first is right where a READ fetches bytes in ascending order (DeviceInfo::reads_in_order);
@@ -26,20 +30,22 @@ namespace memory::detail {
 struct Header {
   /// See LockWord below.
   std::uint64_t lock;
-  /// Bytes of the segment.
-  std::uint64_t length;
   /// type_number of what it was allocated for.
   std::uint32_t type;
+  std::uint32_t unused[9];
+  /// Bytes of the segment.
+  std::uint32_t length;
   /// A Kind.
   std::uint32_t kind;
-  std::uint64_t unused[4];
   /// See below.
   std::uint64_t version;
 };
 inline constexpr std::uint64_t kHeader = 64;
+inline constexpr std::uint64_t kHeadAt = 48;
 inline constexpr std::uint64_t kVersionAt = 56;
 inline constexpr std::uint64_t kWord = 8;
 static_assert(sizeof(Header) == kHeader && offsetof(Header, version) == kVersionAt);
+static_assert(offsetof(Header, length) == kHeadAt);
 static_assert(std::is_trivially_copyable_v<Header> && std::is_standard_layout_v<Header>);
 
 // --- version words: bits 63..40 generation, 39..2 number, 1 damaged, 0 being written ------------
@@ -62,6 +68,27 @@ constexpr std::uint64_t first_version(std::uint32_t generation) noexcept {
 constexpr std::uint64_t next_version(std::uint64_t word) noexcept {
   return (word & ~(kNumberMask | 3u)) | ((word + 4) & kNumberMask);
 }
+/// The end of a header, as a READ brings it.
+struct Head {
+  std::uint32_t length;
+  std::uint32_t kind;
+  std::uint64_t version;
+
+  static Head at(const std::byte* bytes) noexcept {
+    Head head;
+    std::memcpy(&head, bytes, sizeof head);
+    return head;
+  }
+  /// Whether a pointer is right about the segment that is there.
+  Status judge(const Place& place) const noexcept {
+    if (generation_of(version) != place.generation()) return Status::kFreed;
+    if (kind != static_cast<std::uint32_t>(place.kind())) return Status::kForeign;
+    if (length == place.length) return Status::kDone;
+    return place.length > length ? Status::kOutOfRange : Status::kForeign;
+  }
+};
+inline constexpr std::uint64_t kHeadBytes = sizeof(Head);
+static_assert(kHeadAt + kHeadBytes == kHeader);
 /// The word of the place once the segment of `word` is freed.
 constexpr std::uint64_t freed_version(std::uint64_t word) noexcept {
   const std::uint32_t generation = generation_of(word);

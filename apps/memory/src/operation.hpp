@@ -23,11 +23,11 @@ struct Operation {
   enum class Step : std::uint8_t {
     /// It has ended with `status`, and somebody is to be told.
     kEnded,
-    /// A READ of a version, to be compared with that of the cache.
+    /// A READ of a head, whose version is to be compared with that of the cache.
     kVersion,
     /// READs of data and versions.
     kRead,
-    /// One-sided work on a plain segment, with a READ of its version behind it.
+    /// One-sided work on a plain segment, with a READ of its head behind it.
     kPlain,
     /// A call whose answer is awaited.
     kCall,

@@ -3,14 +3,13 @@
 #include <cstring>
 
 #include "client_state.hpp"
-#include "dtutils/device_memory.hpp"
 
 namespace memory::detail {
 
-bool ClientState::post_version(Operation& operation, const Place& place) noexcept {
+bool ClientState::post_head(Operation& operation, const Place& place) noexcept {
   operation.arm();
-  return transmitter(place).read(operation.scratch.local(0, kWord), at(place, kVersionAt, kWord),
-                                 operation.arrived);
+  return transmitter(place).read(operation.scratch.local(0, kHeadBytes),
+                                 at(place, kHeadAt, kHeadBytes), operation.arrived);
 }
 
 bool ClientState::post_plain_read(Operation& operation, const Place& place, std::uint64_t bytes) {
@@ -18,7 +17,7 @@ bool ClientState::post_plain_read(Operation& operation, const Place& place, std:
   const auto length = static_cast<std::uint32_t>(bytes);
   return operation.transmitter->read(operation.scratch.local(kPlainData, length),
                                      at(place, kHeader + place.first, bytes)) &&
-         post_version(operation, place);
+         post_head(operation, place);
 }
 
 bool ClientState::post_plain_write(Operation& operation, const Place& place, std::uint64_t bytes) {
@@ -26,7 +25,7 @@ bool ClientState::post_plain_write(Operation& operation, const Place& place, std
   const auto length = static_cast<std::uint32_t>(bytes);
   return operation.transmitter->write(operation.scratch.local(kPlainData, length),
                                       at(place, kHeader + place.first, bytes)) &&
-         post_version(operation, place);
+         post_head(operation, place);
 }
 
 bool ClientState::post_plain_atomic(Operation& operation, const Place& place, bool compare,
@@ -36,13 +35,11 @@ bool ClientState::post_plain_atomic(Operation& operation, const Place& place, bo
   const auto where = at(place, kHeader + place.first, kWord);
   const bool posted = compare ? to.compare_and_swap(before, where, compare_or_add, swap)
                               : to.fetch_and_add(before, where, compare_or_add);
-  return posted && post_version(operation, place);
+  return posted && post_head(operation, place);
 }
 
 Status ClientState::judge_plain(const Operation& operation, const Place& place) noexcept {
-  const std::uint64_t version =
-      dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(operation.scratch.data()));
-  return generation_of(version) == place.generation() ? Status::kDone : Status::kFreed;
+  return Head::at(operation.scratch.data()).judge(place);
 }
 
 Status ClientState::read_plain(const Place& place, void* into, std::uint64_t bytes) {
@@ -57,7 +54,7 @@ Status ClientState::read_plain_direct(const Place& place, dtutils::LocalBuffer i
   Used operation(*this, 0);
   operation->transmitter = &transmitter(place);
   if (!operation->transmitter->read(into, at(place, kHeader + place.first, into.length)) ||
-      !post_version(*operation, place) || !await(*operation)) {
+      !post_head(*operation, place) || !await(*operation)) {
     return Status::kHomeFailed;
   }
   return judge_plain(*operation, place);

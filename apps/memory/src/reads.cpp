@@ -22,7 +22,7 @@ std::uint64_t word_at(const std::byte* bytes) noexcept {
 }
 
 // Where things arrive in a scratch, which lies in its lines as the segment does:
-//   8  the version behind a range | 56  the version of the header | 64  data or lines
+//   8  the version behind a range | 48  the end of the header | 64  data or lines
 constexpr std::uint64_t kArrived = kHeader;
 constexpr std::uint64_t kBackArrived = kWord;
 
@@ -47,22 +47,27 @@ bool ClientState::post_read(Operation& operation, const Place& place, Range rang
   if (space.lines) {
     const std::uint64_t line = range.first / kLineData;
     const std::uint64_t lines = (range.first + range.bytes - 1) / kLineData - line + 1;
-    // With the version of the header when it lies before the first line.
-    const std::uint64_t more = line == 0 ? kWord : 0;
+    // The end of the header lies before the first line.
+    const std::uint64_t more = line == 0 ? kHeadBytes : 0;
+    if (more == 0 &&
+        !from.read(scratch.local(kHeadAt, kHeadBytes), at(place, kHeadAt, kHeadBytes))) {
+      operation.arrived.fail();
+      return false;
+    }
     return from.read(
         scratch.local(kArrived - more, static_cast<std::uint32_t>(lines * kLine + more)),
         at(place, kHeader + line * kLine - more, lines * kLine + more), operation.arrived);
   }
   if (is_whole(place, range) && into == nullptr) {
-    const std::uint64_t bytes = back_at(place.length) + kWord - kVersionAt;
-    return from.read(scratch.local(kVersionAt, static_cast<std::uint32_t>(bytes)),
-                     at(place, kVersionAt, bytes), operation.arrived);
+    const std::uint64_t bytes = back_at(place.length) + kWord - kHeadAt;
+    return from.read(scratch.local(kHeadAt, static_cast<std::uint32_t>(bytes)),
+                     at(place, kHeadAt, bytes), operation.arrived);
   }
   if (into != nullptr && range.bytes == place.length) {
     // The same READ, with the data put elsewhere.
     const std::uint64_t padding = back_at(place.length) - kHeader - place.length;
     std::array<ibv_sge, 3> elements{
-        ibv_sge{reinterpret_cast<std::uint64_t>(scratch.data() + kVersionAt), kWord,
+        ibv_sge{reinterpret_cast<std::uint64_t>(scratch.data() + kHeadAt), kHeadBytes,
                 scratch.lkey()},
         ibv_sge{reinterpret_cast<std::uint64_t>(into->address), into->length, into->lkey},
         ibv_sge{reinterpret_cast<std::uint64_t>(scratch.data() + kBackArrived - padding),
@@ -71,7 +76,7 @@ bool ClientState::post_read(Operation& operation, const Place& place, Range rang
     request.opcode = IBV_WR_RDMA_READ;
     request.sg_list = elements.data();
     request.num_sge = static_cast<int>(elements.size());
-    const auto where = at(place, kVersionAt, kWord);
+    const auto where = at(place, kHeadAt, kHeadBytes);
     request.wr.rdma.remote_addr = where.address;
     request.wr.rdma.rkey = where.rkey;
     return from.post(request, operation.arrived);
@@ -79,7 +84,7 @@ bool ClientState::post_read(Operation& operation, const Place& place, Range rang
   // READs of one connection are executed in the order of their posts.
   const auto bytes = static_cast<std::uint32_t>(range.bytes);
   const bool posted =
-      from.read(scratch.local(kVersionAt, kWord), at(place, kVersionAt, kWord)) &&
+      from.read(scratch.local(kHeadAt, kHeadBytes), at(place, kHeadAt, kHeadBytes)) &&
       (bytes == 0 || from.read(into != nullptr ? *into : scratch.local(kArrived, bytes),
                                at(place, kHeader + range.first, bytes)));
   if (!posted) {
@@ -93,21 +98,19 @@ bool ClientState::post_read(Operation& operation, const Place& place, Range rang
 Status ClientState::decode(const Operation& operation, const Place& place, Range range,
                            std::uint64_t& version) const noexcept {
   const std::byte* const scratch = operation.scratch.data();
-  const auto judge = [&](std::uint64_t word) {
-    if (generation_of(word) != place.generation()) return Status::kFreed;
+  const Head head = Head::at(scratch + kHeadAt);
+  if (const Status status = head.judge(place); status != Status::kDone) return status;
+  const auto judge = [](std::uint64_t word) {
     return (word & kDamagedBit) != 0 ? Status::kDamaged : Status::kDone;
   };
   if (!space.lines) {
-    version = word_at(scratch + kVersionAt);
-    const Status status = judge(version);
-    if (status == Status::kFreed) return status;
+    version = head.version;
     const bool as_one = is_whole(place, range) && !operation.direct;
     const std::uint64_t back = word_at(scratch + (as_one ? back_at(place.length) : kBackArrived));
-    return consistent(version, back) ? status : Status::kAgain;
+    return consistent(version, back) ? judge(version) : Status::kAgain;
   }
   const std::uint64_t line = range.first / kLineData;
   const std::uint64_t lines = (range.first + range.bytes - 1) / kLineData - line + 1;
-  if (line == 0 && judge(word_at(scratch + kVersionAt)) == Status::kFreed) return Status::kFreed;
   version = word_at(scratch + kArrived);
   for (std::uint64_t i = 0; i < lines; ++i) {
     const std::byte* const at = scratch + kArrived + i * kLine;
@@ -141,15 +144,16 @@ Status ClientState::fetch(const Place& place, Range range, void* into, std::uint
     operation->transmitter = &from;
     operation->arm();
     const std::uint64_t back = back_at(place.length);
-    if (!from.read(operation->scratch.local(kVersionAt,
-                                            static_cast<std::uint32_t>(back + kWord - kVersionAt)),
-                   at(place, kVersionAt, back + kWord - kVersionAt), operation->arrived) ||
+    const std::uint64_t more = back + kWord - kHeadAt;
+    if (!from.read(operation->scratch.local(kHeadAt, static_cast<std::uint32_t>(more)),
+                   at(place, kHeadAt, more), operation->arrived) ||
         !await(*operation)) {
       return Status::kHomeFailed;
     }
     const std::byte* const scratch = operation->scratch.data();
-    version = word_at(scratch + kVersionAt);
-    if (version == word_at(scratch + back) && generation_of(version) == place.generation() &&
+    const Head head = Head::at(scratch + kHeadAt);
+    version = head.version;
+    if (version == word_at(scratch + back) && head.judge(place) == Status::kDone &&
         (version & (kBusy | kDamagedBit)) == 0) [[likely]] {
       std::memcpy(into, scratch + kArrived + range.first, range.bytes);
       return Status::kDone;

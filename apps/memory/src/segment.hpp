@@ -27,6 +27,8 @@ class Segment {
   /// Acquire: pairs with `publish`, here or at another process.
   std::uint64_t version() const noexcept { return load(header().version); }
 
+  Head head() const noexcept { return {header().length, header().kind, version()}; }
+
   /// A write of this version begins.
   void mark(std::uint64_t version) const noexcept {
     for_each_back([&](std::uint64_t& back) {

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "client_state.hpp"
-#include "dtutils/device_memory.hpp"
 
 namespace memory::detail {
 
@@ -28,7 +27,7 @@ void ClientState::begin_read(Operation& operation, ReadMode mode) {
     if (entry != nullptr) {
       operation.step = Step::kVersion;
       operation.transmitter = &transmitter(place);
-      if (!post_version(operation, place)) end(operation, Status::kHomeFailed);
+      if (!post_head(operation, place)) end(operation, Status::kHomeFailed);
       return;
     }
     ++counters.misses;
@@ -91,8 +90,7 @@ bool ClientState::step(Operation& operation) {
   }
   if (operation.step == Step::kVersion) {
     const Cache::Entry* const entry = cached(place);
-    const std::uint64_t now =
-        dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(operation.scratch.data()));
+    const std::uint64_t now = Head::at(operation.scratch.data()).version;
     if (entry != nullptr && entry->version == now) {
       ++counters.hits;
       std::memcpy(operation.into, entry->data.get() + place.first, operation.bytes);

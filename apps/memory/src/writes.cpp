@@ -11,9 +11,9 @@ namespace {
 /// Lines of a segment that is written one-sided where READs are not in order: three words of each
 /// are written by themselves.
 constexpr std::uint64_t kMostLines = 8;
-/// Where the lock word, the version and the data of a one-sided write lie in a scratch.
+/// Where the lock word, the head and the data of a one-sided write lie in a scratch.
 constexpr std::uint64_t kLockFound = 0;
-constexpr std::uint64_t kVersionFound = 8;
+constexpr std::uint64_t kHeadFound = 16;
 constexpr std::uint64_t kData = 64;
 
 std::uint64_t word(const Operation& operation, std::uint64_t at) noexcept {
@@ -67,7 +67,7 @@ class ClientState::OneSided {
     if (held_) state_.unlock(place_, mine());
   }
 
-  /// kDone: it is held, no reader is in, and the version was found. kAgain: it has subscribers.
+  /// kDone: it is held, no reader is in, and the head was found. kAgain: it has subscribers.
   Status lock() {
     dtutils::Backoff backoff;
     std::uint64_t expected = 0;
@@ -81,8 +81,8 @@ class ClientState::OneSided {
         operation_.arrived.fail();
         return Status::kHomeFailed;
       }
-      if (!to_.read(operation_.scratch.local(kVersionFound, kWord),
-                    state_.at(place_, kVersionAt, kWord), operation_.arrived) ||
+      if (!to_.read(operation_.scratch.local(kHeadFound, kHeadBytes),
+                    state_.at(place_, kHeadAt, kHeadBytes), operation_.arrived) ||
           !state_.await(operation_)) {
         held_ = false;
         return Status::kHomeFailed;
@@ -146,8 +146,9 @@ Status ClientState::write_one_sided(const Place& place, const void* from, std::u
   OneSided segment(*this, place, *operation);
   const Status locked = segment.lock();
   if (locked != Status::kDone) return locked;
-  const std::uint64_t now = word(*operation, kVersionFound);
-  if (generation_of(now) != place.generation()) return Status::kFreed;
+  const Head head = Head::at(operation->scratch.data() + kHeadFound);
+  if (const Status status = head.judge(place); status != Status::kDone) return status;
+  const std::uint64_t now = head.version;
   if ((now & kDamagedBit) != 0 && bytes != place.length) return Status::kDamaged;
   const std::uint64_t after = next_version(now);
   std::byte* const data = operation->scratch.data() + kData;

@@ -15,6 +15,36 @@ void refused(Call&& call, const std::string& what) {
   require(error_text(call) != "(no error)", what);
 }
 
+/// Every operation through a pointer whose length is not that of its segment says so.
+void each_way_refuses(MemoryNode& node, Client& client, const GlobalPtr<std::uint64_t>& lie,
+                      Status wanted) {
+  std::uint64_t value = 1, before = 0;
+  for (const ReadMode mode : kModes) {
+    require_status(client.read(lie, value, mode), wanted, "read");
+    Status told = Status::kAgain;
+    client.start_read(lie, std::span(&value, 1), mode, [&told](Status status) { told = status; });
+    client.wait_until([&] { return told != Status::kAgain; });
+    require_status(told, wanted, "started read");
+    std::vector<std::uint64_t> all(lie.size());
+    require_status(client.read(lie, std::span(all), mode), wanted, "read to the end");
+  }
+  const dtutils::RDMAMemory into = node.fabric.general_allocator().allocate(lie.size() * 8);
+  require_status(client.read(lie, into.local(0, static_cast<std::uint32_t>(lie.size() * 8))),
+                 wanted, "direct read");
+  if (lie.place().kind() == Kind::kPlain) return;
+  for (const WriteMode mode : {WriteMode::kByCall, WriteMode::kOneSided}) {
+    require_status(client.write(lie, value, {.mode = mode}), wanted, "write");
+  }
+  require_status(client.fetch_add(lie, 1, before), wanted, "add");
+  refused([&] { Subscription<std::uint64_t> watched(client, lie); }, "subscription");
+}
+
+GlobalPtr<std::uint64_t> with(Place place, std::uint64_t length, Kind kind) {
+  place.length = static_cast<std::uint32_t>(length);
+  place.tag = place.generation() | static_cast<std::uint32_t>(kind) << 24;
+  return GlobalPtr<std::uint64_t>(place);
+}
+
 }  // namespace
 
 TEST_CASE("bad_pointers_are_told_apart") {
@@ -92,6 +122,50 @@ TEST_CASE("bad_pointers_are_told_apart") {
             }
           }
           meet(member, node, 0);
+        }) == "");
+}
+
+TEST_CASE("pointers_with_a_wrong_length_or_kind_are_refused") {
+  CHECK(run_members(2, [](Member& member) {
+          MemoryNode node(member);
+          if (member.rank == 0) {
+            Client client(node.space);
+            for (const std::uint64_t words : {6, 8, 100}) {
+              const std::uint64_t bytes = words * 8;
+              // Neighbours of one version, so that one's may be taken for the other's.
+              const auto p = client.allocate<std::uint64_t>(words, there({1}));
+              const auto q = client.allocate<std::uint64_t>(words, there({1}));
+              const std::uint64_t apart = q.place().place - p.place().place;
+              for (const std::uint64_t length : {bytes + 8, apart - 8, apart, 2 * apart}) {
+                const auto lie = with(p.place(), length, Kind::kVersioned);
+                each_way_refuses(node, client, lie + static_cast<std::int64_t>(words),
+                                 Status::kOutOfRange);
+                each_way_refuses(node, client, lie, Status::kOutOfRange);
+              }
+              each_way_refuses(node, client, with(p.place(), bytes - 8, Kind::kVersioned),
+                               Status::kForeign);
+              const auto plain = client.allocate<std::uint64_t>(words, there({1}), Kind::kPlain);
+              each_way_refuses(node, client, with(plain.place(), bytes, Kind::kVersioned),
+                               Status::kForeign);
+              each_way_refuses(node, client, with(p.place(), bytes, Kind::kPlain),
+                               Status::kForeign);
+              each_way_refuses(node, client, with(plain.place(), bytes + 8, Kind::kPlain) + 1,
+                               Status::kOutOfRange);
+              require_status(client.free(with(p.place(), bytes + 8, Kind::kVersioned)),
+                             Status::kOutOfRange, "free");
+              // Nothing is lost.
+              for (const auto& each : {p, q, plain}) {
+                std::vector<std::uint64_t> seen(words, 1);
+                for (const ReadMode mode : kModes) {
+                  require_done(client.read(each, std::span(seen), mode), "read");
+                  require(seen == std::vector<std::uint64_t>(words), "zeros");
+                }
+                require_done(client.free(each), "free");
+              }
+            }
+          }
+          meet(member, node, 0);
+          require_equal(node.space.segments(), 0u, "segments");
         }) == "");
 }
 
