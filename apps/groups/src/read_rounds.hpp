@@ -16,7 +16,8 @@ namespace groups::detail {
 /// before it, hence was received here; and when this member has delivered what it has received by
 /// now, reads of that round may run.
 ///
-/// A round that a view does not answer is asked again in the next one. Owner thread only.
+/// A round that a view does not answer is asked again in the next one. tests/groups/model/reads.pml
+/// holds this. Owner thread only.
 class ReadRounds {
  public:
   /// As OrderedGroup::begin_read.
