@@ -42,6 +42,8 @@ void Credits::poll_sends() noexcept {
 
 void Credits::poll() noexcept {
   poll_sends();
+  // Before what it has sent is taken.
+  link_.look_for_peer();
   link_.poll_receives([this](const ibv_wc& completion) { on_message(completion); });
   if (link_.broken() || peer_closed_) return;
   if (owed_ >= kCreditMessages / 2 && post({}, Kind::kReturn << kKindShift | owed_, false))

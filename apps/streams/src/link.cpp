@@ -97,7 +97,14 @@ void Link::arm() noexcept {
   // A queue that cannot be armed has failed, and the next look finds that.
   receives_armed_ = receives_.arm();
   if (signals_ != signals_seen_) sends_armed_ = sends_.arm();
-  if (hung_up()) broken_ = flushed_ = true;
+  if (hung_up()) give_up();
+}
+
+void Link::look_at_meeting() noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - looked_at_meeting_ < kLookForPeer) return;
+  looked_at_meeting_ = now;
+  if (hung_up()) give_up();
 }
 
 bool Link::hung_up() const noexcept {

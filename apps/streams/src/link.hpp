@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -37,6 +38,11 @@ class Link {
   /// Takes over the socket over which the two sides met: it tells of the peer's death on devices
   /// that do not.
   void keep(int meeting);
+  /// For a side that finds nothing and never sleeps: looks at that socket once in kLookForPeer.
+  void look_for_peer() noexcept {
+    if (meeting_ >= 0 && ++fruitless_looks_ % kLooksPerClock == 0) [[unlikely]]
+      look_at_meeting();
+  }
 
   /// `size` bytes of the peer's memory.
   dtutils::RemoteMemoryLocator there(std::uint64_t offset, std::uint64_t size) const noexcept {
@@ -124,7 +130,11 @@ class Link {
   void arm() noexcept;
 
  private:
+  /// Fruitless looks between two looks at the clock.
+  static constexpr std::uint32_t kLooksPerClock = 8;
+
   bool hung_up() const noexcept;
+  void look_at_meeting() noexcept;
 
   dtutils::SharedSegment memory_;
   dtutils::MemoryRegion region_;
@@ -137,6 +147,8 @@ class Link {
   int meeting_ = -1;
   /// The channel's descriptor, or an epoll instance of it and of the socket.
   int watched_;
+  std::uint32_t fruitless_looks_ = 0;
+  std::chrono::steady_clock::time_point looked_at_meeting_{};
 
   /// Requests posted, and known to be done; those since the last signaled one.
   std::uint64_t posted_ = 0;

@@ -94,6 +94,7 @@ void Packetized::poll() noexcept {
     quiet_ = false;
     static_cast<void>(link_.pair().post_receive({}, 0));
   });
+  link_.look_for_peer();
   if (link_.broken()) asking_ = fetching_ = false;
   // What was written before the peer went away.
   if (link_.flushed()) look_at_sent();

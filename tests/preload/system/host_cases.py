@@ -27,7 +27,7 @@ def hosts_rdma():
     with between_hosts() as start_broker:
         start_broker()
         pair(["echo"], "random_client", "carried", 8, preloaded=BOTH, carried=True)
-        for state in ("idle", "sent"):
+        for state in ("idle", "sent", "looks"):
             assert ending("hosts", state, kill) == f"{3000 * (state == 'sent')} end EPIPE"
 
 
@@ -116,7 +116,7 @@ def hosts_killed():
                 assert client.returncode == 0
             run(role("random_client", port, 0), "hosts")
         start_broker()
-        for state in ("idle", "sent", "half"):
+        for state in ("idle", "sent", "half", "looks"):
             plain, carried = (ending(preload, state, kill) for preload in (False, "hosts"))
             print(state, "TCP:", plain, "streams:", carried)
             assert plain == carried

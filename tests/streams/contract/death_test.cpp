@@ -73,6 +73,30 @@ TEST_CASE("a_killed_peer_resets_the_stream_after_what_arrived") {
   CHECK(result.status == Status::kBrokenPipe);
 }
 
+TEST_CASE("who_never_sleeps_is_told_that_a_peer_was_killed") {
+  const bool sends = GENERATE(false, true);
+  const StreamOptions options = GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream);
+  const std::string name = fresh_name();
+  RemotePeer peer([&](Wire& wire) { live(wire, name, State::kNeverReads); });
+  Domain domain;
+  const std::unique_ptr<Stream> stream = connect(domain.pd, name, kPatience, options);
+  peer.wire().meet();
+  std::vector<std::byte> bytes = bytes_from(0, 1000);
+  const auto call = [&] { return sends ? stream->try_send(bytes) : stream->try_receive(bytes); };
+  const auto waits_in_vain = [](Status status) {
+    return status == Status::kOk || status == Status::kWouldBlock;
+  };
+  // A sender has no space left, and nothing under way that could fail.
+  while (call().status == Status::kOk) {
+  }
+  for (int times = 0; times < 1000; ++times) REQUIRE(waits_in_vain(call().status));
+  peer.kill();
+  Status status = Status::kWouldBlock;
+  dtutils::Deadline deadline(kPatience);
+  while (waits_in_vain(status) && !deadline.passed()) status = call().status;
+  CHECK(status == (sends ? Status::kBrokenPipe : Status::kReset));
+}
+
 TEST_CASE("a_sender_that_waits_for_space_is_told_that_the_receiver_was_killed") {
   const std::string name = fresh_name();
   RemotePeer peer([&](Wire& wire) { live(wire, name, State::kNeverReads); });

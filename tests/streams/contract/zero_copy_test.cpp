@@ -122,6 +122,7 @@ TEST_CASE("a_send_whose_time_is_over_tells_how_much_the_peer_has") {
   Domain domain;
   StreamPair pair(domain.pd, kZeroCopyStream);
   const std::size_t wanted = GENERATE(std::size_t{0}, std::size_t{100}, std::size_t{100'000});
+  const bool copies = domain.device->info().kind != dtutils::DeviceKind::kShm;
   std::vector<std::byte> bytes = bytes_from(0, kLong);
   std::atomic<bool> over{false};
   std::size_t sent = 0;
@@ -138,18 +139,24 @@ TEST_CASE("a_send_whose_time_is_over_tells_how_much_the_peer_has") {
   while (got < wanted && !over) got += pair.there->try_receive(std::span(into).subspan(got)).bytes;
   threads.join();
   CHECK(are_from(0, std::span(into).first(got)));
-  // What was read ahead counts, too.
+  // What was read ahead counts, too, and so does what was copied.
   CHECK(sent >= got);
-  CHECK(sent <= (got == 0 ? 0 : got + kReadAhead));
+  if (copies) {
+    CHECK(sent <= got + kRing);
+  } else {
+    CHECK(sent <= (got == 0 ? 0 : got + kReadAhead));
+  }
   // The memory is the program's again.
   std::fill(bytes.begin(), bytes.end(), std::byte{0});
-  CHECK(pair.here->send(bytes_from(sent, 5), kPatience).bytes == 5);
+  send_beside(threads, *pair.here, sent, 5);
   receive_all(*pair.there, got, sent + 5 - got, 64);
+  threads.join();
   std::byte more[1];
   CHECK(pair.there->try_receive(more).status == Status::kWouldBlock);
 }
 
 TEST_CASE("an_offer_that_was_taken_back_is_not_there_after_a_close") {
+  if (skipped_where_long_sends_are_copied()) return;
   Domain domain;
   StreamPair pair(domain.pd, kZeroCopyStream);
   CHECK(pair.here->send(bytes_from(0, 3), kPatience).bytes == 3);
@@ -176,6 +183,7 @@ TEST_CASE("a_half_close_behind_a_long_send_comes_behind_its_bytes") {
 }
 
 TEST_CASE("a_close_with_an_unread_offer_resets_the_sender") {
+  if (skipped_where_long_sends_are_copied()) return;
   Domain domain;
   StreamPair pair(domain.pd, kZeroCopyStream);
   const bool in_part = GENERATE(false, true);

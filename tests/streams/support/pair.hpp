@@ -13,6 +13,7 @@
 #include "dtutils/protection_domain.hpp"
 #include "dtutils/wait.hpp"
 #include "streams/streams.hpp"
+#include "support/catch.hpp"
 #include "support/device_under_test.hpp"
 #include "support/random.hpp"
 #include "support/require.hpp"
@@ -36,6 +37,14 @@ struct Domain {
 inline constexpr streams::StreamOptions kPacketizedStream{};
 inline constexpr streams::StreamOptions kCreditStream{.flow = streams::FlowControl::kCredits};
 inline constexpr streams::StreamOptions kZeroCopyStream{.flow = streams::FlowControl::kZeroCopy};
+
+/// For tests of what only memory that is offered does. True on devices on which
+/// FlowControl::kZeroCopy copies all bytes; then return.
+[[nodiscard]] inline bool skipped_where_long_sends_are_copied() {
+  if (open_device_under_test()->info().kind == dtutils::DeviceKind::kShm) return false;
+  WARN("SKIPPED: long sends are copied on this device, so there are no offers");
+  return true;
+}
 
 /// Both sides of a stream, in one process.
 struct StreamPair {

@@ -60,6 +60,9 @@ inline constexpr std::chrono::milliseconds kPatienceWithReader{1000};
 // --- waiting -----------------------------------------------------------------------------------
 /// Fruitless looks of a blocking call before it sleeps.
 inline constexpr std::uint32_t kLooksBeforeSleep = 2000;
+/// On devices that do not tell of the death of a peer that is sent nothing, a side that looks in
+/// vain and never sleeps asks the kernel whether the peer lives, once in this time.
+inline constexpr std::chrono::milliseconds kLookForPeer{100};
 /// How long the other side of a new connection may take for the introduction as a whole.
 inline constexpr std::chrono::milliseconds kIntroduction{5000};
 /// How long closing waits until the device has sent what it was given.
