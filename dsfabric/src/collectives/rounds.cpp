@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dtutils/device_memory.hpp"
+#include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "job/job_limits.hpp"
 
@@ -140,12 +141,15 @@ void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
     wait_.until(context, to, [&] {
       const HeldTransmitter out = connections_.try_hold(context, to);
       if (out) (void)out->progress();
-      // A broken one ends the collective that follows.
       return settled->tag.done() || (out && out->broken());
     });
     settled->awaited = false;
     if (const HeldTransmitter out = connections_.try_hold(context, to)) {
       pass_over(context, i, *out, settled->tag);
+      // What it has not carried is lost, and the words of this barrier may go by another one.
+      if (out->broken()) [[unlikely]] {
+        end_by(context, to);
+      }
     }
   }
 }
@@ -156,11 +160,21 @@ void Rounds::write(ThreadContext& context, std::uint32_t to, std::size_t offset,
   const HeldTransmitter out = connections_.hold(context, process);
   const dtutils::RetireTag before = out->tag();
   if (!block_.write(*out, to, offset, source, length)) [[unlikely]] {
-    // The failure detector's thread knows, or finds out, why.
-    failures_.look();
-    wait_.until(context, process, [] { return false; });
+    end_by(context, process);
   }
   pass_over(context, to, *out, before);
+}
+
+void Rounds::end_by(ThreadContext& context, ProcessId process) {
+  if (process == participants_.process(participants_.self())) {
+    throw dtutils::Error(
+        "a collective operation",
+        "what this process has written to itself is lost: " + connections_.why_broken(process),
+        "look for a write to memory that is not registered, or by another key");
+  }
+  // The failure detector's thread knows, or finds out, why.
+  failures_.look();
+  wait_.until(context, process, [] { return false; });
 }
 
 void Rounds::pass_over(const ThreadContext& context, std::uint32_t to,

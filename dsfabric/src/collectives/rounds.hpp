@@ -109,6 +109,8 @@ class Rounds {
              std::size_t length);
   void write_word(ThreadContext& context, std::uint32_t to, Kind kind, unsigned round,
                   unsigned partner);
+  /// The connection to the process broke: throws what that means, as soon as it is known.
+  void end_by(ThreadContext& context, ProcessId process);
   /// The one post after `before` of the Transmitter to the process with this index is nothing that
   /// wait_for_posts() has to wait for.
   void pass_over(const ThreadContext& context, std::uint32_t to, const dtutils::Transmitter& out,

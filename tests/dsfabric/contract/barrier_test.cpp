@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What a barrier promises of memory: writes that were posted before it are there after it.
 #include <cstdint>
+#include <string>
 
 #include "dsfabric/support/fabric_job.hpp"
 #include "dtutils/device_memory.hpp"
+#include "support/error_text.hpp"
 
 using dsfabric::SymmetricBuffer;
 using dsfabric::Thread;
@@ -65,4 +67,19 @@ TEST_CASE("barriers_by_several_queue_pairs_end") {
   for (const std::uint32_t processes : {2u, 5u}) {
     in_every_mode({.processes = processes, .threads = 2, .queue_pairs = 2}, meet_twice);
   }
+}
+
+TEST_CASE("a_barrier_after_a_write_to_oneself_that_was_refused_throws") {
+  in_every_mode({.processes = 1, .threads = 1}, [](Thread& self) {
+    SymmetricBuffer words(self, 2 * sizeof(std::uint64_t));
+    dtutils::RemoteMemoryLocator wrong = words.at(self.id()).part(0, 8);
+    wrong.rkey = ~wrong.rkey;
+    require(self.transmitter(self.id().process)
+                .write(words.memory().local(8, 8), wrong, dtutils::kInlined),
+            "it is posted");
+    const std::string said = support::error_text([&] { self.barrier(); });
+    require(said.find("has written to itself is lost") != std::string::npos, said);
+    // That was all, and it has been told.
+    self.barrier();
+  });
 }
