@@ -35,10 +35,11 @@ struct Sharing {
   std::optional<dsfabric::RemoteMemory> raw;
 };
 
-/// Both workers have a Client; that of process 0 does `work(client, datum)` again and again.
-template <class Work>
-bench::Variant by(const Kept<Sharing>& kept, const char* name, Model model, std::uint32_t size,
-                  Work work) {
+/// Both workers have a Client; what `begin(here, client, datum)` gives is done by that of process 0
+/// again and again.
+template <class Begin>
+bench::Variant with(const Kept<Sharing>& kept, const char* name, Model model, std::uint32_t size,
+                    Begin begin) {
   const auto with_client = [kept](const std::function<void(Client&)>& body) {
     Sharing& here = **kept;
     here.fabric.run([&](dsfabric::Thread& self) {
@@ -55,16 +56,24 @@ bench::Variant by(const Kept<Sharing>& kept, const char* name, Model model, std:
                 with_client([&](Client& client) {
                   std::optional<Datum> datum = client.find(data);
                   if (!datum) datum = client.allocate(data, size, model, memory::there({1}));
-                  work(**kept, client, *datum);
+                  auto work = begin(**kept, client, *datum);
+                  work();
                   figure = batch.ns_each([&] {
-                    for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-                      work(**kept, client, *datum);
-                    }
+                    for (std::uint64_t i = 0; i < batch.iterations(); ++i) work();
                   });
                 });
                 return figure;
               },
           .assist = [=](bench::Batch&) { with_client([](Client&) {}); }};
+}
+
+/// The same with `work(here, client, datum)`.
+template <class Work>
+bench::Variant by(const Kept<Sharing>& kept, const char* name, Model model, std::uint32_t size,
+                  Work work) {
+  return with(kept, name, model, size, [work](Sharing& here, Client& client, const Datum& datum) {
+    return [&, work, datum] { work(here, client, datum); };
+  });
 }
 
 void write_raw(Sharing& here) {
@@ -83,6 +92,17 @@ void put(Sharing& here, Client& client, const Datum& datum) {
 void get(Sharing& here, Client& client, const Datum& datum) {
   must(client.get(datum, std::span(here.copy).first(datum.bytes)) == sharing::Status::kDone,
        "a get failed");
+}
+
+/// Gets by a Reader.
+bench::Variant read_by(const Kept<Sharing>& kept, const char* name, Model model,
+                       std::uint32_t size) {
+  return with(kept, name, model, size, [](Sharing& here, Client& client, const Datum& datum) {
+    return [&, reader = sharing::Reader(client, datum)]() mutable {
+      must(reader.get(std::span(here.copy).first(reader.datum().bytes)) == sharing::Status::kDone,
+           "a get failed");
+    };
+  });
 }
 
 void add_puts(bench::Suite& suite, const std::string& device) {
@@ -125,8 +145,12 @@ void add_gets(bench::Suite& suite, const std::string& device) {
                      by(kept, "delta", sharing::delta(2), size, get),
                      by(kept, "temporal", sharing::temporal(std::chrono::hours(1)), size, get),
                      by(kept, "strict", sharing::strict(), size, get)};
-    item.ratios = {{.over = "delta", .under = "memcpy", .bar = "<= 1.5"},
-                   {.over = "temporal", .under = "memcpy", .bar = "<= 1.5"}};
+    const auto hour = sharing::temporal(std::chrono::hours(1));
+    item.variants.push_back(read_by(kept, "delta_reader", sharing::delta(2), size));
+    item.variants.push_back(read_by(kept, "temporal_reader", hour, size));
+    for (const char* name : {"delta", "delta_reader", "temporal", "temporal_reader"}) {
+      item.ratios.push_back({.over = name, .under = "memcpy", .bar = "<= 1.5"});
+    }
     suite.add(std::move(item));
   }
 }

@@ -19,6 +19,33 @@ namespace sharing {
 using detail::HostCache;
 using detail::NodeRequest;
 
+namespace {
+
+/// What the host has of a datum, when that may be given now: then it may as long as it is
+/// unchanged and, with kTemporal, young, and with kDelta, the host is reached.
+template <class Now>
+inline detail::SeenCopy look(const HostCache& host, const Datum& datum, Now now) noexcept {
+  detail::SeenCopy seen = host.look_for(datum);
+  const Coherence coherence = datum.model.coherence;
+  if (coherence >= Coherence::kRead) return seen;
+  const HostCache::Pushed& words = host.words(datum);
+  // Acquire: the version that was there when this host subscribed came before.
+  const bool subscribed = detail::load_shared(words.subscribed, std::memory_order_acquire) ==
+                          HostCache::identity_of(datum);
+  seen.pushed_then = dtutils::load_device_word(&words.version);
+  if (!host.see(datum, seen)) return seen;
+  std::uint64_t newest = 0;
+  const bool fresh = coherence == Coherence::kNull ||
+                     (coherence == Coherence::kTemporal && seen.is_young(datum.model.age, now())) ||
+                     (coherence == Coherence::kDelta && subscribed && host.reached() &&
+                      HostCache::version_of(seen.pushed_then, datum, newest) &&
+                      seen.version + datum.model.versions >= newest);
+  if (!fresh) seen.sequence_then = detail::SeenCopy::kNone;
+  return seen;
+}
+
+}  // namespace
+
 const char* to_string(Status status) noexcept {
   switch (status) {
     case Status::kDone:
@@ -154,34 +181,17 @@ Status Client::free(std::string_view name) {
   return status;
 }
 
+detail::SeenCopy Client::see(const Datum& datum) const {
+  return look(space_.host(), datum, [this] { return now(); });
+}
+
 bool Client::copy_from_host(const Datum& datum, std::span<std::byte> into, std::uint64_t& version) {
-  const HostCache& host = space_.host();
-  switch (datum.model.coherence) {
-    case Coherence::kNull:
-      return host.copy(datum, into, version, [](auto, auto) { return true; });
-    case Coherence::kTemporal: {
-      const std::chrono::nanoseconds time = now();
-      return host.copy(datum, into, version, [&](auto, std::chrono::nanoseconds fetched) {
-        return fetched <= time && time - fetched <= datum.model.age;
-      });
-    }
-    case Coherence::kDelta: {
-      const HostCache::Pushed& words = host.words(datum);
-      std::uint64_t newest = 0;
-      // Acquire: the version that was there when this host subscribed came before.
-      if (!host.reached() ||
-          std::atomic_ref(const_cast<std::uint64_t&>(words.subscribed))
-                  .load(std::memory_order_acquire) != HostCache::identity_of(datum) ||
-          !HostCache::version_of(words, datum, newest)) {
-        return false;
-      }
-      return host.copy(datum, into, version, [&](std::uint64_t of_copy, auto) {
-        return of_copy + datum.model.versions >= newest;
-      });
-    }
-    default:
-      return false;
+  const detail::SeenCopy seen = look(space_.host(), datum, [this] { return now(); });
+  if (seen.sequence_then == detail::SeenCopy::kNone || !seen.copy(into.data(), into.size())) {
+    return false;
   }
+  version = seen.version;
+  return true;
 }
 
 Status Client::get(const Datum& datum, std::span<std::byte> into, std::uint64_t* version,

@@ -19,9 +19,6 @@
 namespace sharing::detail {
 namespace {
 
-/// Hosts that a word of a datum can name.
-constexpr unsigned kHosts = 64;
-
 /// The first process of the machine of that process.
 std::uint16_t first_of_host(const dsfabric::Fabric& fabric, std::uint16_t process) {
   std::uint16_t leader = 0;
@@ -121,10 +118,6 @@ void HostCache::push_here(const Datum& datum, std::uint64_t version) const noexc
   }
 }
 
-bool HostCache::reached() const noexcept {
-  return host_ < kHosts && !fabric_.failed(leader_of(host_));
-}
-
 void HostCache::keep(const Datum& datum, std::span<const std::byte> from, std::uint64_t version,
                      std::chrono::nanoseconds fetched) noexcept {
   if (from.size() > options_.cached_bytes) return;
@@ -136,33 +129,21 @@ void HostCache::keep(const Datum& datum, std::span<const std::byte> from, std::u
            .compare_exchange_strong(filler, mine, std::memory_order_acquire)) {
     return;
   }
-  const bool older = load(head.place) == datum.control.place && load(head.tag) == tag_of(datum) &&
-                     load(head.sequence) % 2 == 0 && load(head.version) > version;
+  const bool older = load_shared(head.place) == datum.control.place &&
+                     load_shared(head.tag) == tag_of(datum) &&
+                     load_shared(head.sequence) % 2 == 0 && load_shared(head.version) > version;
   if (!older) {
-    store(head.sequence, load(head.sequence) | 1);
+    store_shared(head.sequence, load_shared(head.sequence) | 1);
     // The number before what follows; pairs with the fence of a reader.
-    fence(std::memory_order_release);
-    store(head.place, datum.control.place);
-    store(head.tag, tag_of(datum));
-    store(head.version, version);
-    store(head.fetched, static_cast<std::int64_t>(fetched.count()));
+    fence_shared(std::memory_order_release);
+    store_shared(head.place, datum.control.place);
+    store_shared(head.tag, tag_of(datum));
+    store_shared(head.version, version);
+    store_shared(head.fetched, static_cast<std::int64_t>(fetched.count()));
     copy_shared(bytes_of(head), from.data(), from.size());
-    store(head.sequence, load(head.sequence) + 1, std::memory_order_release);
+    store_shared(head.sequence, load_shared(head.sequence) + 1, std::memory_order_release);
   }
-  store(head.filler, std::uint64_t{0}, std::memory_order_release);
-}
-
-void HostCache::copy_shared(void* to, const void* from, std::size_t bytes) noexcept {
-#if defined(__SANITIZE_THREAD__)
-  // The sequence number tells of what is copied while it changes, which the sanitizer cannot know.
-  auto* out = static_cast<std::byte*>(to);
-  const auto* in = static_cast<const std::byte*>(from);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    store(out[i], load(in[i], std::memory_order_acquire), std::memory_order_release);
-  }
-#else
-  std::memcpy(to, from, bytes);
-#endif
+  store_shared(head.filler, std::uint64_t{0}, std::memory_order_release);
 }
 
 }  // namespace sharing::detail

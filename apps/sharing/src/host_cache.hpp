@@ -14,6 +14,7 @@
 #include "dtutils/hashed_word.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "sharing/datum.hpp"
+#include "sharing/detail/seen_copy.hpp"
 #include "sharing/space.hpp"
 
 namespace sharing::detail {
@@ -64,24 +65,32 @@ class HostCache {
   /// Maps the cache of the host. Throws Error when that cannot be done.
   void connect(const std::vector<Hello>& all);
 
-  /// A copy of a datum, if there is one and `believe(version, fetched)` says so.
-  template <class Believe>
-  bool copy(const Datum& datum, std::span<std::byte> into, std::uint64_t& version,
-            Believe&& believe) const noexcept {
-    if (into.size() > options_.cached_bytes) return false;
+  /// Where a copy of a datum would be; it is none that is believed.
+  SeenCopy look_for(const Datum& datum) const noexcept {
+    const Head& head = this->head(datum);
+    SeenCopy seen;
+    seen.sequence = &head.sequence;
+    seen.bytes = bytes_of(head);
+    seen.pushed = &words(datum).version;
+    return seen;
+  }
+  /// Fills `seen` with the copy of the datum that is there now; false when there is none.
+  bool see(const Datum& datum, SeenCopy& seen) const noexcept {
+    if (datum.bytes > options_.cached_bytes) return false;
     const Head& head = this->head(datum);
     // Acquire: pairs with the release of who has filled it.
-    const std::uint64_t before = load(head.sequence, std::memory_order_acquire);
-    if (before % 2 != 0 || load(head.place) != datum.control.place ||
-        load(head.tag) != tag_of(datum)) {
+    const std::uint64_t sequence = load_shared(head.sequence, std::memory_order_acquire);
+    if (sequence % 2 != 0 || load_shared(head.place) != datum.control.place ||
+        load_shared(head.tag) != tag_of(datum)) {
       return false;
     }
-    version = load(head.version);
-    if (!believe(version, std::chrono::nanoseconds(load(head.fetched)))) return false;
-    copy_shared(into.data(), bytes_of(head), into.size());
-    // Behind the bytes; pairs with the fence behind the odd number.
-    fence(std::memory_order_acquire);
-    return load(head.sequence) == before;
+    seen.version = load_shared(head.version);
+    seen.fetched = std::chrono::nanoseconds(load_shared(head.fetched));
+    // Behind all of the head; pairs with the fence behind the odd number.
+    fence_shared(std::memory_order_acquire);
+    if (load_shared(head.sequence) != sequence) return false;
+    seen.sequence_then = sequence;
+    return true;
   }
   /// Keeps a copy, unless another process is filling that entry.
   void keep(const Datum& datum, std::span<const std::byte> from, std::uint64_t version,
@@ -92,9 +101,8 @@ class HostCache {
   dtutils::RemoteMemoryLocator pushed(unsigned host, const Datum& datum) const noexcept;
   /// Tells this host of a version, unless it knows of a newer one: who tells may have been stopped.
   void push_here(const Datum& datum, std::uint64_t version) const noexcept;
-  /// The version that was pushed here last; false when the word is not whole.
-  static bool version_of(const Pushed& words, const Datum& datum, std::uint64_t& version) noexcept {
-    const std::uint64_t word = dtutils::load_device_word(&words.version);
+  /// The version in a word of `Pushed`; false when it is not whole.
+  static bool version_of(std::uint64_t word, const Datum& datum, std::uint64_t& version) noexcept {
     version = word & dtutils::kHashedMask;
     return dtutils::is_hashed_word(word, datum.index);
   }
@@ -108,12 +116,19 @@ class HostCache {
   }
 
   /// Whether puts reach this host: its leader lives, and it has one of the first 64 numbers.
-  bool reached() const noexcept;
+  bool reached() const noexcept {
+    return host_ < kHosts && (leads() || !fabric_.failed(leader_of(host_)));
+  }
+  /// Whether this process is the leader.
+  bool leads() const noexcept { return static_cast<bool>(memory_); }
   unsigned host() const noexcept { return host_; }
   dsfabric::ProcessId leader_of(unsigned host) const noexcept { return {leaders_[host]}; }
   unsigned hosts() const noexcept { return static_cast<unsigned>(leaders_.size()); }
 
  private:
+  /// Hosts that a word of a datum can name.
+  static constexpr unsigned kHosts = 64;
+
   struct alignas(64) Head {
     /// Process that fills it, plus 1.
     std::uint64_t filler;
@@ -124,22 +139,6 @@ class HostCache {
     std::int64_t fetched;
   };
 
-  template <class T>
-  static T load(const T& word, std::memory_order order = std::memory_order_relaxed) noexcept {
-    return std::atomic_ref(const_cast<T&>(word)).load(order);
-  }
-  template <class T>
-  static void store(T& word, T value,
-                    std::memory_order order = std::memory_order_relaxed) noexcept {
-    std::atomic_ref(word).store(value, order);
-  }
-  static void copy_shared(void* to, const void* from, std::size_t bytes) noexcept;
-  /// Between bytes that copy_shared copies and the words around them.
-  static void fence([[maybe_unused]] std::memory_order order) noexcept {
-#if !defined(__SANITIZE_THREAD__)  // which does not know fences; there each byte is ordered
-    std::atomic_thread_fence(order);
-#endif
-  }
   static std::byte* bytes_of(const Head& head) noexcept {
     return reinterpret_cast<std::byte*>(const_cast<Head*>(&head)) + sizeof(Head);
   }

@@ -27,6 +27,9 @@ void tour(dsfabric::Thread& self, sharing::Space& space) {
   std::uint64_t version = 0;
   require_done(client.get(load, std::as_writable_bytes(std::span(&mine, 1)), &version), "get");
   require_equal(mine.requests, version, "one request each");
+  sharing::Reader reader(client, load);
+  require_done(reader.get(mine), "get");  // as client.get
+  require(mine.requests <= 2, "the requests of both");
   self.barrier();
 }
 

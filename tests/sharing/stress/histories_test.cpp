@@ -34,6 +34,7 @@ TEST_CASE("gets_while_others_put_are_whole_and_as_new_as_promised") {
     CAPTURE(static_cast<int>(model.coherence), model.versions);
     CHECK(share(3, [&](Sharer& here) {
             const Datum data[] = {here.shared("a", model, 0), here.shared("b", model, 2)};
+            Reader readers[] = {{here.client, data[0]}, {here.client, data[1]}};
             Random random(seed + here.member.rank);
             std::uint64_t seen[2] = {0, 0};
             for (int i = rounds(600); i > 0; --i) {
@@ -49,7 +50,10 @@ TEST_CASE("gets_while_others_put_are_whole_and_as_new_as_promised") {
               const std::uint64_t least = least_of(model, returned);
               Words words;
               std::uint64_t version = 0;
-              require_done(here.client.get(data[which], words.bytes(), &version), "get");
+              const Status status = random.one_in(2)
+                                        ? readers[which].get(words, &version)
+                                        : here.client.get(data[which], words.bytes(), &version);
+              require_done(status, "get");
               require(words.whole(), "whole");
               require_equal(words.word[0], version, "the value of that version");
               require(version >= least, "as new as promised");
@@ -68,6 +72,7 @@ TEST_CASE("gets_while_others_put_are_whole_and_as_new_as_promised") {
 TEST_CASE("temporal_gets_are_at_most_so_old_by_the_clock_of_the_machine") {
   CHECK(share(2, [](Sharer& here) {
           const Datum datum = here.shared("data", temporal(kAge), 1);
+          Reader reader(here.client, datum);
           // words[1 + value % 8]: when the put of that value had returned.
           for (int i = rounds(300); i > 0; --i) {
             if (here.member.rank == 1) {
@@ -81,7 +86,9 @@ TEST_CASE("temporal_gets_are_at_most_so_old_by_the_clock_of_the_machine") {
             const std::uint64_t newest = here.word(0);
             const std::uint64_t began = time_now();
             Words words;
-            require_done(here.client.get(datum, words.bytes()), "get");
+            const Status status =
+                i % 3 == 0 ? here.client.get(datum, words.bytes()) : reader.get(words);
+            require_done(status, "get");
             require(words.whole(), "whole");
             // Of a value that is still remembered: the next one was not there kAge before.
             const std::uint64_t next = words.word[0] + 1;

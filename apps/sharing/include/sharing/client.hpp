@@ -24,6 +24,7 @@ namespace sharing {
 namespace detail {
 struct NodeRequest;
 struct NodeAnswer;
+struct SeenCopy;
 }  // namespace detail
 
 /// What a Client has done so far.
@@ -76,8 +77,10 @@ class Client {
 
  private:
   friend class Hold;
+  friend class Reader;
   using Mutex = locks::SharedMutex<>;
 
+  detail::SeenCopy see(const Datum& datum) const;
   bool copy_from_host(const Datum& datum, std::span<std::byte> into, std::uint64_t& version);
   Status get_excluding(const Datum& datum, std::span<std::byte> into, std::uint64_t& version,
                        Wait wait);

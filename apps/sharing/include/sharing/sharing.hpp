@@ -5,4 +5,5 @@
 #include "sharing/client.hpp"
 #include "sharing/datum.hpp"
 #include "sharing/model.hpp"
+#include "sharing/reader.hpp"
 #include "sharing/space.hpp"
