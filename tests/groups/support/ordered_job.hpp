@@ -246,4 +246,20 @@ class OrderedNode : public TableNode, public OrderedPart {
   Member& member;
 };
 
+/// Sends and makes progress as long as `more`.
+inline void send_while(OrderedNode& node, const std::function<bool()>& more,
+                       const std::string& what, Where where = Where::current()) {
+  node.progress_while(
+      [&] {
+        for (int i = 0; i < 4; ++i) (void)node.try_send();
+        return more();
+      },
+      what, where);
+}
+
+inline bool is_member(const OrderedNode& node) {
+  const auto& members = node.ordered.view().members;
+  return std::find(members.begin(), members.end(), node.ordered.process()) != members.end();
+}
+
 }  // namespace support
