@@ -95,6 +95,7 @@ class Home {
   bool processor_atomics_;
   std::vector<dtutils::RDMAMemory> memory_;
 
+  /// For all of these but Slots::size_at.
   mutable std::mutex slots_mutex_;
   std::vector<Slots> slots_;
   std::uint64_t in_use_ = 0;

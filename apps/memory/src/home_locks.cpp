@@ -99,7 +99,7 @@ void Home::repair_after(ProcessId dead) noexcept {
   const std::uint64_t readers = readers_of(dead, fabric_.founders());
   const std::uint64_t writer = writer_word(dead);
   for (std::uint32_t zone = 0; zone < memory_.size(); ++zone) {
-    // Requests for other segments wait meanwhile; new segments have no locks of the dead.
+    // Only allocate and free wait meanwhile; new segments have no locks of the dead.
     const std::scoped_lock lock(slots_mutex_);
     slots_[zone].for_each([&](std::uint64_t offset) {
       const Segment segment(memory_[zone].data() + offset, lines_);
