@@ -52,7 +52,7 @@ Status ClientState::fetch_locked(const Place& place, void* into, std::uint64_t b
   const Range whole{0, place.length};
   Used operation(*this, scratch_for(place, whole));
   operation->direct = false;
-  dtutils::Backoff backoff;
+  Tries tries;
   for (;;) {
     dtutils::Transmitter& home = transmitter(place);
     // Nobody else of this Client holds it, so its bit is free.
@@ -64,6 +64,7 @@ Status ClientState::fetch_locked(const Place& place, void* into, std::uint64_t b
     }
     Status status = Status::kHomeFailed;
     bool locked = false;
+    std::uint64_t version = 0;
     {
       const struct Unlock {
         ClientState& state;
@@ -77,7 +78,6 @@ Status ClientState::fetch_locked(const Place& place, void* into, std::uint64_t b
       if (!post_read(*operation, place, whole) || !await(*operation)) return Status::kHomeFailed;
       locked = !has_writer(dtutils::load_device_word(
           reinterpret_cast<const std::uint64_t*>(operation->scratch.data() + kLockArrived)));
-      std::uint64_t version = 0;
       status = decode(*operation, place, whole, version);
       if (locked && status == Status::kDone) {
         cache_whole(*operation, place, version);
@@ -87,8 +87,8 @@ Status ClientState::fetch_locked(const Place& place, void* into, std::uint64_t b
     if (status == Status::kFreed) forget(place);
     // Without the lock a value is not cached, so it is read again.
     if (status != Status::kAgain && (locked || status != Status::kDone)) return status;
-    ++counters.repeated;
-    pause(backoff);
+    status = again(tries, place, version);
+    if (status != Status::kAgain) return status;
   }
 }
 

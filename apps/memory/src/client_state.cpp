@@ -120,8 +120,12 @@ void ClientState::pause(dtutils::Backoff& backoff) {
   }
 }
 
+bool ClientState::may_call() const noexcept {
+  return worker == nullptr || !worker->in_handler() || dtutils::wait_is_put_aside();
+}
+
 void ClientState::require_may_call() const {
-  if (worker != nullptr && worker->in_handler() && !dtutils::wait_is_put_aside()) {
+  if (!may_call()) {
     throw dtutils::Error("memory::Client",
                          "a call to a home would wait in a handler outside a fiber",
                          "use start_..., a fiber, or a one-sided read");

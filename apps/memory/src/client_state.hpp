@@ -84,8 +84,9 @@ struct ClientState {
     // The zones of the homes follow one another: a process beyond the last one has none.
     const std::uint64_t at_zone =
         place.home().value * std::uint64_t{space.zones_each} + place.zone();
+    // Generations of segments are odd.
     if (place.zone() >= space.zones_each || at_zone >= space.zones.size() ||
-        place.generation() == 0 || place.length == 0 ||
+        place.generation() % 2 == 0 || place.length == 0 ||
         place.tag >> 24 > static_cast<std::uint32_t>(Kind::kPlain)) {
       return Status::kForeign;
     }
@@ -110,8 +111,14 @@ struct ClientState {
   bool await_long(Operation& operation);
   /// Between two tries. Serves.
   void pause(dtutils::Backoff& backoff);
-  /// Throws Error where a call must not wait.
+  /// Whether a call may wait here; throws Error where it must not.
+  bool may_call() const noexcept;
   void require_may_call() const;
+  /// After a try in vain that found this version or lock word: pauses, and asks the home at times.
+  /// kAgain: try again. Throws Error after seconds without anything new where it cannot ask.
+  Status again(Tries& tries, const Place& place, std::uint64_t found);
+  /// The same for a read that was started, without waiting for the answer.
+  void examine(Operation& operation);
   /// Calls the home until it has an answer.
   template <class Request>
   Answer ask(dsfabric::ProcessId home, Request request);
@@ -199,6 +206,8 @@ struct ClientState {
     operation.step = Operation::Step::kEnded;
     operation.status = status;
   }
+  /// Posts the READs of a started read (again); false: it has ended, the home is gone.
+  bool read_again(Operation& operation);
   /// Begins a read.
   void begin_read(Operation& operation, ReadMode mode);
   template <class Request>
@@ -275,18 +284,17 @@ Status ClientState::fetch_whole(const Place& place, void* into, std::uint64_t by
   const Range whole{0, place.length};
   Used operation(*this, scratch_for(place, whole));
   operation->direct = false;
-  dtutils::Backoff backoff;
+  Tries tries;
   for (;;) {
     if (!post_read(*operation, place, whole) || !await(*operation)) return Status::kHomeFailed;
     std::uint64_t version = 0;
-    const Status status = decode(*operation, place, whole, version);
+    Status status = decode(*operation, place, whole, version);
     if (status == Status::kDone) {
       keep(*operation, version);
       copy_part(*operation, place, whole, {place.first, bytes}, into);
     }
+    if (status == Status::kAgain) status = again(tries, place, version);
     if (status != Status::kAgain) return status;
-    ++counters.repeated;
-    pause(backoff);
   }
 }
 

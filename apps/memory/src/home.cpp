@@ -28,7 +28,6 @@ Home::Home(dsfabric::Fabric& fabric, const SpaceOptions& options, bool lines)
 std::optional<Segment> Home::find(const Place& place, Status& status) const noexcept {
   status = Status::kForeign;
   if (place.home() != fabric_.process() || place.zone() >= memory_.size()) return std::nullopt;
-  const std::scoped_lock lock(slots_mutex_);
   if (slots_[place.zone()].size_at(place.offset()) == 0) return std::nullopt;
   status = Status::kDone;
   return Segment(memory_[place.zone()].data() + place.offset(), lines_);

@@ -61,6 +61,10 @@ class Home {
   Answer causal_write(const Place& place, std::uint64_t bytes, const std::uint64_t* clock,
                       const void* data, dsfabric::ProcessId source);
 
+  /// kDone when there is such a segment. When nobody writes it and its words are not those of one
+  /// version, somebody has written over them: it is damaged then, and readers need not wait.
+  Answer examine(const Place& place);
+
   /// Takes the locks and subscriptions of a process whose connections are cut.
   void repair_after(dsfabric::ProcessId dead) noexcept;
   /// The reader bits of a process.
@@ -91,6 +95,7 @@ class Home {
   bool processor_atomics_;
   std::vector<dtutils::RDMAMemory> memory_;
 
+  /// For all of these but Slots::size_at.
   mutable std::mutex slots_mutex_;
   std::vector<Slots> slots_;
   std::uint64_t in_use_ = 0;

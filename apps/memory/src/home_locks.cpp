@@ -79,11 +79,27 @@ std::uint64_t Home::readers_of(ProcessId process, std::uint32_t processes) noexc
   return ((std::uint64_t{1} << each) - 1) << first;
 }
 
+Answer Home::examine(const Place& place) {
+  Status status;
+  const auto segment = find(place, status);
+  if (!segment) return {0, status};
+  Locked locked(*this, *segment, place);
+  // Somebody writes it.
+  if (!locked) return {};
+  const Head head = segment->head();
+  if (status = head.judge(place); status != Status::kDone) return {0, status};
+  if (segment->consistent()) return {};
+  const std::uint64_t after = next_version(head.version) | kDamagedBit;
+  if ((locked.before() & kSubscribed) != 0) tell_subscribers(place, after);
+  segment->publish(after);
+  return {};
+}
+
 void Home::repair_after(ProcessId dead) noexcept {
   const std::uint64_t readers = readers_of(dead, fabric_.founders());
   const std::uint64_t writer = writer_word(dead);
   for (std::uint32_t zone = 0; zone < memory_.size(); ++zone) {
-    // Requests for other segments wait meanwhile; new segments have no locks of the dead.
+    // Only allocate and free wait meanwhile; new segments have no locks of the dead.
     const std::scoped_lock lock(slots_mutex_);
     slots_[zone].for_each([&](std::uint64_t offset) {
       const Segment segment(memory_[zone].data() + offset, lines_);

@@ -51,7 +51,7 @@ static_assert(std::is_trivially_copyable_v<Header> && std::is_standard_layout_v<
 // --- version words: bits 63..40 generation, 39..2 number, 1 damaged, 0 being written ------------
 /// In a `back` or `front` word: a write is under way.
 inline constexpr std::uint64_t kBusy = 1;
-/// A writer died in the middle of its write.
+/// A writer died in the middle of its write, or the words were written over.
 inline constexpr std::uint64_t kDamagedBit = 2;
 inline constexpr unsigned kGenerationShift = 40;
 inline constexpr std::uint64_t kNumberMask = ((std::uint64_t{1} << kGenerationShift) - 1) & ~3u;

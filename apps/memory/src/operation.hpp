@@ -14,6 +14,7 @@
 #include "dtutils/transmitter.hpp"
 #include "home.hpp"
 #include "memory/detail/client_core.hpp"
+#include "tries.hpp"
 
 namespace memory::detail {
 
@@ -33,6 +34,8 @@ struct Operation {
     kCall,
     /// A call that could not be made, or is to be made again.
     kCallAgain,
+    /// Tries were in vain; what the home says of the segment comes into `status`.
+    kExamined,
   };
 
   /// One post with `arrived` follows; the one before has ended. A store, where expect() is a locked
@@ -54,6 +57,8 @@ struct Operation {
   /// The data of a read went straight to where they are wanted.
   bool direct = false;
   Completion completion{};
+  /// Of a read that was started.
+  Tries tries;
 
   dtutils::RDMAMemory scratch;
   dtutils::Synchronizer arrived{0};

@@ -161,14 +161,13 @@ Status ClientState::fetch(const Place& place, Range range, void* into, std::uint
   }
   Used operation(*this, scratch_for(place, range));
   operation->direct = false;
-  dtutils::Backoff backoff;
+  Tries tries;
   for (;;) {
     if (!post_read(*operation, place, range) || !await(*operation)) return Status::kHomeFailed;
-    const Status status = decode(*operation, place, range, version);
+    Status status = decode(*operation, place, range, version);
     if (status == Status::kDone) copy_part(*operation, place, range, range, into);
+    if (status == Status::kAgain) status = again(tries, place, version);
     if (status != Status::kAgain) return status;
-    ++counters.repeated;
-    pause(backoff);
   }
 }
 
@@ -179,15 +178,14 @@ Status ClientState::read_direct(const Place& place, dtutils::LocalBuffer into) {
   if (space.lines || is_whole_by_size(place)) return fetch(place, range, into.address, version);
   Used operation(*this, 0);
   operation->direct = true;
-  dtutils::Backoff backoff;
+  Tries tries;
   for (;;) {
     if (!post_read(*operation, place, range, &into) || !await(*operation)) {
       return Status::kHomeFailed;
     }
-    const Status status = decode(*operation, place, range, version);
+    Status status = decode(*operation, place, range, version);
+    if (status == Status::kAgain) status = again(tries, place, version);
     if (status != Status::kAgain) return status;
-    ++counters.repeated;
-    pause(backoff);
   }
 }
 

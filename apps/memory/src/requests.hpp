@@ -58,6 +58,15 @@ struct WriteRequest {
   Answer operator()(dsfabric::CallContext& call) const { return run_request(*this, call); }
 };
 
+/// Whoever reads or locks in vain asks: kDone is that he may try again.
+struct ExamineRequest {
+  static constexpr std::string_view kCallName = "cariama.memory.examine";
+  std::uint64_t home;
+  Place place;
+  Answer run(Home& there, dsfabric::ProcessId) const { return there.examine(place); }
+  Answer operator()(dsfabric::CallContext& call) const { return run_request(*this, call); }
+};
+
 /// The home fetches the data.
 struct LongWriteRequest {
   static constexpr std::string_view kCallName = "cariama.memory.write_long";

@@ -77,6 +77,17 @@ class Segment {
       store(word(back_at(header().length) - kHeader), version);
     }
   }
+  /// Whether all its words tell of one version. They always do when nobody has the lock, unless
+  /// somebody wrote over them through a wrong pointer to a plain segment.
+  bool consistent() const noexcept {
+    const std::uint64_t now = version();
+    bool same = (now & kBusy) == 0;
+    for_each_back([&](const std::uint64_t& back) { same = same && load(back) == now; });
+    for (std::uint64_t i = 0; in_lines() && i < lines_of(header().length); ++i) {
+      same = same && load(word(i * kLine)) == now;
+    }
+    return same;
+  }
   /// After the death of a writer: ends its write. True when its data were there as a whole, or
   /// nothing had begun; else the segment is damaged now.
   bool repair() const noexcept {

@@ -26,7 +26,12 @@ std::optional<std::uint64_t> Slots::take(std::uint64_t bytes, bool& fresh) {
     const std::uint64_t count = (size + kUnit - 1) / kUnit;
     if (count > units_.size() - next_unit_) return std::nullopt;
     const std::uint64_t start = next_unit_ * kUnit;
-    for (std::uint64_t i = 0; i < count; ++i) units_[next_unit_++] = {size, start};
+    for (std::uint64_t i = 0; i < count; ++i) {
+      Unit& unit = units_[next_unit_++];
+      unit.start = start;
+      // Release: pairs with size_at, which reads `start` behind it.
+      unit.size.store(size, std::memory_order_release);
+    }
     its.starts.push_back(start);
     its.untouched = start;
   }
@@ -36,14 +41,16 @@ std::optional<std::uint64_t> Slots::take(std::uint64_t bytes, bool& fresh) {
 }
 
 void Slots::give_back(std::uint64_t offset) {
-  classes_[units_[offset / kUnit].size].free.push_back(offset);
+  classes_[units_[offset / kUnit].size.load(std::memory_order_relaxed)].free.push_back(offset);
 }
 
 std::uint64_t Slots::size_at(std::uint64_t offset) const noexcept {
   const std::uint64_t unit = offset / kUnit;
-  if (unit >= units_.size() || units_[unit].size == 0) return 0;
+  if (unit >= units_.size()) return 0;
+  // Acquire: pairs with take, which has stored `start` before.
+  const std::uint64_t size = units_[unit].size.load(std::memory_order_acquire);
+  if (size == 0) return 0;
   const std::uint64_t inside = offset - units_[unit].start;
-  const std::uint64_t size = units_[unit].size;
   return inside % size == 0 && inside / size < slots_in(size) ? size : 0;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,7 +14,8 @@ namespace memory::detail {
 
 /// Divides a piece of memory into units of 64 KiB, and those into slots of one size class. A unit
 /// never changes its class: whatever was a header stays one. Sizes are multiples of 64 up to 512,
-/// then four a power of two, so at most a fifth of a slot is wasted. Not thread-safe.
+/// then four a power of two, so at most a fifth of a slot is wasted. One thread at a time, but for
+/// size_at.
 class Slots {
  public:
   static constexpr std::uint64_t kUnit = 64 << 10;
@@ -26,7 +28,7 @@ class Slots {
   std::optional<std::uint64_t> take(std::uint64_t bytes, bool& fresh);
   /// Takes a slot back.
   void give_back(std::uint64_t offset);
-  /// The size of the slot that begins at `offset`; 0 when none begins there.
+  /// The size of the slot that begins at `offset`; 0 when none begins there. Any thread, wait-free.
   std::uint64_t size_at(std::uint64_t offset) const noexcept;
   /// Calls `f(offset)` for each slot that was ever handed out.
   template <class F>
@@ -43,8 +45,8 @@ class Slots {
 
  private:
   struct Unit {
-    /// Of its slots; 0: not divided yet.
-    std::uint64_t size = 0;
+    /// Of its slots; 0: not divided yet. Stored once, behind `start`.
+    std::atomic<std::uint64_t> size{0};
     /// Where the slots begin: this unit, or one before it for slots larger than a unit.
     std::uint64_t start = 0;
   };

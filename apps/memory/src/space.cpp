@@ -25,7 +25,7 @@ struct Hello {
   std::uint64_t zones;
 };
 /// "memory", and the version of what its processes say to each other.
-constexpr std::uint64_t kProtocol = 0x6d656d6f72790002;
+constexpr std::uint64_t kProtocol = 0x6d656d6f72790003;
 
 /// The homes of a fabric's Spaces, which live as long as the fabric.
 struct Homes {

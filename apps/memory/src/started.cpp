@@ -14,6 +14,7 @@ void ClientState::start(Operation& operation) { started.push_back(&operation); }
 void ClientState::begin_read(Operation& operation, ReadMode mode) {
   const Place& place = operation.place;
   operation.direct = false;
+  operation.tries = {};
   operation.request.first = place.first;
   operation.request.second = operation.bytes;
   operation.caches = mode != ReadMode::kValidated && cache.takes(place.length);
@@ -35,10 +36,16 @@ void ClientState::begin_read(Operation& operation, ReadMode mode) {
     operation.request.first = 0;
     operation.request.second = place.length;
   }
+  (void)read_again(operation);
+}
+
+bool ClientState::read_again(Operation& operation) {
   operation.step = Step::kRead;
-  if (!post_read(operation, place, {operation.request.first, operation.request.second})) {
-    end(operation, Status::kHomeFailed);
+  if (post_read(operation, operation.place, {operation.request.first, operation.request.second})) {
+    return true;
   }
+  end(operation, Status::kHomeFailed);
+  return false;
 }
 
 bool ClientState::step(Operation& operation) {
@@ -69,6 +76,13 @@ bool ClientState::step(Operation& operation) {
       end(operation, answer.status);
       return true;
     }
+    case Step::kExamined:
+      if (operation.status == Status::kAgain) return false;
+      if (operation.status != Status::kDone) {
+        end(operation, operation.status);
+        return true;
+      }
+      return !read_again(operation);
     default:
       break;
   }
@@ -100,18 +114,16 @@ bool ClientState::step(Operation& operation) {
     ++counters.misses;
     operation.request.first = 0;
     operation.request.second = place.length;
-    operation.step = Step::kRead;
-    if (post_read(operation, place, {0, place.length})) return false;
-    end(operation, Status::kHomeFailed);
-    return true;
+    return !read_again(operation);
   }
   const Range range{operation.request.first, operation.request.second};
   std::uint64_t version = 0;
-  Status status = decode(operation, place, range, version);
+  const Status status = decode(operation, place, range, version);
   if (status == Status::kAgain) {
     ++counters.repeated;
-    if (post_read(operation, place, range)) return false;
-    status = Status::kHomeFailed;
+    if (!operation.tries.ask_after(version)) return !read_again(operation);
+    examine(operation);
+    return false;
   }
   if (status == Status::kDone) {
     if (operation.caches) cache_whole(operation, place, version);

@@ -26,7 +26,7 @@ const char* to_string(Status status) noexcept {
     case Status::kNoMemory:
       return "its home has no memory left";
     case Status::kDamaged:
-      return "a writer died in the middle of its write";
+      return "a writer died in the middle of its write, or its versions were written over";
     case Status::kHomeFailed:
       return "its home is gone";
     case Status::kAgain:

@@ -69,7 +69,7 @@ class ClientState::OneSided {
 
   /// kDone: it is held, no reader is in, and the head was found. kAgain: it has subscribers.
   Status lock() {
-    dtutils::Backoff backoff;
+    Tries tries;
     std::uint64_t expected = 0;
     for (;;) {
       operation_.arm();
@@ -92,7 +92,10 @@ class ClientState::OneSided {
       if (held_) break;
       if ((found & kSubscribed) != 0) return Status::kAgain;
       expected = has_writer(found) ? 0 : found;
-      if (has_writer(found)) state_.pause(backoff);
+      if (!has_writer(found)) continue;
+      if (const Status status = state_.again(tries, place_, found); status != Status::kAgain) {
+        return status;
+      }
     }
     if ((expected & kSubscribed) != 0) return Status::kAgain;
     return (expected & kReaders) == 0 ? Status::kDone : wait_for_readers();
@@ -118,7 +121,7 @@ class ClientState::OneSided {
  private:
   /// No further readers come in; each of those that are in has one read to make, or dies.
   Status wait_for_readers() {
-    dtutils::Backoff backoff;
+    Tries tries;
     for (;;) {
       operation_.arm();
       if (!to_.read(operation_.scratch.local(kLockFound, kWord), state_.at(place_, 0, kWord),
@@ -127,8 +130,11 @@ class ClientState::OneSided {
         held_ = false;
         return Status::kHomeFailed;
       }
-      if ((word(operation_, kLockFound) & kReaders) == 0) return Status::kDone;
-      state_.pause(backoff);
+      const std::uint64_t found = word(operation_, kLockFound);
+      if ((found & kReaders) == 0) return Status::kDone;
+      if (const Status status = state_.again(tries, place_, found); status != Status::kAgain) {
+        return status;
+      }
     }
   }
 

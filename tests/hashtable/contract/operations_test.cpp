@@ -77,6 +77,39 @@ TEST_CASE("automatic_operations_answer_as_they_should") {
                          [](auto& self) { do_all_operations(self, Mode::kAutomatic); });
 }
 
+TEST_CASE("automatic_operations_go_the_way_that_the_cost_model_finds_cheaper") {
+  support::in_every_mode({.processes = 2, .threads = 1}, [](dsfabric::Thread& self) {
+    Table table(self, {.mode = Mode::kAutomatic, .bytes = 1 << 20, .buckets = 64});
+    const bool first = self.id().process.value == 0;
+    using enum Operation;
+    cost::Basics basics{.write = 100, .read_word = 100, .read = 100, .compare_and_swap = 100};
+    std::uint64_t value = 0;
+    // A find is one read and an insert two operations; updates and removals are more.
+    for (const double call : {1.0, 150.0, 1000.0, 1.0}) {
+      basics.call = call;
+      table.choose(basics);
+      require(table.by_call(kFind) == (call < 100), "finds");
+      for (const Operation operation : {kInsert, kUpdate, kRemove}) {
+        require(table.by_call(operation) == (call < 200), "changes");
+      }
+      // The ways understand each other.
+      for (std::uint64_t key = 0; key < 20 && first; ++key) {
+        require(!table.find(key), "nothing is left");
+        require(table.insert(key, value) == Status::kDone, "an insert");
+        require(table.update(key, ++value) == Status::kDone, "an update");
+      }
+      self.barrier();
+      for (std::uint64_t key = 0; key < 20; ++key) require(table.find(key).has_value(), "a find");
+      self.barrier();
+      for (std::uint64_t key = 0; key < 20 && first; ++key) {
+        require(table.find(key) == value - 19 + key, "the value");
+        require(table.remove(key) == Status::kDone, "a removal");
+      }
+      self.barrier();
+    }
+  });
+}
+
 TEST_CASE("cached_operations_answer_as_they_should") {
   support::in_every_mode({.processes = 2, .threads = 1},
                          [](auto& self) { do_all_operations(self, Mode::kCached); });

@@ -38,7 +38,8 @@ void require(Status status, const Place& place, std::string_view what, const Spa
 /// Operations wait and serve incoming calls meanwhile; in a fiber they suspend the fiber. Those
 /// that are calls (allocate, free, writes by call, atomics on versioned segments, the first
 /// subscribed read) throw Error in a handler outside a fiber, as every wait for a result does.
-/// The others may be used there. They end when they are done, or when the home has failed
+/// The others may be used there, where they throw Error when a segment is in use for 2 seconds with
+/// nothing new in it. They end when they are done, or when the home has failed
 /// (Status::kHomeFailed).
 ///
 /// Owner thread only; the Space outlives it. On a worker, Thread::progress drives what was started;

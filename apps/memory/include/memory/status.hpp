@@ -22,8 +22,9 @@ enum class [[nodiscard]] Status : std::uint8_t {
   kWrongType,
   /// The home has no memory left for a segment of that size.
   kNoMemory,
-  /// A writer died in the middle of a one-sided write, or of a write that its home ran. The next
-  /// write of the whole segment makes it readable again.
+  /// A writer died in the middle of a one-sided write, or of a write that its home ran, or somebody
+  /// wrote over its versions through a wrong pointer. The next write of the whole segment makes it
+  /// readable again.
   kDamaged,
   /// The home is gone. Nobody knows whether the operation took place.
   kHomeFailed,

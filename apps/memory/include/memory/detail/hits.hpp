@@ -21,7 +21,7 @@ struct ClientCounters {
   std::uint64_t hits = 0;
   /// Cached and subscribed reads that had to fetch the segment.
   std::uint64_t misses = 0;
-  /// Reads that were repeated, because a writer was at work.
+  /// Tries of reads and of one-sided writes that were repeated, because somebody was at work.
   std::uint64_t repeated = 0;
   /// Segments that left the cache to make room.
   std::uint64_t evictions = 0;
