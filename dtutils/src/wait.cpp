@@ -38,14 +38,14 @@ int wait_for_events(std::span<pollfd> descriptors, std::chrono::milliseconds tim
 
 void Backoff::pause_slowly() noexcept {
   if (Scheduler* const scheduler = simulated_by()) return scheduler->pause();
-  constexpr std::uint32_t kBeforeSleep = kSpinPolls + kYieldPolls;
-  if (polls_ <= kBeforeSleep) {
+  const std::uint32_t before_sleep = kSpinPolls + yields_;
+  if (polls_ <= before_sleep) {
     give_way();
     return;
   }
   // The counter must not wrap round to spinning.
-  polls_ = std::min(polls_, kBeforeSleep + kMaxSleeps);
-  const std::uint32_t steps = 1 + (polls_ - kBeforeSleep) / kSleepsPerStep;
+  polls_ = std::min(polls_, before_sleep + kMaxSleeps);
+  const std::uint32_t steps = 1 + (polls_ - before_sleep) / kSleepsPerStep;
   sleep_for(std::chrono::microseconds(steps * kIdleSleepMicroseconds));
 }
 

@@ -21,6 +21,8 @@ inline constexpr std::uint32_t kMaxQueuePairs = 4;
 inline constexpr std::uint32_t kMaxConnections = 4096;
 /// Who waits for a connection looks again after so long, if no letter comes.
 inline constexpr std::chrono::milliseconds kHearAgain{1};
+/// Sleeps at most of who waits for the first answer on a new connection, before it waits as always.
+inline constexpr unsigned kFirstAnswerSleeps = 64;
 /// How long what was posted on a connection may take to end that is to be closed, and how long one
 /// is left alone that could not be closed.
 inline constexpr std::chrono::milliseconds kClosingPatience{50};

@@ -12,8 +12,9 @@
 
 namespace dsfabric {
 
-CountedUse Connections::use_now(const ThreadContext& context, ProcessId to) noexcept {
+CountedUse Connections::use_now(const ThreadContext& context, ProcessId to, bool& waited) noexcept {
   if (uses_ == nullptr) {
+    waited = true;
     first_use_->finish(to);
     dtutils::Transmitter* const out = connected(context, to);
     return {out != nullptr ? out : &broken_};
@@ -22,6 +23,7 @@ CountedUse Connections::use_now(const ThreadContext& context, ProcessId to) noex
   note_use(use);
   // Counted before it is connected: nobody closes it again before it was used.
   if ((use.users.fetch_add(1, std::memory_order_acquire) & kOpen) == 0) {
+    waited = true;
     first_use_->finish(to);
     if (!open(to)) {
       HeldTransmitter::give_back(&use.users);

@@ -115,7 +115,8 @@ void Connections::hand_out(ProcessId to) noexcept {
 
 dtutils::Transmitter& Connections::connect_now(const ThreadContext& context,
                                                ProcessId to) noexcept {
-  const HeldTransmitter out(use_now(context, to));
+  bool waited = false;
+  const HeldTransmitter out(use_now(context, to, waited));
   // It is open, and stays so, since it has a user.
   if (uses_ != nullptr && &*out != &broken_) {
     uses_[to.value].users.fetch_or(kPinned, std::memory_order_relaxed);

@@ -74,9 +74,10 @@ class Connections {
     return out != nullptr ? *out : connect_now(context, to);
   }
   /// The same for one use, without pinning.
-  HeldTransmitter hold(const ThreadContext& context, ProcessId to) noexcept {
+  HeldTransmitter hold(ThreadContext& context, ProcessId to) noexcept {
     dtutils::Transmitter* const out = connected(context, to);
-    return HeldTransmitter(out != nullptr ? CountedUse{out} : use_now(context, to));
+    return HeldTransmitter(out != nullptr ? CountedUse{out}
+                                          : use_now(context, to, context.has_connected));
   }
   /// The same, but none where it would have to connect: everything that was posted is done.
   HeldTransmitter try_hold(const ThreadContext& context, ProcessId to) noexcept {
@@ -182,7 +183,8 @@ class Connections {
     return &*first[number_for(context)];
   }
   dtutils::Transmitter& connect_now(const ThreadContext& context, ProcessId to) noexcept;
-  CountedUse use_now(const ThreadContext& context, ProcessId to) noexcept;
+  /// `waited` becomes true when it had to wait for a connection.
+  CountedUse use_now(const ThreadContext& context, ProcessId to, bool& waited) noexcept;
   CountedUse try_use_open(const ThreadContext& context, ProcessId to) noexcept;
 
   /// Of a connection that may be closed.

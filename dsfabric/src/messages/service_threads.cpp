@@ -13,8 +13,9 @@
 namespace dsfabric {
 namespace {
 
-/// Idle rounds before a service thread sleeps: some spinning, a few yields.
-constexpr unsigned kIdleRounds = dtutils::kSpinPolls + 16;
+/// Idle rounds before a service thread sleeps. It does not yield: where others compute it would
+/// come back a time slice later, while whoever sleeps is woken by the next message.
+constexpr unsigned kIdleRounds = dtutils::kSpinPolls;
 /// Longest sleep: a lost wake-up would cost this much, no more.
 constexpr std::chrono::milliseconds kLongestSleep{500};
 

@@ -35,6 +35,8 @@ class ThreadContext {
   bool working = false;
   /// A message handler runs on the thread now, so that none may start.
   bool in_handler = false;
+  /// It had to wait for a connection just now, and has not waited for a result since then.
+  bool has_connected = false;
   /// Messages that were sent since the thread took some in by MessageEngine::keep_up.
   std::uint32_t sent_since_look = 0;
   /// The peer whose Transmitter the next idle progress() polls.

@@ -59,6 +59,12 @@ inline void signaled_descriptor() noexcept {
 /// after one that found something. Owner thread only.
 class Backoff {
  public:
+  /// Spins, then yields, then sleeps.
+  Backoff() noexcept = default;
+  /// Yields so often between spinning and sleeping. 0 is for who waits for a thread that is about
+  /// to be woken up: it needs a core, and where others compute, a yield gives them the core for a
+  /// whole time slice, while whoever sleeps gets it back at once.
+  explicit Backoff(std::uint32_t yields) noexcept : yields_(yields) {}
   /// Spins at first; after many calls it yields, then sleeps.
   void pause() noexcept {
     if (++polls_ <= kSpinPolls) {
@@ -76,6 +82,7 @@ class Backoff {
  private:
   void pause_slowly() noexcept;
   std::uint32_t polls_ = 0;
+  std::uint32_t yields_ = kYieldPolls;
 };
 
 /// A point in time after which a bounded wait gives up. Owner thread only.

@@ -238,14 +238,16 @@ int poll_completions(ControlSegment& segment, const CompletionQueueView& queue, 
 }
 
 int void_completions(ControlSegment& segment, const CompletionQueueView& queue,
-                     SlotOwner owner) noexcept {
+                     std::uint32_t qp_num) noexcept {
   int voided = 0;
-  for_each_slot(segment, queue, owner, SlotState::kFull,
-                [&](CompletionSlot& slot, std::uint64_t word) {
-                  // Fails when another thread polls it at this moment.
-                  voided += slot.word.compare_exchange_strong(
-                      word, with_state(word, SlotState::kVoid), std::memory_order_acq_rel);
-                });
+  for (std::uint64_t i = 0; i < queue.ring.capacity(); ++i) {
+    auto& slot = *segment.slot<CompletionSlot>(queue.ring, i);
+    std::uint64_t word = slot.word.load(std::memory_order_acquire);
+    if (slot_state(word) != SlotState::kFull || owner_queue_pair(word) != qp_num) continue;
+    // Fails when another thread polls it at this moment.
+    voided += slot.word.compare_exchange_strong(word, with_state(word, SlotState::kVoid),
+                                                std::memory_order_acq_rel);
+  }
   return voided;
 }
 

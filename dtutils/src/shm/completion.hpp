@@ -71,8 +71,9 @@ void for_each_slot(ControlSegment& segment, const CompletionQueueView& queue, Sl
   }
 }
 
-/// Turns the unpolled completions of `owner` into void ones; their number. Owner process.
+/// Turns the unpolled completions of a queue pair, which either side has made, into void ones;
+/// their number. Looks at the whole ring. Owner process.
 int void_completions(ControlSegment& segment, const CompletionQueueView& queue,
-                     SlotOwner owner) noexcept;
+                     std::uint32_t qp_num) noexcept;
 
 }  // namespace dtutils::shm

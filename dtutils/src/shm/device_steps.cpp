@@ -56,11 +56,8 @@ void ShmDevice::reset(QueuePair& qp) {
 
 void ShmDevice::forget_completions(QueuePair& qp) noexcept {
   ControlSegment& segment = own_.shared();
-  for (const bool remote : {false, true}) {
-    const SlotOwner owner{qp.verbs.qp_num, remote};
-    void_completions(segment, *qp.send_cq, owner);
-    if (qp.receive_cq != qp.send_cq) void_completions(segment, *qp.receive_cq, owner);
-  }
+  void_completions(segment, *qp.send_cq, qp.verbs.qp_num);
+  if (qp.receive_cq != qp.send_cq) void_completions(segment, *qp.receive_cq, qp.verbs.qp_num);
 }
 
 void ShmDevice::connect(QueuePair& qp, const ibv_qp_attr& attributes, int mask) {

@@ -89,6 +89,10 @@ constexpr std::uint64_t freeing(std::uint64_t word) noexcept {
 constexpr std::uint64_t slot_owner(std::uint64_t word) noexcept {
   return (word >> kOwnerShift) & ((std::uint64_t{1} << kOwnerBits) - 1);
 }
+/// The queue pair of that owner, whichever side it is.
+constexpr std::uint32_t owner_queue_pair(std::uint64_t word) noexcept {
+  return static_cast<std::uint32_t>(slot_owner(word) >> 1);
+}
 /// Laps that the slot is ahead of `lap`: 0 when it is in that lap, negative when it is behind.
 constexpr std::int64_t laps_ahead(std::uint64_t word, std::uint64_t lap) noexcept {
   return static_cast<std::int64_t>(word - (lap << kLapShift)) >> kLapShift;

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "dsfabric/support/elastic_job.hpp"
+#include "dsfabric/support/holdings.hpp"
 #include "support/catch.hpp"
-#include "support/leftovers.hpp"
 #include "support/require.hpp"
 #include "support/skip.hpp"
 
@@ -13,6 +13,7 @@ using namespace dsfabric;
 using support::ElasticForkJob;
 using support::ElasticMemory;
 using support::eventually;
+using support::Holdings;
 using support::require;
 using support::require_equal;
 using support::serve_while;
@@ -24,20 +25,6 @@ constexpr std::uint16_t kRounds = 4;
 /// Of ElasticMemory::words.
 struct LeftoversWord {
   static constexpr std::size_t kRound = 0, kReadyToDie = 1;
-};
-
-struct Holdings {
-  std::size_t descriptors = support::open_descriptors();
-  std::size_t segments = support::mapped_segments(support::kAnySegment);
-  std::size_t registered;
-
-  explicit Holdings(Fabric& fabric)
-      : registered(fabric.allocator().reserved() + fabric.general_allocator().in_use()) {}
-  bool operator==(const Holdings&) const = default;
-  std::string text() const {
-    return std::to_string(descriptors) + " descriptors, " + std::to_string(segments) +
-           " segments, " + std::to_string(registered) + " registered bytes";
-  }
 };
 
 /// Has results, messages and bytes go both ways between this newcomer and a process.

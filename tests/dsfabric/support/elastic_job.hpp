@@ -29,7 +29,7 @@ namespace support {
 
 /// What all processes of a test share.
 struct ElasticMemory {
-  static constexpr std::size_t kProcesses = 256;
+  static constexpr std::size_t kProcesses = 512;
   static constexpr std::size_t kEvents = 1024;
   static constexpr std::size_t kCalls = 4096;
   std::atomic<std::uint64_t> words[512];

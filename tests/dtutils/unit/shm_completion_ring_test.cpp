@@ -79,10 +79,10 @@ struct RingModel {
     return ids;
   }
   std::size_t outstanding() const { return live.size() + detached.size(); }
-  int make_void(SlotOwner owner) {
+  int make_void(std::uint32_t qp_num) {
     int count = 0;
     for (Live& each : live) {
-      if (each.owner.bits() != owner.bits() || each.state != SlotState::kFull) continue;
+      if (each.owner.qp_num != qp_num || each.state != SlotState::kFull) continue;
       each.state = SlotState::kVoid;
       ++count;
     }
@@ -169,7 +169,8 @@ void run(Ring& ring, support::Random& random, int steps, bool detaches) {
         break;
       case 1: {
         if (random.one_in(2)) {
-          REQUIRE(void_completions(ring.own.shared(), ring.queue, owner) == model.make_void(owner));
+          REQUIRE(void_completions(ring.own.shared(), ring.queue, owner.qp_num) ==
+                  model.make_void(owner.qp_num));
         } else {
           publish_for_the_dead(ring, model, owner);
         }

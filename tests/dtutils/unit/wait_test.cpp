@@ -52,6 +52,16 @@ TEST_CASE("long_wait_sleeps") {
   CHECK(cpu_time() - cpu_before < slept);
 }
 
+TEST_CASE("wait_without_yields_sleeps_after_its_spins") {
+  Backoff backoff(0);
+  for (std::uint32_t i = 0; i < dtutils::kSpinPolls; ++i) backoff.pause();
+  const auto start = steady_clock::now();
+  constexpr int kPauses = 10;
+  for (int i = 0; i < kPauses; ++i) backoff.pause();
+  CHECK(steady_clock::now() - start >=
+        kPauses * std::chrono::microseconds(dtutils::kIdleSleepMicroseconds));
+}
+
 TEST_CASE("very_long_wait_hardly_costs_anything") {
   Backoff backoff;
   for (std::uint32_t i = 0; i < dtutils::kSpinPolls + dtutils::kYieldPolls; ++i) backoff.pause();

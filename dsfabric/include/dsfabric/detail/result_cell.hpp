@@ -138,9 +138,7 @@ class ResultCell {
   /// inline handler would have to wait, and what handlers throw: then the call is still pending.
   void wait(std::string_view what) {
     // When many calls were made, most results are here before they are asked for.
-    if (word_->done()) return;
-    require_may_wait(fabric_, what);
-    (void)word_->wait();
+    if (!word_->done()) wait_until_done(what);
   }
   /// The call is over. Throws what it failed of: Error or PeerFailed.
   void finish() {
@@ -157,6 +155,7 @@ class ResultCell {
   [[noreturn]] void throw_corrupt() const;
 
  private:
+  void wait_until_done(std::string_view what);
   [[noreturn]] void throw_failure() const;
 
   Fabric& fabric_;
