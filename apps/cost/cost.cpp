@@ -18,6 +18,7 @@ using Table = hashtable::HashTable<std::uint64_t, std::uint64_t>;
 struct Options {
   std::uint64_t block = Table::kBlockBytes;
   std::uint64_t entry = Table::kEntryBytes;
+  std::uint64_t table = 512 << 10;
   std::uint64_t rounds = 20'000;
   std::uint64_t load = 50;
   bool json = false;
@@ -75,14 +76,18 @@ int main(int argc, char** argv) try {
       "scripts/run), one worker at a time and all at once, and what the cost model makes of them."};
   line.option("--block", options.block, "Bytes of the larger read", 8, 32 << 10)
       .option("--entry", options.entry, "Bytes of the write", 8, 4096)
+      .option("--table", options.table, "Bytes of the memory that reads and claims go to", 64,
+              16 << 20)
       .option("--rounds", options.rounds, "Operations a figure", 5, 100'000'000)
       .option("--load", options.load, "Slots of the table that are taken, in percent", 0, 100)
       .flag("--json", options.json, "Print the figures as JSON");
   if (const auto status = line.parse(argc, argv)) return *status;
   dsfabric::join(config).run([&](dsfabric::Thread& self) {
-    const hashtable::cost::Costs costs = hashtable::cost::measure(
-        self, static_cast<std::uint32_t>(options.block), static_cast<std::uint32_t>(options.entry),
-        static_cast<std::uint32_t>(options.rounds));
+    const hashtable::cost::Costs costs =
+        hashtable::cost::measure(self, {.block_bytes = static_cast<std::uint32_t>(options.block),
+                                        .entry_bytes = static_cast<std::uint32_t>(options.entry),
+                                        .table_bytes = options.table,
+                                        .rounds = static_cast<std::uint32_t>(options.rounds)});
     const double lock = measure_lock(self, options.rounds);
     if (self.fabric().rank_of(self.id()) != 0) return;
     if (options.json) {

@@ -14,15 +14,35 @@ struct Row {
   std::string_view name;
   double Basics::*figure;
 };
-constexpr std::array<Row, 9> kRows{{{"write", &Basics::write},
-                                    {"read_word", &Basics::read_word},
-                                    {"read", &Basics::read},
-                                    {"compare_and_swap", &Basics::compare_and_swap},
-                                    {"fetch_and_add", &Basics::fetch_and_add},
-                                    {"call", &Basics::call},
-                                    {"service", &Basics::service},
-                                    {"lock", &Basics::lock},
-                                    {"hit", &Basics::hit}}};
+constexpr std::array<Row, 14> kRows{{{"write", &Basics::write},
+                                     {"read_word", &Basics::read_word},
+                                     {"read", &Basics::read},
+                                     {"compare_and_swap", &Basics::compare_and_swap},
+                                     {"fetch_and_add", &Basics::fetch_and_add},
+                                     {"claim", &Basics::claim},
+                                     {"alter", &Basics::alter},
+                                     {"call", &Basics::call},
+                                     {"service", &Basics::service},
+                                     {"wake", &Basics::wake},
+                                     {"lock", &Basics::lock},
+                                     {"hit", &Basics::hit},
+                                     {"entry", &Basics::entry},
+                                     {"keep", &Basics::keep}}};
+
+/// Nanoseconds that a service thread looks for messages before it sleeps, about.
+constexpr double kStaysAwake = 10'000;
+
+/// What an insert takes.
+double insert(const Basics& basics, const Load& load) noexcept {
+  const double look = basics.read + basics.hit;
+  const double claimed =
+      basics.entry + (1 - load.factor) * basics.claim +
+      load.factor * (basics.compare_and_swap + basics.alter + basics.hit + basics.write) +
+      load.chained * look;
+  const bool awake = claimed < load.full * kStaysAwake;
+  return claimed +
+         load.full * ((awake ? basics.service : basics.wake) + 2 * basics.read_word + look);
+}
 
 }  // namespace
 
@@ -37,25 +57,24 @@ double expect(Operation operation, Mode mode, const Basics& basics, double hit_r
   } else {
     const double look = basics.read + basics.hit;
     const double chain = load.chained * look;
+    const double change = basics.alter + basics.hit;
     switch (operation) {
       case Operation::kFind:
         miss = look + chain;
         break;
       case Operation::kInsert:
-        miss = basics.compare_and_swap + basics.write + chain +
-               load.factor * (look + basics.compare_and_swap) +
-               load.full * (basics.service + 2 * basics.read_word + look);
+        miss = insert(basics, load);
         break;
       case Operation::kUpdate:
-        miss = look + chain + basics.compare_and_swap + basics.write;
+        miss = change + basics.write + chain;
         break;
       case Operation::kRemove:
-        miss = look + chain + basics.compare_and_swap;
+        miss = change + chain;
         break;
     }
   }
   if (operation != Operation::kFind || mode != Mode::kCached) return miss;
-  return hit_rate * (basics.read_word + basics.hit) + (1 - hit_rate) * miss;
+  return basics.keep + hit_rate * (basics.read_word + basics.hit) + (1 - hit_rate) * miss;
 }
 
 Mode cheaper(Operation operation, const Basics& basics, double hit_rate,

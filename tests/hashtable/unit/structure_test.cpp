@@ -132,22 +132,31 @@ TEST_CASE("the_cost_model_adds_what_operations_are_made_of") {
                             .read = 10,
                             .compare_and_swap = 100,
                             .fetch_and_add = 0,
+                            .claim = 120,
+                            .alter = 130,
                             .call = 10'000,
                             .service = 50'000,
+                            .wake = 90'000,
                             .lock = 0,
-                            .hit = 1000};
+                            .hit = 1000,
+                            .entry = 7,
+                            .keep = 2};
   using enum Operation;
   CHECK(cost::expect(kFind, Mode::kOneSided, basics, 0, {}) == About(1010));
   CHECK(cost::expect(kFind, Mode::kOneSided, basics, 0.7, {}) == About(1010));
-  CHECK(cost::expect(kFind, Mode::kCached, basics, 0.7, {}) == About(0.7 * 1003 + 0.3 * 1010));
+  CHECK(cost::expect(kFind, Mode::kCached, basics, 0.7, {}) == About(2 + 0.7 * 1003 + 0.3 * 1010));
   CHECK(cost::expect(kFind, Mode::kOneSided, basics, 0, {.factor = 1, .chained = 0.5}) ==
         About(1515));
-  CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {}) == About(101));
-  CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {.factor = 0.5}) == About(101 + 555));
+  CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {}) == About(127));
+  CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {.factor = 0.5}) ==
+        About(7 + 0.5 * 120 + 0.5 * (100 + 130 + 1000 + 1)));
+  // Every second insert asks for room, so the service thread has no time to fall asleep.
   CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {.full = 0.5}) ==
-        About(101 + 0.5 * (50'000 + 6 + 1010)));
-  CHECK(cost::expect(kUpdate, Mode::kOneSided, basics, 0, {}) == About(1111));
-  CHECK(cost::expect(kRemove, Mode::kOneSided, basics, 0, {}) == About(1110));
+        About(127 + 0.5 * (50'000 + 6 + 1010)));
+  CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {.full = 0.001}) ==
+        About(127 + 0.001 * (90'000 + 6 + 1010)));
+  CHECK(cost::expect(kUpdate, Mode::kOneSided, basics, 0, {}) == About(1131));
+  CHECK(cost::expect(kRemove, Mode::kOneSided, basics, 0, {}) == About(1130));
   CHECK(cost::expect(kRemove, Mode::kByCall, basics, 0, {}) == About(11'000));
   CHECK(cost::cheaper(kFind, basics, 0, {}) == Mode::kOneSided);
   CHECK(cost::cheaper(kFind, basics, 0, {.factor = 1, .chained = 20}) == Mode::kOneSided);

@@ -10,26 +10,37 @@
 
 namespace hashtable::cost {
 
-/// Latencies of basic operations, in nanoseconds.
+/// Latencies of basic operations, in nanoseconds. Those on "a place" go to another place of a table
+/// each time, of which the processor's caches hold as much as they can; the others go to one line.
 struct Basics {
   /// RDMA write of a slot's entry until it is there.
   double write = 0;
-  /// RDMA read of 8 bytes.
+  /// RDMA read of 8 bytes of a place.
   double read_word = 0;
-  /// RDMA read of a block of a bucket.
+  /// RDMA read of a block of a bucket: a place.
   double read = 0;
   /// Compare-and-swap.
   double compare_and_swap = 0;
   /// Fetch-and-add.
   double fetch_and_add = 0;
+  /// Compare-and-swap of a place, then a write there of a slot's entry.
+  double claim = 0;
+  /// RDMA read of a place, then a compare-and-swap in it.
+  double alter = 0;
   /// call_return over rings, from one worker to another.
   double call = 0;
-  /// call_return by message, to a service thread.
+  /// call_return by message, to a service thread that is awake.
   double service = 0;
+  /// The same to one that sleeps.
+  double wake = 0;
   /// Exclusive lock and unlock of a word that nobody else wants: two compare-and-swaps.
   double lock = 0;
   /// A find in memory of this process: the work on a block that was read, or on what was kept.
   double hit = 0;
+  /// The work on an entry before it is written: hash, bucket, check.
+  double entry = 0;
+  /// Mode::kCached: the look for an entry among those that were kept, or the keeping.
+  double keep = 0;
 };
 
 /// What was measured of a job.
@@ -53,15 +64,16 @@ struct Load {
 /// Nanoseconds that an operation is expected to take.
 ///
 ///     find   = read + hit + chained * (read + hit)
-///     cached: hit_rate * (read_word + hit) + (1 - hit_rate) * find
-///     insert = swap + write + factor * (read + hit + swap) + chained * (read + hit)
-///              + full * (service + 2 * read_word + read + hit)
-///     update = read + hit + swap + write + chained * (read + hit)
-///     remove = read + hit + swap + chained * (read + hit)
+///     cached: keep + hit_rate * (read_word + hit) + (1 - hit_rate) * find
+///     insert = entry + (1 - factor) * claim + factor * (swap + alter + hit + write)
+///              + chained * (read + hit) + full * (service + 2 * read_word + read + hit)
+///     update = alter + hit + write + chained * (read + hit)
+///     remove = alter + hit + chained * (read + hit)
 ///     by call: call + hit + chained * hit
 ///
 /// The first slot that an insert claims is taken with probability `factor`; an insert into a full
-/// bucket asks the home for room. `hit_rate`: the part of
+/// bucket asks the home for room, and takes `wake` instead of `service` where such inserts of one
+/// worker are so rare that the service thread sleeps between them. `hit_rate`: the part of
 /// finds in Mode::kCached that what was kept answers. Any thread.
 double expect(Operation operation, Mode mode, const Basics& basics, double hit_rate,
               const Load& load) noexcept;
@@ -69,11 +81,25 @@ double expect(Operation operation, Mode mode, const Basics& basics, double hit_r
 /// The mode that expect() finds cheaper. Any thread.
 Mode cheaper(Operation operation, const Basics& basics, double hit_rate, const Load& load) noexcept;
 
-/// Measures the job, each figure the median of several short batches, for blocks of `block_bytes`
-/// bytes and entries of `entry_bytes`. A collective of all workers, which takes some milliseconds
-/// for each of them. `rounds`: operations of a batch. Setup only.
-Costs measure(dsfabric::Thread& self, std::uint32_t block_bytes, std::uint32_t entry_bytes,
-              std::uint32_t rounds = 2000);
+/// What is measured: the table whose operations are to be predicted.
+struct Subject {
+  /// Bytes of a block of a bucket, 8 to 32 KiB.
+  std::uint32_t block_bytes = 512;
+  /// Bytes of the write that fills a slot, 8 to 4096.
+  std::uint32_t entry_bytes = 32;
+  /// Bytes of the blocks that operations go to at one home, at most 16 MiB: what does not fit into
+  /// the caches costs more. Each worker registers as many while it measures.
+  std::uint64_t table_bytes = 512 << 10;
+  /// Mode::kCached: entries that a worker keeps.
+  std::uint32_t kept = 4096;
+  /// Operations that a figure rests on.
+  std::uint32_t rounds = 2000;
+};
+
+/// Measures the job, each figure the median of several short batches. A collective of all workers,
+/// which takes some milliseconds for each of them. Throws Error when there is no memory;
+/// PeerFailed. Setup only.
+Costs measure(dsfabric::Thread& self, const Subject& subject = {});
 
 /// The table of Costs as text, like tables 1 and 2 of the paper; and as JSON. Setup only.
 std::string to_text(const Costs& costs);

@@ -112,7 +112,9 @@ class HashTable<Key, Value> {
   explicit HashTable(dsfabric::Thread& self, const Options& options = {})
       : table_(self, options, detail::type_names<Key, Value>(), 0) {
     if (options.mode == Mode::kAutomatic) {
-      choose(cost::measure(self, kBlockBytes, kEntryBytes, kRounds).all);
+      choose(cost::measure(self, {kBlockBytes, kEntryBytes,
+                                  std::uint64_t{options.buckets} * kBlockBytes, 1, kRounds})
+                 .all);
     }
   }
 
