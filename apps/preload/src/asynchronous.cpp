@@ -19,6 +19,7 @@
 #include "kernel_socket.hpp"
 #include "poll.hpp"
 #include "real.hpp"
+#include "signals.hpp"
 
 namespace preload {
 namespace {
@@ -28,7 +29,7 @@ using std::chrono::milliseconds;
 constexpr std::size_t kPage = 4096;
 /// Above the frame of a call, in which buffers of its thread's stack lie.
 constexpr std::uintptr_t kStack = std::uintptr_t{8} << 20;
-constexpr milliseconds kWait{1000};
+constexpr milliseconds kWait{100};
 constexpr timespec kNap{0, 500'000};
 
 bool permitted = false;
@@ -107,6 +108,8 @@ streams::StreamOptions stream_options(std::uint32_t ring) noexcept {
 }
 
 std::size_t leaves_from(int fd, std::span<const iovec> buffers, int flags) noexcept {
+  if (!permitted) return SIZE_MAX;
+  const HoldSignals hold;
   if (!sends_asynchronously()) return SIZE_MAX;
   static const std::size_t from = std::max(asked_bytes(), streams::kAsynchronousFrom);
   bool any = false;
@@ -131,8 +134,7 @@ void settle_before_close(streams::Stream& stream, int fd) noexcept {
     const timespec time{choice.l_linger, 0};
     end = end_after(&time);
   }
-  while (!over(end) && stream.settle(kWait) == streams::Status::kTimeout) {
-  }
+  while (!over(end) && stream.settle(kWait) == streams::Status::kTimeout) take_signals();
 }
 
 void settle_before_exit() noexcept {

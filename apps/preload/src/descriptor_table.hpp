@@ -15,7 +15,7 @@ namespace preload {
 template <class T>
 struct Locked {
   T* entry = nullptr;
-  std::unique_lock<std::mutex> lock;
+  std::unique_lock<Mutex> lock;
 
   explicit operator bool() const noexcept { return entry != nullptr; }
   T* operator->() const noexcept { return entry; }

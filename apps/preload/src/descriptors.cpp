@@ -13,6 +13,7 @@
 #include "pool.hpp"
 #include "process.hpp"
 #include "real.hpp"
+#include "signals.hpp"
 
 namespace preload {
 namespace {
@@ -21,6 +22,7 @@ namespace {
 /// memory.
 template <class T, class Begin>
 void enter_new(int fd, Begin begin) noexcept try {
+  const HoldSignals hold;
   leave(fd);
   T& entry = pool<T>().take();
   std::unique_lock lock(entry.mutex);
@@ -34,21 +36,21 @@ void enter_new(int fd, Begin begin) noexcept try {
 }
 
 /// The stream is destroyed, which tells the peer, before the caller closes the TCP connection.
-void end(Connection& connection, int fd, std::unique_lock<std::mutex>& lock) {
+void end(Connection& connection, int fd, std::unique_lock<Mutex>& lock) {
   const std::unique_ptr<streams::Stream> stream = connection.end(fd);
   lock.unlock();
   if (stream != nullptr) settle_before_close(*stream, fd);
   pool<Connection>().give(connection);
 }
 
-void end(Listening& listening, int, std::unique_lock<std::mutex>& lock) {
+void end(Listening& listening, int, std::unique_lock<Mutex>& lock) {
   if (listening.presence >= 0) real().close(listening.presence);
   listening.presence = -1;
   lock.unlock();
   pool<Listening>().give(listening);
 }
 
-void end(EpollSet& set, int, std::unique_lock<std::mutex>& lock) {
+void end(EpollSet& set, int, std::unique_lock<Mutex>& lock) {
   set.end();
   lock.unlock();
   pool<EpollSet>().give(set);
@@ -88,6 +90,7 @@ void enter_copy(int fd, int copy) noexcept {
 void leave(int fd) noexcept {
   const Entry* const entry = table().find(fd);
   if (entry == nullptr || !is_this_process()) return;
+  const HoldSignals hold;
   switch (entry->kind()) {
     case Entry::Kind::kConnection:
       leave_as<Connection>(fd);

@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
+
+#include "signals.hpp"
 
 namespace preload {
 
@@ -22,7 +23,7 @@ class Entry {
   Kind kind() const noexcept { return kind_; }
 
   /// Guards all that the entry holds.
-  std::mutex mutex;
+  Mutex mutex;
   /// Descriptors of this process that mean it: more than one after dup(2).
   unsigned descriptors = 0;
 

@@ -190,7 +190,7 @@ void EpollSet::end() noexcept {
 }
 
 void EpollSet::leave_to_parent() noexcept {
-  new (&requests_mutex_) std::mutex;
+  new (&requests_mutex_) Mutex;
   sleepers_ = 0;
 }
 
@@ -259,23 +259,25 @@ void EpollSet::look_at(Registration& registration, Report& report) {
 }
 
 int EpollSet::ask(int set, Report& report, int milliseconds, const sigset_t* mask,
-                  std::unique_lock<std::mutex>& lock) {
+                  std::unique_lock<Mutex>& lock) {
   if (report.full()) return 0;
   std::array<epoll_event, kEventsPerQuestion> events;
   const int room = std::min(report.room(), kEventsPerQuestion);
-  if (milliseconds != 0) {
+  int count;
+  if (milliseconds == 0) {
+    count = real().epoll_pwait(set, events.data(), room, 0, mask);
+  } else {
     ++sleepers_;
     lock.unlock();
-    if (requested_.load()) milliseconds = 0;
-  }
-  const bool slept = !lock.owns_lock();
-  const int count = real().epoll_pwait(set, events.data(), room, milliseconds, mask);
-  const int code = errno;
-  if (slept) {
+    {
+      const SleepWithSignals signals(mask);
+      if (requested_.load()) milliseconds = 0;
+      count = real().epoll_pwait(set, events.data(), room, milliseconds, signals.mask());
+      --sleepers_;
+    }
     lock.lock();
-    --sleepers_;
   }
-  if (count < 0) return code;
+  if (count < 0) return errno;
   for (int i = 0; i < count; ++i) take_event(events[static_cast<std::size_t>(i)], report);
   return 0;
 }
@@ -305,7 +307,7 @@ void EpollSet::take_event(const epoll_event& event, Report& report) {
   heat(registration);
 }
 
-bool EpollSet::spin(int set, Report& report, std::unique_lock<std::mutex>& lock) {
+bool EpollSet::spin(int set, Report& report, std::unique_lock<Mutex>& lock) {
   return patience_.spin([&](std::uint32_t looks) {
     look(report);
     if (looks % kLooksPerQuestion == kLooksPerQuestion - 1) ask(set, report, 0, nullptr, lock);

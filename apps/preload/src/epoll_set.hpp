@@ -6,12 +6,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
 #include "entry.hpp"
 #include "patience.hpp"
 #include "poll.hpp"
+#include "signals.hpp"
 
 namespace preload {
 
@@ -98,10 +100,10 @@ class EpollSet : public Entry {
   void look_at(Registration& registration, Report& report);
   /// Takes what the kernel has. 0, or an errno value.
   int ask(int set, Report& report, int milliseconds, const sigset_t* mask,
-          std::unique_lock<std::mutex>& lock);
+          std::unique_lock<Mutex>& lock);
   void take_event(const epoll_event& event, Report& report);
   /// Looks until something comes, or as long as it pays.
-  bool spin(int set, Report& report, std::unique_lock<std::mutex>& lock);
+  bool spin(int set, Report& report, std::unique_lock<Mutex>& lock);
   void arm(Registration& registration) noexcept;
   /// Leaves those to the kernel at which nothing was seen for long.
   void cool_idle(Report& report);
@@ -119,7 +121,7 @@ class EpollSet : public Entry {
   int kick_ = -1;
   std::atomic<int> sleepers_{0};
   /// Descriptors of connections that have changed; a lock after all others.
-  std::mutex requests_mutex_;
+  Mutex requests_mutex_;
   std::vector<int> requests_;
   std::atomic<bool> requested_{false};
   Patience patience_;

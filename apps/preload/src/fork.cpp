@@ -45,7 +45,7 @@ void after_fork_in_child() noexcept {
   unlock_pools();
   for_each_entry([](int, Entry& entry) {
     // Another thread of the parent may have held it.
-    new (&entry.mutex) std::mutex;
+    new (&entry.mutex) Mutex;
     if (entry.kind() == Entry::Kind::kConnection) {
       static_cast<Connection&>(entry).leave_to_parent();
     } else if (entry.kind() == Entry::Kind::kEpollSet) {

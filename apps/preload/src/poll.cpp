@@ -3,14 +3,15 @@
 #include "poll.hpp"
 
 #include <cerrno>
-#include <memory_resource>
 #include <span>
 #include <vector>
 
+#include "call_memory.hpp"
 #include "connection.hpp"
 #include "descriptor_table.hpp"
 #include "patience.hpp"
 #include "real.hpp"
+#include "signals.hpp"
 
 namespace preload {
 namespace {
@@ -26,7 +27,7 @@ thread_local Patience patience;
 class Poll {
  public:
   explicit Poll(std::span<pollfd> entries) noexcept
-      : entries_(entries), memory_(buffer_, sizeof buffer_), places_(&memory_), asked_(&memory_) {}
+      : entries_(entries), places_(memory_.get()), asked_(memory_.get()) {}
 
   /// False when none of the descriptors is a connection.
   bool find() {
@@ -64,6 +65,8 @@ class Poll {
 
   /// The same, and wakes also for the streams. The caller looks before and after.
   int sleep(End end, const sigset_t* mask) {
+    // So that what is entered for the sleep is taken out again, whatever a handler does.
+    const SleepWithSignals signals(mask);
     const int wake = wake_descriptor();
     asked_.assign(entries_.begin(), entries_.end());
     asked_.push_back({wake, POLLIN, 0});
@@ -84,7 +87,7 @@ class Poll {
       const auto soon = steady_clock::now() + kBlindSleep;
       end = end ? std::min(*end, soon) : soon;
     }
-    const int count = finish(end, mask);
+    const int count = finish(end, signals.mask());
     const int code = errno;
     for (Place& place : places_) {
       if (place.connection == nullptr) continue;
@@ -132,8 +135,7 @@ class Poll {
   }
 
   std::span<pollfd> entries_;
-  std::byte buffer_[2048];
-  std::pmr::monotonic_buffer_resource memory_;
+  CallMemory memory_;
   std::pmr::vector<Place> places_;
   std::pmr::vector<pollfd> asked_;
   bool streams_ = false;

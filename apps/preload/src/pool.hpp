@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "signals.hpp"
+
 namespace preload {
 
 /// Gives out objects of T, which stay where they are until the process ends. Any thread.
@@ -25,10 +27,10 @@ class Pool {
     free_.push_back(&object);
   }
   /// Around fork(2): the child must find the lists whole.
-  std::mutex& mutex() noexcept { return mutex_; }
+  Mutex& mutex() noexcept { return mutex_; }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_;
   std::deque<T> all_;
   std::vector<T*> free_;
 };

@@ -19,6 +19,7 @@
 #include "kernel_socket.hpp"
 #include "local_name.hpp"
 #include "real.hpp"
+#include "signals.hpp"
 
 namespace preload {
 namespace {
@@ -98,6 +99,7 @@ int announce(int fd) noexcept {
 }
 
 bool is_announced(const sockaddr* address, socklen_t length) noexcept {
+  const HoldSignals hold;
   const in_port_t port = port_of(address, length);
   if (port == 0 || !is_bound(name_of_port(port))) return false;
   return is_loopback(address) || is_own_address(address, length);

@@ -49,6 +49,9 @@ Real find_all() noexcept {
   find(all.fdopen, "fdopen");
   find(all.fclose, "fclose");
   find(all.exit_now, "_exit");
+  find(all.sigaction, "sigaction");
+  find(all.signal, "signal");
+  find(all.sysv_signal, "sysv_signal");
   return all;
 }
 

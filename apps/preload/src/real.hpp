@@ -51,6 +51,9 @@ struct Real {
   FILE* (*fdopen)(int, const char*);
   int (*fclose)(FILE*);
   void (*exit_now)(int);
+  int (*sigaction)(int, const struct sigaction*, struct sigaction*);
+  sighandler_t (*signal)(int, sighandler_t);
+  sighandler_t (*sysv_signal)(int, sighandler_t);
 };
 
 /// Found by name once. Any thread.

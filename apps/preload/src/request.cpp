@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <mutex>
 #include <thread>
 #include <utility>
 

@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "signals.hpp"
 #include "streams/streams.hpp"
 #include "waiting.hpp"
 
@@ -68,7 +68,7 @@ class Worker {
   Worker();
   void start(std::function<void()> body);
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<Request> requests_;
   int wake_;
 };

@@ -24,6 +24,7 @@
 #include "kernel_socket.hpp"
 #include "real.hpp"
 #include "request.hpp"
+#include "signals.hpp"
 #include "waiting.hpp"
 
 namespace preload {
@@ -38,7 +39,7 @@ constexpr Request::Clock::duration kSweep = milliseconds(500);
 constexpr Request::Clock::duration kFirstPause = milliseconds(20);
 constexpr int kLonger = 4;
 
-std::mutex upgrades_mutex;
+Mutex upgrades_mutex;
 
 /// Descriptors of listeners, of which a forked child closes its copies: a name lives as long as one
 /// of them. Guarded by `upgrades_mutex`.
@@ -238,7 +239,7 @@ void ask_for_stream(Connection& connection, int fd) noexcept {
 void lock_upgrades_for_fork() noexcept { upgrades_mutex.lock(); }
 void unlock_upgrades_in_parent() noexcept { upgrades_mutex.unlock(); }
 void forget_upgrades_in_child() noexcept {
-  new (&upgrades_mutex) std::mutex;
+  upgrades_mutex.unlock();
   for (const int fd : listening_descriptors()) real().close(fd);
   listening_descriptors().clear();
   // The threads are the parent's, and so is the device: both are left alone.

@@ -8,7 +8,7 @@ import random
 import socket
 import sys
 
-from roles import heard, listening, connected, receive_exactly, say, warm
+from talk import connected, heard, listening, receive_exactly, say, warm
 
 #: More than rings hold, less than what may be left to be read, and no whole pages.
 SIZE = 3_000_000

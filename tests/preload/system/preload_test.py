@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""System tests of libcariama-preload.so: preload_test.py LIBRARY CASE. Each case runs programs over
-plain TCP, under preload, and where it makes a difference with only one side under preload."""
+"""System tests of libcariama-preload.so: preload_test.py LIBRARY CASE JUMPER. Each case runs programs
+over plain TCP, under preload, and where it makes a difference with only one side under preload."""
 import os
 import signal
 import subprocess
@@ -135,6 +135,14 @@ def stopped():
                 except subprocess.TimeoutExpired:
                     pass
             assert client.wait(harness.PATIENCE) == 0
+
+
+def jumps():
+    """A handler of a signal may leave each call, at any time, by longjmp."""
+    for preload in (False, True):
+        with running(role("echo_epoll", "level"), preload, **PIPES) as process:
+            port = process.stdout.readline().strip()
+            assert run([sys.argv[3], port], preload, timeout=100).strip() == "done"
 
 
 def python():

@@ -114,6 +114,21 @@ def iperf3():
             with running(["iperf3", "-s", "-1", "-p", str(port)], preload, **QUIET) as process:
                 wait_for_port(port, process)
                 run(["iperf3", "-c", "127.0.0.1", "-p", str(port), "-n", "20M", *extra], preload)
+        # Its handler of SIGTERM leaves by longjmp, sends what the other side waits for, and ends.
+        for number in range(10):
+            with running(["iperf3", "-s", "-1", "-p", str(port)], preload, **QUIET) as process:
+                wait_for_port(port, process)
+                command = ["iperf3", "-c", "127.0.0.1", "-p", str(port), "-t", "60"]
+                with running(command, preload, **QUIET) as client:
+                    deadline = time.monotonic() + harness.PATIENCE
+                    while preload and not has_streams(client):
+                        assert time.monotonic() < deadline, "there is no stream"
+                        time.sleep(0.01)
+                    time.sleep(0.05 + 0.01 * number)
+                    ended = (client, process)[number % 2]
+                    ended.terminate()
+                    for each in (client, process):
+                        each.wait(harness.PATIENCE)
 
     both(case)
 

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <span>
-#include <vector>
 
 #include "connection.hpp"
 #include "descriptor_table.hpp"
@@ -20,15 +20,15 @@ using namespace preload;
 
 namespace {
 
-constexpr std::size_t kDiscard = 65536;
+constexpr std::size_t kDiscard = 16384;
 
 /// MSG_TRUNC of TCP: the bytes are taken, but not copied.
 ssize_t receive_any(int fd, std::span<const iovec> buffers, int flags) {
   if ((flags & MSG_TRUNC) == 0) return receive(fd, buffers, flags);
   std::size_t length = 0;
   for (const iovec& buffer : buffers) length += buffer.iov_len;
-  std::vector<std::byte> scratch(std::min(length, kDiscard));
-  const iovec into{scratch.data(), scratch.size()};
+  std::array<std::byte, kDiscard> scratch;
+  const iovec into{scratch.data(), std::min(length, kDiscard)};
   return receive(fd, std::span(&into, 1), flags & ~MSG_TRUNC);
 }
 

@@ -12,6 +12,7 @@
 #include "kernel_socket.hpp"
 #include "presence.hpp"
 #include "real.hpp"
+#include "signals.hpp"
 
 using namespace preload;
 
@@ -45,6 +46,7 @@ int connect_plainly(int fd, const sockaddr* address, socklen_t length) {
 extern "C" {
 
 int listen(int fd, int backlog) noexcept {
+  const HoldSignals hold;
   const int result = real().listen(fd, backlog);
   if (result != 0 || table().find(fd) != nullptr) return result;
   const int code = errno;

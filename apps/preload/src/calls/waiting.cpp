@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "call_memory.hpp"
 #include "poll.hpp"
 #include "real.hpp"
 #include "transfer.hpp"
@@ -44,7 +45,8 @@ int keep(fd_set* set, const pollfd& entry, short events) {
 
 int select_until(int count, fd_set* in, fd_set* out, fd_set* except, End end,
                  const sigset_t* mask) {
-  std::vector<pollfd> entries;
+  CallMemory memory;
+  std::pmr::vector<pollfd> entries(memory.get());
   for (int fd = 0; fd < count; ++fd) {
     short events = 0;
     if (has(in, fd)) events |= POLLIN;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "asynchronous.hpp"
+#include "signals.hpp"
 
 namespace {
 
@@ -43,10 +44,16 @@ constinit Next<int(void*, std::size_t, int)> next_madvise("madvise");
 constinit Next<int(void*, std::size_t, int)> next_mprotect("mprotect");
 constinit Next<void*(void*, std::size_t, int, int, int, off64_t)> next_mmap("mmap64");
 
+void detach(void* begin, std::size_t size) noexcept {
+  if (!streams::has_sent_memory()) return;
+  const preload::HoldSignals hold;
+  streams::detach_sent_memory(begin, size);
+}
+
 /// The allocator may give the pages of this block to the kernel.
 void detach_block(void* block) noexcept {
   if (block == nullptr || !streams::has_sent_memory()) return;
-  streams::detach_sent_memory(block, malloc_usable_size(block));
+  detach(block, malloc_usable_size(block));
 }
 
 }  // namespace
@@ -65,34 +72,34 @@ void* realloc(void* block, std::size_t size) noexcept {
 }
 
 int munmap(void* begin, std::size_t size) noexcept {
-  streams::detach_sent_memory(begin, size);
+  detach(begin, size);
   return next_munmap.get()(begin, size);
 }
 
 void* mremap(void* begin, std::size_t size, std::size_t new_size, int flags, ...) noexcept {
-  streams::detach_sent_memory(begin, size);
+  detach(begin, size);
   if ((flags & MREMAP_FIXED) == 0) return next_mremap.get()(begin, size, new_size, flags);
   va_list list;
   va_start(list, flags);
   void* const target = va_arg(list, void*);
   va_end(list);
-  streams::detach_sent_memory(target, new_size);
+  detach(target, new_size);
   return next_mremap.get()(begin, size, new_size, flags, target);
 }
 
 int madvise(void* begin, std::size_t size, int advice) noexcept {
-  streams::detach_sent_memory(begin, size);
+  detach(begin, size);
   return next_madvise.get()(begin, size, advice);
 }
 
 int mprotect(void* begin, std::size_t size, int protection) noexcept {
-  streams::detach_sent_memory(begin, size);
+  detach(begin, size);
   return next_mprotect.get()(begin, size, protection);
 }
 
 void* mmap64(void* begin, std::size_t size, int protection, int flags, int fd,
              off64_t offset) noexcept {
-  if ((flags & MAP_FIXED) != 0) streams::detach_sent_memory(begin, size);
+  if ((flags & MAP_FIXED) != 0) detach(begin, size);
   return next_mmap.get()(begin, size, protection, flags, fd, offset);
 }
 void* mmap(void* begin, std::size_t size, int protection, int flags, int fd,

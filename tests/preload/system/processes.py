@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Clients that fork and start programs, and strangers among them."""
+import os
+import socket
+import subprocess
+import sys
+
+from harness import sent_over_tcp
+from talk import PATIENCE, connected, heard, ping, receive_exactly, say, warm
+
+
+def forked_client(port, carried):
+    """The parent's connection goes on while a child lives that does not use it."""
+    connection = connected(port)
+    warm(connection, carried == "1")
+    child = os.fork()
+    if child == 0:
+        connection.close()
+        other = connected(port)
+        ping(other, 50)
+        os._exit(0)
+    ping(connection, 200)
+    assert os.waitpid(child, 0)[1] == 0
+    ping(connection, 200)
+
+
+def shared_client(port):
+    """Parent and child use one connection that was none's stream before: it stays TCP."""
+    connection = connected(port)
+    for _ in range(100):
+        child = os.fork()
+        if child == 0:
+            ping(connection, 1)
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        ping(connection, 1)
+
+
+def spawn_client(port, carried):
+    """Programs started by vfork close and copy descriptors of their own only."""
+    connection = connected(port)
+    warm(connection, carried == "1")
+    os.set_inheritable(connection.fileno(), True)
+    for _ in range(3):
+        subprocess.run(["/bin/true"], close_fds=True, check=True, stdin=connection.fileno())
+        ping(connection, 20)
+
+
+def exec_client(port):
+    """Another program goes on with a connection that has never been a stream."""
+    connection = connected(port)
+    connection.sendall(b"before")
+    assert receive_exactly(connection, 6) == b"before"
+    os.set_inheritable(connection.fileno(), True)
+    os.execv(sys.executable, [sys.executable, sys.argv[0], "after_exec", str(connection.fileno())])
+
+
+def after_exec(fd):
+    connection = socket.socket(fileno=int(fd))
+    connection.settimeout(PATIENCE)
+    ping(connection, 200)
+
+
+def squatter(*names):
+    """Has names that programs of another user look for, and listens under them."""
+    squatted = []
+    for name in names or [heard()]:
+        kind = socket.SOCK_STREAM if "streams" in name else socket.SOCK_DGRAM
+        squatted.append(socket.socket(socket.AF_UNIX, kind))
+        squatted[-1].bind("\0" + name)
+        if kind == socket.SOCK_STREAM:
+            squatted[-1].listen()
+    say("bound")
+    heard()
+
+
+def squatted_client(port):
+    """Stays on TCP: a stranger has the name of its connection."""
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+    stranger = subprocess.Popen([sys.executable, sys.argv[0], "squatter"], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True, user=65534, cwd="/",
+                                env=environment)
+    connection = connected(port)
+    here, there = ("%s:%04x" % (socket.inet_aton(host).hex(), number)
+                   for host, number in (connection.getsockname(), connection.getpeername()))
+    stranger.stdin.write(f"cariama-streams/0/p/{here}-{there}\n")
+    stranger.stdin.flush()
+    assert stranger.stdout.readline().strip() == "bound"
+    ping(connection, 2000)
+    assert sent_over_tcp(connection) == 8000
+    stranger.kill()
+    stranger.wait()
