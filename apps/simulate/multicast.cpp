@@ -14,6 +14,17 @@ namespace simulate {
 namespace {
 
 constexpr std::uint32_t kUpdates = 30;
+/// Longest pause before a message, so that others have nothing to wait for but turns.
+constexpr std::uint64_t kMessagePauseNs = 20'000;
+
+/// The seed chooses how many slots there are: receivers tell how far they are at each message, or
+/// at some, and when they have nothing to do.
+std::uint32_t slots_of(std::uint64_t seed) { return seed % 3 == 0 ? 16 : sst::kMinSlots; }
+
+/// The seed chooses who has nothing to send.
+std::uint32_t updates_of(std::uint64_t seed, std::uint32_t node) {
+  return node != 0 && (seed >> node) % 4 == 0 ? 0 : kUpdates;
+}
 
 struct Update {
   std::uint32_t from;
@@ -56,13 +67,15 @@ struct Histories {
 
 Outcome run_multicast(const Run& run) {
   Histories histories(run.nodes);
-  const std::size_t all = std::size_t{kUpdates} * run.nodes;
+  const std::uint64_t seed = run.options.cluster.seed;
+  std::size_t all = 0;
+  for (std::uint32_t node = 0; node < run.nodes; ++node) all += updates_of(seed, node);
   const auto program = [&](dsfabric::Fabric& fabric) {
     const std::uint32_t me = fabric.process().value;
     sst::TableGroup group{fabric};
     sst::Multicast multicast{
         group,
-        {.order = sst::Order::kByTurns, .max_message = sizeof(Update), .slots = sst::kMinSlots},
+        {.order = sst::Order::kByTurns, .max_message = sizeof(Update), .slots = slots_of(seed)},
         [&](const sst::Message& message) {
           // What a node delivers that was woken after the run is no part of it.
           if (dtutils::Simulation::current()->crashed(me)) return;
@@ -74,11 +87,18 @@ Outcome run_multicast(const Run& run) {
     dtutils::Deadline deadline(kLimit);
     dtutils::Backoff backoff;
     std::uint32_t sent = 0;
+    const std::uint32_t wanted = updates_of(seed, me);
+    std::chrono::nanoseconds sends_at{0};
+    auto& simulated = *dtutils::Simulation::current();
     // Who leaves ends the order.
     while (!histories.all_have(all) && !multicast.stopped() && !deadline.passed()) {
-      const bool sends =
-          sent < kUpdates && multicast.try_send(update(me, sent)) == sst::SendStatus::kAccepted;
+      const bool sends = sent < wanted && simulated.time() >= sends_at &&
+                         multicast.try_send(update(me, sent)) == sst::SendStatus::kAccepted;
       sent += sends;
+      if (sends && simulated.random() % 4 == 0) {
+        sends_at =
+            simulated.time() + std::chrono::nanoseconds(simulated.random() % kMessagePauseNs);
+      }
       (multicast.evaluate() || sends) ? backoff.reset() : backoff.pause();
     }
   };

@@ -12,6 +12,7 @@ std::span<const Workload> workloads() noexcept {
   static constexpr std::array kAll{
       Workload{"ring", "calls by rings run once, in order", run_ring},
       Workload{"tree", "no call is left when termination is detected", run_tree},
+      Workload{"rounds", "collectives bring what was written, sent and gathered", run_rounds},
       Workload{"agreement", "all decide the same values in the same order", run_agreement},
       Workload{"multicast", "all deliver the same messages in the same order", run_multicast},
   };

@@ -42,6 +42,8 @@ struct Workload {
 Outcome run_ring(const Run& run);
 /// Calls that call: none is left when termination is detected, and each ran once.
 Outcome run_tree(const Run& run);
+/// Collectives of all workers and of groups, and what is written and sent between them.
+Outcome run_rounds(const Run& run);
 /// Decisions by agreement: the same ones in the same order everywhere.
 Outcome run_agreement(const Run& run);
 /// Messages to all in the order of turns: the same ones in the same order everywhere, and whole.

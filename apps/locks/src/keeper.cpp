@@ -2,6 +2,8 @@
 // Keeper: the rounds of a repair.
 #include "keeper.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -9,6 +11,7 @@
 
 #include "counter_repair.hpp"
 #include "dsfabric/send_channel.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
@@ -32,16 +35,12 @@ Keeper::~Keeper() { stop(); }
 
 void Keeper::start() {
   buffer_ = core_.fabric().general_allocator().allocate(core_.options().places * sizeof(Place));
-  thread_ = std::thread([this] { run(); });
+  thread_ = dtutils::JoinableThread([this] { run(); });
 }
 
 void Keeper::stop() {
   stop_.store(true, std::memory_order_release);
-  {
-    // So that the thread is not between its look and its sleep.
-    const std::scoped_lock lock(mutex_);
-  }
-  changed_.notify_all();
+  changed_.wake();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -50,7 +49,7 @@ void Keeper::wake() noexcept {
     const std::scoped_lock lock(mutex_);
     ++wanted_;
   }
-  changed_.notify_all();
+  changed_.wake();
 }
 
 void Keeper::suspect(std::uint64_t lock) {
@@ -68,20 +67,27 @@ void Keeper::suspect(std::uint64_t lock) {
   suspicions_.clear();
   lease_over_ = true;
   ++wanted_;
-  changed_.notify_all();
+  changed_.wake();
+}
+
+bool Keeper::take_wish(bool& limited) {
+  const std::scoped_lock lock(mutex_);
+  limited = std::exchange(lease_over_, false);
+  return std::exchange(wanted_, 0) != 0;
 }
 
 void Keeper::run() {
-  std::unique_lock lock(mutex_);
-  std::uint64_t done = 0;
   for (;;) {
-    changed_.wait(lock, [&] { return stopped() || wanted_ != done; });
+    // Before the look: who wishes for something after it wakes the sleep that follows.
+    changed_.clear();
     if (stopped()) return;
-    done = wanted_;
-    const bool limited = std::exchange(lease_over_, false);
-    lock.unlock();
-    repair(limited);
-    lock.lock();
+    bool limited = false;
+    if (take_wish(limited)) {
+      repair(limited);
+      continue;
+    }
+    pollfd news[] = {{changed_.fd(), POLLIN, 0}};
+    (void)dtutils::wait_for_events(news, std::chrono::milliseconds(-1));
   }
 }
 
@@ -141,10 +147,10 @@ bool Keeper::freeze_all(bool limited) {
       FreezeAnswer answer = FreezeAnswer::kNotYet;
       try {
         auto result = calls.call_return(ThreadId::service_of({i}), ask, dead_);
-        const auto end = std::chrono::steady_clock::now() + core_.options().lease;
+        const auto end = dtutils::Clock::now() + core_.options().lease;
         while (!result.wait_for(kLook)) {
           if (stopped()) return false;
-          if (limited && std::chrono::steady_clock::now() > end) {
+          if (limited && dtutils::Clock::now() > end) {
             core_.fabric().fail({i}, "it did not answer when the lease of a lock was over");
           }
         }

@@ -4,14 +4,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <vector>
 
+#include "dtutils/joinable_thread.hpp"
 #include "dtutils/rdma_memory.hpp"
+#include "dtutils/wake_fd.hpp"
 #include "locks/detail/place.hpp"
 #include "locks/lock_id.hpp"
 #include "report.hpp"
@@ -56,6 +56,8 @@ class Keeper {
 
   bool stopped() const noexcept { return stop_.load(std::memory_order_acquire); }
   void run();
+  /// Whether a repair is wanted. `limited`: as repair().
+  bool take_wish(bool& limited);
   /// `limited`: who does not answer within the lease is declared failed.
   void repair(bool limited);
   bool freeze_all(bool limited);
@@ -68,7 +70,7 @@ class Keeper {
 
   SpaceCore& core_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  dtutils::WakeFd changed_;
   /// Repairs that were asked for.
   std::uint64_t wanted_ = 0;
   bool lease_over_ = false;
@@ -85,7 +87,7 @@ class Keeper {
   /// All places of the job, by rank: as they were read, and as they become.
   std::vector<Place> before_;
   std::vector<Place> all_;
-  std::thread thread_;
+  dtutils::JoinableThread thread_;
 };
 
 }  // namespace locks::detail

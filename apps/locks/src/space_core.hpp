@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dsfabric/fabric.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "locks/detail/worker.hpp"
 #include "srsl_server.hpp"
@@ -46,7 +47,7 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
   /// The clock of leases. Any thread.
   std::chrono::nanoseconds lease_now() const {
     return options_.lease_clock != nullptr ? options_.lease_clock()
-                                           : std::chrono::steady_clock::now().time_since_epoch();
+                                           : dtutils::Clock::now().time_since_epoch();
   }
 
   // --- memory -----------------------------------------------------------------------------------

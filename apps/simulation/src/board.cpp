@@ -37,8 +37,8 @@ void Board::come(std::uint32_t rank) {
 }
 
 void Board::go(std::uint32_t rank) noexcept {
-  fail(rank);
   places_[rank].bell.reset();
+  fail(rank);
 }
 
 void Board::ring_all() noexcept {
@@ -142,6 +142,11 @@ void Board::fail(std::uint32_t rank) {
   Place& gone = places_[rank];
   if (gone.state == Place::State::kLeft || gone.state == Place::State::kFailed) return;
   gone.state = Place::State::kFailed;
+  // Should it be woken, it finds that it has lost the others, as when a launcher is gone.
+  for (std::uint32_t each = 0; each < nodes(); ++each) {
+    if (each != rank) gone.news.push_back({each, nullptr});
+  }
+  deliver(gone);
   const auto takes = kObituary * (1u << (cluster_.random() % (kObituaryDoublings + 1)));
   cluster_.at(cluster_.time() + takes, [this, rank] {
     for (std::uint32_t each = 0; each < nodes(); ++each) {

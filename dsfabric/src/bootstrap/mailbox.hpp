@@ -11,7 +11,7 @@
 #include <span>
 
 #include "bootstrap/frame.hpp"
-#include "threads/wake_fd.hpp"
+#include "dtutils/wake_fd.hpp"
 
 namespace dsfabric::rendezvous {
 
@@ -55,8 +55,8 @@ class Mailbox {
   bool closed_ = false;
   bool wants_room_ = false;
   /// For whoever waits for an answer, and for news.
-  WakeFd answered_;
-  WakeFd informed_;
+  dtutils::WakeFd answered_;
+  dtutils::WakeFd informed_;
   /// Of the connection and of informed_.
   int epoll_;
 };

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bootstrap/server.hpp"
-#include "threads/wake_fd.hpp"
+#include "dtutils/wake_fd.hpp"
 
 namespace dsfabric::rendezvous {
 
@@ -40,7 +40,7 @@ class RendezvousThread {
   /// Empty once it could not go on: then the connections are closed, and all hear of it.
   std::optional<Server> server_;
   const std::uint16_t port_;
-  WakeFd wake_;
+  dtutils::WakeFd wake_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> all_gone_{false};
   std::mutex mutex_;

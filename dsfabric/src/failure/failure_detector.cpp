@@ -39,7 +39,7 @@ FailureDetector::~FailureDetector() {
 
 void FailureDetector::run() {
   threads_.bind(&threads_.failure_detector());
-  WakeFd& wake = failures_.wake_fd();
+  dtutils::WakeFd& wake = failures_.wake_fd();
   while (!stop_.load(std::memory_order_acquire)) {
     // A negative descriptor is one that poll(2) ignores: alone there is no launcher.
     pollfd fds[] = {{wake.fd(), POLLIN, 0}, {bootstrap_.failure_fd(), POLLIN, 0}};

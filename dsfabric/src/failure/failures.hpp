@@ -17,8 +17,8 @@
 #include "dsfabric/elastic_job.hpp"
 #include "dsfabric/ids.hpp"
 #include "dsfabric/process_info.hpp"
+#include "dtutils/wake_fd.hpp"
 #include "failure/pending_table.hpp"
-#include "threads/wake_fd.hpp"
 
 namespace dsfabric {
 
@@ -76,7 +76,7 @@ class Failures {
   using Change = std::function<void(JobEvent::Kind, ProcessId, const std::string& reason)>;
   /// Called with all news, in their order, by the failure detector's thread. Setup only.
   void on_change(Change change);
-  WakeFd& wake_fd() noexcept { return wake_; }
+  dtutils::WakeFd& wake_fd() noexcept { return wake_; }
 
  private:
   struct News {
@@ -99,7 +99,7 @@ class Failures {
   const bool elastic_;
   /// Each set once; every send looks at one.
   std::vector<std::atomic<PeerState>> states_;
-  WakeFd wake_;
+  dtutils::WakeFd wake_;
   std::atomic<std::uint32_t> count_{0};
   mutable std::mutex mutex_;
   struct Failed {

@@ -17,6 +17,7 @@
 #include "dsfabric/ids.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/mutex.hpp"
+#include "dtutils/wake_fd.hpp"
 #include "failure/closings.hpp"
 #include "failure/end_notices.hpp"
 #include "failure/failures.hpp"
@@ -25,7 +26,6 @@
 #include "job/members.hpp"
 #include "mesh/connections.hpp"
 #include "mesh/notice_board.hpp"
-#include "threads/wake_fd.hpp"
 
 namespace dsfabric {
 
@@ -144,7 +144,7 @@ class Handshakes final : public FirstUse {
 
   /// Who is in hear_until(), and what wakes them when the failure detector's thread has heard.
   std::atomic<std::uint32_t> hearers_{0};
-  WakeFd heard_;
+  dtutils::WakeFd heard_;
   dtutils::Mutex mutex_;
   std::map<ProcessId, Progress> progress_;
   /// Whom this process could not connect with, and why, while the letters behind the offer are

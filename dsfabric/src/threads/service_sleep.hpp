@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "threads/wake_fd.hpp"
+#include "dtutils/wake_fd.hpp"
 
 namespace dsfabric {
 
@@ -29,7 +29,7 @@ class ServiceSleep {
   void clear() noexcept { wake_.clear(); }
 
  private:
-  WakeFd wake_;
+  dtutils::WakeFd wake_;
   std::atomic<bool> asleep_{false};
 };
 

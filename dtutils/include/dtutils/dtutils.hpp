@@ -34,3 +34,4 @@
 #include "dtutils/transmitter.hpp"
 #include "dtutils/wait.hpp"
 #include "dtutils/wait_hook.hpp"
+#include "dtutils/wake_fd.hpp"

@@ -5,6 +5,7 @@
 
 #include "dtutils/wait.hpp"
 #include "dtutils/wait_hook.hpp"
+#include "ring/stall_span.hpp"
 #include "riutils/detail/outgoing_ring.hpp"
 #include "riutils/ring_set.hpp"
 
@@ -146,6 +147,7 @@ std::uint64_t OutgoingRing::excess() const noexcept {
 
 bool OutgoingRing::wait_for_room(bool in_handler) {
   RoomWaiters::Waiter waiter(waiters_);
+  const StallSpan stall(to_);
   ring_set_.attend_to(*this);
   dtutils::Backoff backoff;
   do {

@@ -4,10 +4,10 @@
 #include <mutex>
 #include <shared_mutex>
 #include <stdexcept>
-#include <thread>
 
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/send_channel.hpp"
+#include "dtutils/joinable_thread.hpp"
 #include "locks/support/lock_job.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
@@ -28,9 +28,9 @@ namespace {
 
 /// The clock of leases of this process: it leaps, or is set back, by an hour each time.
 struct Clock {
-  inline static std::atomic<std::int64_t> step{1};
-  inline static std::atomic<std::int64_t> hours{1'000'000};
-  static std::chrono::nanoseconds now() { return std::chrono::hours(hours += step); }
+  inline static support::PerProcess<std::atomic<std::int64_t>, 1> step;
+  inline static support::PerProcess<std::atomic<std::int64_t>, 1'000'000> hours;
+  static std::chrono::nanoseconds now() { return std::chrono::hours(*hours += *step); }
 };
 
 }  // namespace
@@ -71,12 +71,12 @@ TEMPLATE_TEST_CASE("locks_of_dead_holders_are_passed_on_dead_waiters_left_out_de
             case 1:
               await(kTold);
               await_failure(2);
-              support::die();
+              member.die();
             case 2:
-              AtPoint::hook = [&](Point reached) {
+              *AtPoint::hook = [&](Point reached) {
                 if (reached != Point::kTold) return;
                 reach(kTold);
-                support::die();
+                member.die();
               };
               mutex.lock();
               break;
@@ -105,16 +105,16 @@ TEMPLATE_TEST_CASE("locks_of_dead_holders_are_passed_on_dead_waiters_left_out_de
               dsfabric::SendChannel calls(self.fabric());
               calls.call_return(dsfabric::ThreadId::service_of({0}), [] {}).get();
               await(kAsked);
-              support::die();
+              member.die();
             }
             case 4:
               await(kFree);
               mutex.lock();
-              support::die();
+              member.die();
             default: {
               await(kHeld);
               bool told = false;
-              AtPoint::hook = [&](Point reached) {
+              *AtPoint::hook = [&](Point reached) {
                 if (reached == Point::kTold) reach(kAsked);
               };
               try {
@@ -147,8 +147,8 @@ TEMPLATE_TEST_CASE("a_worker_that_throws_leaves_its_locks_to_those_who_wait", ""
           self.barrier();
           if (holder) {
             // The others ask meanwhile, or later; both must come to an end.
-            const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
-            support::serve_until(self, [&] { return std::chrono::steady_clock::now() > until; });
+            const auto until = dtutils::Clock::now() + std::chrono::milliseconds(20);
+            support::serve_until(self, [&] { return dtutils::Clock::now() > until; });
             throw std::runtime_error("on purpose");
           }
           SharedMutex<TestType>& wanted = self.id().index == 0 ? theirs : own;
@@ -179,7 +179,7 @@ TEMPLATE_TEST_CASE("a_holder_that_wakes_after_it_was_given_up_changes_nothing", 
                   mutex.lock();
                   words[0] = 1;
                   // It is stopped here, and wakes when it was given up.
-                  while (words[1] == 0) std::this_thread::yield();
+                  while (words[1] == 0) dtutils::give_way();
                   const std::uint64_t late = 99;
                   (void)self.transmitter({2}).write(
                       {const_cast<std::uint64_t*>(&late), sizeof late, 0},
@@ -256,18 +256,18 @@ TEST_CASE("a_clock_that_jumps_takes_no_lock_from_a_holder_that_lives") {
           SharedMutex<Dslr> mutex(space, LockId{{0}, 1});
           std::atomic<std::uint64_t>& looks = member.memory.words[0];
           for (const int hours : {1, -1}) {
-            Clock::step = hours;
+            *Clock::step = hours;
             looks = 0;
             if (member.rank == 1) mutex.lock();
             self.barrier();
-            const std::int64_t before = Clock::hours;
+            const std::int64_t before = *Clock::hours;
             if (member.rank == 1) {
               // Meanwhile process 0, the home, has suspected it many times.
               serve_until_word(member, self, 0, 1);
               mutex.unlock();
             } else {
-              std::thread watch([&] {
-                while (std::abs(Clock::hours - before) < 50) std::this_thread::yield();
+              dtutils::JoinableThread watch([&] {
+                while (std::abs(*Clock::hours - before) < 50) dtutils::give_way();
                 looks = 1;
               });
               mutex.lock();

@@ -118,10 +118,10 @@ TEMPLATE_TEST_CASE("try_lock_takes_what_is_free_and_waits_for_nobody", "", SCHEM
           if (!holder) {
             require(!mutex.try_lock(), "it is held");
             require(!mutex.try_lock_shared(), "it is held, for readers too");
-            const auto begin = std::chrono::steady_clock::now();
+            const auto begin = dtutils::Clock::now();
             require(!mutex.try_lock_for(5ms), "for a while");
-            require(std::chrono::steady_clock::now() - begin >= 5ms, "it tried as long");
-            require(!mutex.try_lock_shared_until(std::chrono::steady_clock::now()), "no time");
+            require(dtutils::Clock::now() - begin >= 5ms, "it tried as long");
+            require(!mutex.try_lock_shared_until(dtutils::Clock::now()), "no time");
           }
           self.barrier();
           if (holder) {
@@ -145,28 +145,34 @@ TEMPLATE_TEST_CASE("try_lock_takes_what_is_free_and_waits_for_nobody", "", SCHEM
         }) == "");
 }
 
+namespace {
+
+/// What counts those that stand in the queue.
+support::PerProcess<std::atomic<std::uint64_t>*> waiting;
+
+}  // namespace
+
 TEMPLATE_TEST_CASE("requests_are_served_in_the_order_in_which_they_came", "", SCHEMES) {
   // Of process 0, which holds the lock, and of those behind it, one after the other. A reader waits
   // for the exclusive requests before it, and for none that came later.
   static constexpr Mode kX = Mode::kExclusive, kS = Mode::kShared;
   static constexpr Mode kCases[][4] = {{kX, kX, kX, kX}, {kX, kS, kS, kX}, {kX, kS, kX, kS}};
-  static std::atomic<std::uint64_t>* waiting;
   CHECK(support::run_members({.processes = 4}, [](Member& member, Thread& self) {
           LockSpace space(self, options_of<TestType>());
           const std::uint32_t me = member.rank;
           for (std::uint32_t i = 0; i < std::size(kCases); ++i) {
             SharedMutex<TestType> mutex(space, LockId{{0}, i});
             std::atomic<std::uint64_t>& served = member.memory.words[2 * i];
-            waiting = &member.memory.words[2 * i + 1];
+            *waiting = &member.memory.words[2 * i + 1];
             if (me == 0) mutex.lock();
             self.barrier();
             serve_until_word(member, self, 2 * i + 1, me == 0 ? 3 : me - 1);
             // Also where a request is a message: what the home executes later came later.
-            AtPoint::hook = [&self, told = false](Point reached) mutable {
+            *AtPoint::hook = [&self, told = false](Point reached) mutable {
               if (told || reached != Point::kTold) return;
               told = true;
               require(dsfabric::SendChannel(self.fabric())
-                              .call(dsfabric::ThreadId::service_of({0}), [] { ++*waiting; }) ==
+                              .call(dsfabric::ThreadId::service_of({0}), [] { ++**waiting; }) ==
                           dsfabric::CallStatus::kAccepted,
                       "sent");
             };
@@ -179,7 +185,7 @@ TEMPLATE_TEST_CASE("requests_are_served_in_the_order_in_which_they_came", "", SC
               require_equal(place, std::uint64_t{me}, "place in the order");
             }
             shared ? mutex.unlock_shared() : mutex.unlock();
-            AtPoint::hook = nullptr;
+            *AtPoint::hook = nullptr;
             self.barrier();
           }
         }) == "");

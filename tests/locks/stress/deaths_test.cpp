@@ -62,10 +62,10 @@ void die_one_by_one(std::uint64_t seed, std::uint64_t adversary) {
         support::meet(member, self);
         for (std::uint16_t victim = 1; victim <= kDeaths; ++victim) {
           if (me == victim) {
-            AtPoint::hook = [&, passes = random.below(4)](Point reached) mutable {
+            *AtPoint::hook = [&, passes = random.below(4)](Point reached) mutable {
               if (reached != kPoints[me - 1] || passes-- != 0) return;
               history.bury(me);
-              support::die();
+              member.die();
             };
           }
           dtutils::Deadline deadline(std::chrono::seconds(20));

@@ -2,9 +2,7 @@
 // Jobs of processes that lock, and a checker that sees whether two ever hold one lock.
 #pragma once
 
-#include <signal.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -16,6 +14,7 @@
 
 #include "dsfabric/support/killed_job.hpp"
 #include "locks/locks.hpp"
+#include "support/per_process.hpp"
 #include "support/random.hpp"
 #include "support/require.hpp"
 
@@ -77,11 +76,12 @@ class History {
 };
 
 /// What this process does when its worker comes to a point of a protocol. Set in the process
-/// itself, after fork(2), by the worker.
+/// itself, by the worker.
 struct AtPoint {
-  inline static std::function<void(locks::detail::Point)> hook;
+  using Hook = std::function<void(locks::detail::Point)>;
+  inline static PerProcess<Hook> hook;
   static void call(locks::detail::Point reached) {
-    if (hook) hook(reached);
+    if (*hook) (*hook)(reached);
   }
 };
 
@@ -94,15 +94,10 @@ locks::LockSpaceOptions options_of(std::uint32_t locks = 16) {
   return options;
 }
 
-[[noreturn]] inline void die() {
-  ::kill(getpid(), SIGKILL);
-  for (;;) pause();
-}
-
 /// The next requests of this process raise `word` when they stand in the queue of a lock that
 /// somebody holds.
 inline void count_waiters(std::atomic<std::uint64_t>& word) {
-  AtPoint::hook = [&word](locks::detail::Point reached) {
+  *AtPoint::hook = [&word](locks::detail::Point reached) {
     if (reached == locks::detail::Point::kTold) ++word;
   };
 }

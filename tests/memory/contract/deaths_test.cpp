@@ -2,7 +2,6 @@
 // A process dies: its home's operations end, its locks and subscriptions are taken away.
 #include <signal.h>
 
-#include <thread>
 #include <vector>
 
 #include "memory/support/memory_job.hpp"
@@ -27,7 +26,7 @@ TEST_CASE("a_home_that_dies_ends_all_operations_on_it") {
   ForkJob job(2, [](Member& member) {
     MemoryNode node(member);
     if (member.rank == 1) {
-      for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+      for (;;) dtutils::sleep_for(std::chrono::seconds(1));
     }
     Client client(node.space);
     const auto p = client.allocate<Whole<20>>(1, there({1}));
@@ -94,7 +93,11 @@ TEST_CASE("a_subscriber_that_dies_holds_no_writer_up") {
     require_done(client.read(p, seen, ReadMode::kSubscribed), "subscribe");
     member.memory.words[0]++;
     if (member.rank == 2) {
-      for (;;) (void)client.read(p, seen, ReadMode::kSubscribed);
+      // A copy that is there is read without a wait.
+      for (;;) {
+        (void)client.read(p, seen, ReadMode::kSubscribed);
+        dtutils::found_nothing();
+      }
     }
     std::uint64_t value = 0;
     while (!node.fabric.failed({2})) {
@@ -159,7 +162,7 @@ TEST_CASE("whoever_dies_at_any_moment_leaves_segments_that_can_be_written") {
       require(eventually([&] { return member.memory.words[2] >= 2; }), "both have written");
     });
     CHECK(eventually([&] { return job.memory().words[0] == 3; }));
-    std::this_thread::sleep_for(std::chrono::microseconds(1'700 * moment));
+    dtutils::sleep_for(std::chrono::microseconds(1'700 * moment));
     job.kill(2);
     REQUIRE(job.wait() == "2: signal 9\n");
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Subscriptions that a program holds: what they give, what they refuse, how they end.
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -126,7 +125,7 @@ TEST_CASE("a_subscription_ends_with_its_home_and_with_no_other") {
     if (member.rank != 0) {
       while (!member.memory.words[1]) {
         node.fabric.progress();
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        dtutils::sleep_for(std::chrono::microseconds(100));
       }
       return;
     }

@@ -12,7 +12,6 @@
 #include <functional>
 #include <new>
 #include <string>
-#include <thread>
 
 #include "dsfabric/support/fork_job.hpp"
 #include "memory/memory.hpp"

@@ -94,6 +94,25 @@ TEST_CASE("crash_of_a_simulated_node_is_told_to_those_that_never_talked_to_it") 
   }
 }
 
+TEST_CASE("simulated_node_that_is_woken_after_its_crash_has_lost_those_it_never_talked_to") {
+  simulation::Options options = with_seed(1);
+  options.plan = [](dtutils::Simulation& cluster) {
+    cluster.at(1ms, [&cluster] { cluster.crash(2); });
+  };
+  std::set<unsigned> lost;
+  const SimulationReport report = simulation::run(3, options, [&](Fabric& fabric) {
+    const bool crashes = fabric.process() == ProcessId{2};
+    for (const std::uint16_t other : {0, 1, 2}) {
+      dtutils::Deadline deadline(crashes ? 100s : 3s);
+      if (crashes == (other == 2)) continue;
+      while (!fabric.failed({other}) && !deadline.passed()) dtutils::sleep_for(100us);
+      if (crashes && fabric.failed({other})) lost.insert(other);
+    }
+  });
+  CHECK(report.error == "");
+  CHECK(lost == std::set<unsigned>{0, 1});
+}
+
 TEST_CASE("simulated_nodes_do_not_wait_for_one_that_crashed_before_it_joined") {
   simulation::Options options = with_seed(1);
   options.plan = [](dtutils::Simulation& cluster) { cluster.crash(1); };

@@ -4,8 +4,10 @@
 
 #include <chrono>
 #include <concepts>
+#include <type_traits>
 #include <utility>
 
+#include "dtutils/clock.hpp"
 #include "locks/detail/worker.hpp"
 #include "locks/ncosed.hpp"
 
@@ -73,22 +75,22 @@ class SharedMutex {
   /// others that do may come first.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
-    return try_until<detail::Mode::kExclusive>(std::chrono::steady_clock::now() + time);
+    return try_until<detail::Mode::kExclusive>(dtutils::Clock::now() + time);
   }
   /// As try_lock_for, with a point in time of any clock.
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
-    return try_lock_for(end - Clock::now());
+    return try_lock_for(end - now_of<Clock>());
   }
   /// As try_lock_for.
   template <class Rep, class Period>
   bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
-    return try_until<detail::Mode::kShared>(std::chrono::steady_clock::now() + time);
+    return try_until<detail::Mode::kShared>(dtutils::Clock::now() + time);
   }
   /// As try_lock_for, with a point in time of any clock.
   template <class Clock, class Duration>
   bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& end) {
-    return try_lock_shared_for(end - Clock::now());
+    return try_lock_shared_for(end - now_of<Clock>());
   }
   /// Gives it back; throws Error when this object does not hold it alone.
   void unlock() { release<detail::Mode::kExclusive>(); }
@@ -144,11 +146,20 @@ class SharedMutex {
     if (taken) hold<kMode>(place);
     return taken;
   }
+  /// Time points of a simulation are those of the steady clock, too.
+  template <class Clock>
+  static auto now_of() {
+    if constexpr (std::is_same_v<Clock, std::chrono::steady_clock>) {
+      return dtutils::Clock::now();
+    } else {
+      return Clock::now();
+    }
+  }
   template <Mode kMode>
-  bool try_until(std::chrono::steady_clock::time_point end) {
+  bool try_until(dtutils::Clock::time_point end) {
     for (std::uint32_t round = 0;; ++round) {
       if (try_acquire<kMode>()) return true;
-      if (std::chrono::steady_clock::now() >= end) return false;
+      if (dtutils::Clock::now() >= end) return false;
       if (!worker_.may_wait()) worker_.refuse_to_wait();
       worker_.pause(round);
     }

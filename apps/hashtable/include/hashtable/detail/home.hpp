@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dsfabric/thread.hpp"
+#include "dtutils/mutex.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "hashtable/detail/heap.hpp"
 #include "hashtable/detail/layout.hpp"
@@ -112,7 +113,7 @@ class Home {
   /// Frees such a piece.
   void free_piece(std::uint64_t place, std::uint64_t words);
   /// Changes of one key that read before they write hold it.
-  std::mutex& changes() noexcept { return changes_; }
+  dtutils::Mutex& changes() noexcept { return changes_; }
 
   /// How full the part is. Setup only.
   Fill fill();
@@ -158,8 +159,8 @@ class Home {
   dtutils::RDMAMemory memory_;
   std::uint64_t* base_;
   std::uint64_t staging_words_;
-  std::mutex mutex_;
-  std::mutex changes_;
+  dtutils::Mutex mutex_;
+  dtutils::Mutex changes_;
   Heap heap_;
   std::uint32_t buckets_ = 0;
   std::shared_ptr<Cut> cut_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // WakeFd: eventfd(2).
-#include "threads/wake_fd.hpp"
+#include "dtutils/wake_fd.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -11,12 +11,11 @@
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 
-namespace dsfabric {
+namespace dtutils {
 
 WakeFd::WakeFd() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (fd_ < 0) {
-    throw dtutils::Error("eventfd", "the kernel gives none", "raise the limit of open files",
-                         errno);
+    throw Error("eventfd", "the kernel gives none", "raise the limit of open files", errno);
   }
 }
 
@@ -26,7 +25,7 @@ void WakeFd::wake() noexcept {
   const std::uint64_t one = 1;
   // It fails only when the counter is full: then the sleeper is awake anyway.
   [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof one);
-  dtutils::signaled_descriptor();
+  signaled_descriptor();
 }
 
 void WakeFd::clear() noexcept {
@@ -34,4 +33,4 @@ void WakeFd::clear() noexcept {
   [[maybe_unused]] const ssize_t got = ::read(fd_, &count, sizeof count);
 }
 
-}  // namespace dsfabric
+}  // namespace dtutils
