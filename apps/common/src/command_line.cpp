@@ -7,20 +7,20 @@
 
 namespace common {
 
-struct CommandLine::PollingThread {
-  explicit PollingThread(const std::string& description) : app(description) {}
+struct CommandLine::Parser {
+  explicit Parser(const std::string& description) : app(description) {}
   CLI::App app;
   std::vector<std::string>* command = nullptr;
 };
 
 CommandLine::CommandLine(const std::string& description)
-    : reader_(std::make_unique<PollingThread>(description)) {}
+    : parser_(std::make_unique<Parser>(description)) {}
 
 CommandLine::~CommandLine() = default;
 
 CommandLine& CommandLine::option(const std::string& name, std::uint64_t& value,
                                  const std::string& help, std::uint64_t min, std::uint64_t max) {
-  CLI::Option* const option = reader_->app.add_option(name, value, help);
+  CLI::Option* const option = parser_->app.add_option(name, value, help);
   if (min != 0 || max != UINT64_MAX) option->check(CLI::Range(min, max));
   option->capture_default_str();
   return *this;
@@ -29,7 +29,7 @@ CommandLine& CommandLine::option(const std::string& name, std::uint64_t& value,
 CommandLine& CommandLine::option(const std::string& name, std::string& value,
                                  const std::string& help,
                                  std::initializer_list<const char*> choices) {
-  CLI::Option* const option = reader_->app.add_option(name, value, help);
+  CLI::Option* const option = parser_->app.add_option(name, value, help);
   if (choices.size() != 0) {
     option->check(CLI::IsMember(std::vector<std::string>(choices.begin(), choices.end())));
   }
@@ -38,27 +38,27 @@ CommandLine& CommandLine::option(const std::string& name, std::string& value,
 }
 
 CommandLine& CommandLine::flag(const std::string& name, bool& value, const std::string& help) {
-  reader_->app.add_flag(name, value, help);
+  parser_->app.add_flag(name, value, help);
   return *this;
 }
 
 CommandLine& CommandLine::command(std::vector<std::string>& words) {
-  reader_->app.prefix_command();
-  reader_->command = &words;
+  parser_->app.prefix_command();
+  parser_->command = &words;
   return *this;
 }
 
 std::optional<int> CommandLine::parse(int argc, char** argv) {
   try {
-    reader_->app.parse(argc, argv);
-    if (reader_->command != nullptr) {
-      *reader_->command = reader_->app.remaining();
-      if (!reader_->command->empty() && reader_->command->front().starts_with('-')) {
-        throw CLI::ExtrasError({reader_->command->front()});
+    parser_->app.parse(argc, argv);
+    if (parser_->command != nullptr) {
+      *parser_->command = parser_->app.remaining();
+      if (!parser_->command->empty() && parser_->command->front().starts_with('-')) {
+        throw CLI::ExtrasError({parser_->command->front()});
       }
     }
   } catch (const CLI::ParseError& error) {
-    return reader_->app.exit(error);
+    return parser_->app.exit(error) == 0 ? 0 : 2;
   }
   return std::nullopt;
 }

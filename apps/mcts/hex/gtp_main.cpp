@@ -16,7 +16,11 @@ int main(int argc, char** argv) try {
   hex::add_search_options(app, search);
   bool no_swap = false;
   app.add_flag("--no-swap", no_swap, "without the swap rule");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? EXIT_SUCCESS : 2;
+  }
   hex::finish(search, 5.0);
   search.engine.largest = games::kMaxHexSize;  // boardsize may ask for any
   dsfabric::Fabric fabric = dsfabric::join(config);

@@ -131,7 +131,11 @@ int cariama_main(int argc, char** argv) try {
   match_command->add_option("--a", options.a, "A, as processes=2,playouts=16,seconds=0.1 or flat");
   match_command->add_option("--b", options.b, "B");
   app.require_subcommand(0, 1);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? EXIT_SUCCESS : 2;
+  }
 
   const bool is_play = play_command->parsed();
   const bool is_match = match_command->parsed();

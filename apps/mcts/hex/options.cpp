@@ -43,10 +43,13 @@ void add_search_options(CLI::App& app, SearchOptions& options) {
                                                     {"leaves", mcts::Spread::kLeaves},
                                                     {"near", mcts::Spread::kNear},
                                                     {"uniform", mcts::Spread::kUniform}};
-  app.add_option("--spread", settings.spread,
-                 "what other processes get: simulations of leaves; nodes, near their parents or at "
-                 "random; auto: leaves in small jobs, else near")
-      ->transform(CLI::CheckedTransformer(spreads));
+  // Not by a transformer: it would show the values, which are no text, in --help.
+  app.add_option_function<std::string>(
+         "--spread", [&, spreads](const std::string& name) { settings.spread = spreads.at(name); },
+         "what other processes get: simulations of leaves; nodes, near their parents or at "
+         "random; auto: leaves in small jobs, else near")
+      ->check(CLI::IsMember(spreads))
+      ->default_str("auto");
   app.add_option("--root-share", settings.root_share,
                  "if uniform: nodes for a worker of process 0, for each of another worker")
       ->check(CLI::Range(0.01, 100.0))

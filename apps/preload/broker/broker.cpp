@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "hosts/settings.hpp"
 #include "local_name.hpp"
@@ -64,16 +65,27 @@ bool leave_caller() {
   return chdir("/") == 0;
 }
 
-int usage() {
-  std::fputs("Usage: cariama-stream-broker SECRET_FILE PORT\n", stderr);
+constexpr const char* kUsage =
+    "Usage: cariama-stream-broker SECRET_FILE PORT\n"
+    "The broker of this host and user for scripts/stream --between-hosts, which starts it: it goes "
+    "on in the background.\n";
+
+/// What is wrong is the last argument, if there is one.
+int refuse(int argc, char** argv) {
+  std::fprintf(stderr, "cariama-stream-broker: %s is not SECRET_FILE and PORT\n%s",
+               argc > 1 ? argv[argc - 1] : "nothing", kUsage);
   return 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--help") {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
   const std::uint16_t port = argc == 3 ? preload::hosts::port_from(argv[2]) : std::uint16_t{0};
-  if (port == 0) return usage();
+  if (port == 0) return refuse(argc, argv);
   // What the program that starts it has open is not its own.
   close_range(3, ~0u, 0);
   try {

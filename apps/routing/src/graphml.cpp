@@ -102,9 +102,9 @@ class Scanner {
 };
 
 /// Builds the topology while tokens come by.
-class PollingThread {
+class GraphBuilder {
  public:
-  explicit PollingThread(Scanner& scanner) : scanner_(scanner) {}
+  explicit GraphBuilder(Scanner& scanner) : scanner_(scanner) {}
 
   Topology read() {
     for (Token token = scanner_.next(); token.kind != Token::Kind::kEnd; token = scanner_.next()) {
@@ -191,7 +191,7 @@ class PollingThread {
 
 Topology read_graphml(std::istream& in, std::string_view name) {
   Scanner scanner(std::string(std::istreambuf_iterator<char>(in), {}), name);
-  return PollingThread(scanner).read();
+  return GraphBuilder(scanner).read();
 }
 
 }  // namespace routing

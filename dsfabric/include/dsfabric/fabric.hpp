@@ -78,7 +78,8 @@ class Fabric {
   std::uint32_t capacity() const noexcept;
   /// Number of machines of the job. Any thread, wait-free.
   std::uint32_t machines() const noexcept;
-  /// What is known of a process of the job. Any thread, wait-free.
+  /// What is known of a process of the job; of a number that no process can have, that it has no
+  /// threads. Any thread, wait-free.
   ProcessInfo info(ProcessId process) const noexcept;
   /// Number of workers of the job; of an elastic one, of its founders. Their order is that of
   /// ThreadId.
@@ -147,6 +148,7 @@ class Fabric {
   /// workers need not), has failed or has left; so does the first message or call to it. Valid,
   /// though broken, also after a failure, and for a process that failed or left before it was
   /// connected. Its connection is never closed from then on, whatever Config::max_connections says.
+  /// Throws Error when the job has no such process.
   /// Any thread; wait-free once the process is connected so; the first call of a thread unknown to
   /// the fabric allocates, and may throw as SendSpace.
   dtutils::Transmitter& transmitter(ProcessId to);
@@ -176,11 +178,11 @@ class Fabric {
   /// The same in the default zone.
   dtutils::GeneralAllocator& general_allocator() noexcept;
   /// Memory in another process: in one of its zones, or in its default zone. Waits for the answer,
-  /// and serves meanwhile. Throws Error when the owner has no memory or no such zone, PeerFailed
-  /// when it is gone. Any thread, not inside a message handler.
+  /// and serves meanwhile. Throws Error when the owner has no memory or no such zone, or there is
+  /// no such process, PeerFailed when it is gone. Any thread, not inside a message handler.
   RemoteMemory allocate_remote(ProcessId owner, std::size_t bytes,
                                std::optional<dtutils::NumaZone> zone = {});
-  /// Memory in the zone where that worker lives. As allocate_remote.
+  /// Memory in the zone where that worker lives, which must exist. As allocate_remote.
   RemoteMemory allocate_near(ThreadId thread, std::size_t bytes);
 
   // --- names --------------------------------------------------------------------------------
@@ -198,7 +200,8 @@ class Fabric {
   std::optional<std::vector<std::byte>> lookup(std::string_view name);
 
   // --- failure ------------------------------------------------------------------------------
-  /// Any thread, wait-free.
+  /// Whether it takes part, as this process believes. A number that no process of the job can have
+  /// counts as failed. Any thread, wait-free.
   PeerState state(ProcessId process) const noexcept;
   /// Whether the process has failed. Any thread, wait-free.
   bool failed(ProcessId process) const noexcept { return state(process) == PeerState::kFailed; }
@@ -228,7 +231,8 @@ class Fabric {
   /// order of its own. Setup only.
   void on_change(MemberUpcalls upcalls);
   /// Declares a peer failed, because it broke a protocol of a layer above: its queue pairs are
-  /// broken, and everything else follows as for a crash. Any thread.
+  /// broken, and everything else follows as for a crash. Nothing, when the job has no such process.
+  /// Any thread.
   void fail(ProcessId process, std::string_view reason) noexcept;
 
   // --- exceptions of callables --------------------------------------------------------------

@@ -15,7 +15,7 @@ namespace {
 
 void require_members(const Members& members, const std::vector<ThreadId>& workers) {
   const char* const advice =
-      "name workers of the job (Fabric::threads, Fabric::thread_of_rank), each once";
+      "name workers of the job (Fabric::thread_of_rank, Fabric::threads_on), each once";
   std::set<ThreadId> seen;
   for (const ThreadId worker : workers) {
     if (!members.exists(worker)) {

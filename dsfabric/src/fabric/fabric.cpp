@@ -19,6 +19,15 @@
 #include "fabric/impl.hpp"
 
 namespace dsfabric {
+namespace {
+
+void require_process(const Fabric& fabric, ProcessId process, const char* what) {
+  if (process.value < fabric.capacity()) return;
+  throw dtutils::Error(what, fmt::format("the job has no process {}", process.value),
+                       "name a process below Fabric::processes()");
+}
+
+}  // namespace
 
 Fabric::Fabric(const Config& config, std::unique_ptr<Bootstrap> bootstrap)
     : impl_(std::make_unique<Impl>(*this, config, std::move(bootstrap))) {
@@ -42,7 +51,10 @@ std::uint32_t Fabric::processes() const noexcept { return impl_->members.count()
 std::uint32_t Fabric::founders() const noexcept { return impl_->members.founders(); }
 std::uint32_t Fabric::capacity() const noexcept { return impl_->members.capacity(); }
 std::uint32_t Fabric::machines() const noexcept { return impl_->members.machines(); }
-ProcessInfo Fabric::info(ProcessId process) const noexcept { return impl_->members.info(process); }
+ProcessInfo Fabric::info(ProcessId process) const noexcept {
+  if (process.value >= capacity()) return {process, {}, 0, 0, {}, 0, {}};
+  return impl_->members.info(process);
+}
 std::uint32_t Fabric::total_threads() const noexcept { return impl_->members.total_threads(); }
 std::uint32_t Fabric::max_threads() const noexcept { return impl_->members.max_threads(); }
 
@@ -171,6 +183,7 @@ bool Fabric::progress() {
 }
 
 dtutils::Transmitter& Fabric::transmitter(ProcessId to) {
+  require_process(*this, to, "Fabric::transmitter()");
   return impl_->connections.of(impl_->threads.mine(), to);
 }
 
@@ -180,7 +193,9 @@ dtutils::Transmitter& Fabric::transmitter_of(std::uint32_t worker, ProcessId to)
 
 std::uint32_t Fabric::connections() const noexcept { return impl_->handshakes.connected(); }
 
-bool Fabric::connected(ProcessId with) const noexcept { return impl_->connections.ready(with); }
+bool Fabric::connected(ProcessId with) const noexcept {
+  return with.value < capacity() && impl_->connections.ready(with);
+}
 
 void Fabric::make_room(dtutils::Transmitter& transmitter) {
   impl_->messages.make_room(impl_->threads.mine(), transmitter);
@@ -200,9 +215,14 @@ dtutils::GeneralAllocator& Fabric::general_allocator() noexcept {
 
 RemoteMemory Fabric::allocate_remote(ProcessId owner, std::size_t bytes,
                                      std::optional<dtutils::NumaZone> zone) {
+  require_process(*this, owner, "Fabric::allocate_remote()");
   return impl_->control_service.allocate(owner, bytes, zone);
 }
 RemoteMemory Fabric::allocate_near(ThreadId thread, std::size_t bytes) {
+  if (!exists(thread)) {
+    throw dtutils::Error("Fabric::allocate_near()", fmt::format("there is no worker {}", thread),
+                         "ask Fabric::thread_of_rank or Thread::neighbour for one");
+  }
   return allocate_remote(thread.process, bytes, zone_of(thread));
 }
 
@@ -213,7 +233,9 @@ std::optional<std::vector<std::byte>> Fabric::lookup(std::string_view name) {
   return impl_->control_service.lookup(name);
 }
 
-PeerState Fabric::state(ProcessId process) const noexcept { return impl_->failures.state(process); }
+PeerState Fabric::state(ProcessId process) const noexcept {
+  return process.value < capacity() ? impl_->failures.state(process) : PeerState::kFailed;
+}
 std::uint32_t Fabric::failures() const noexcept { return impl_->failures.count(); }
 std::string Fabric::failure_reason(ProcessId process) const {
   return impl_->failures.reason(process);
@@ -239,7 +261,7 @@ void Fabric::on_change(MemberUpcalls upcalls) {
   });
 }
 void Fabric::fail(ProcessId process, std::string_view reason) noexcept {
-  impl_->failures.declare(process, reason);
+  if (process.value < capacity()) impl_->failures.declare(process, reason);
 }
 
 void Fabric::on_exception(std::function<void(const CallContext&, std::exception_ptr)> upcall) {

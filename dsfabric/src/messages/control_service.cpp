@@ -9,6 +9,7 @@
 #include <new>
 
 #include "dsfabric/detail/inside.hpp"
+#include "dsfabric/handler_scope.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/send_space.hpp"
 #include "dtutils/detail/scope_exit.hpp"
@@ -190,7 +191,9 @@ RemoteMemory ControlService::allocate(ProcessId owner, std::size_t bytes,
         fmt::format("process {}", owner.value),
         fmt::format("it gave no {} bytes of registered memory{}", bytes,
                     zone ? fmt::format(" in zone {}", zone->node) : std::string()),
-        "ask for less, for one of the zones in ProcessInfo, or raise its setting memory_limit");
+        bytes == 0 ? "ask for at least one byte"
+                   : "ask for less, for one of the zones in ProcessInfo, or raise its setting "
+                     "memory_limit");
   }
   dtutils::RemoteMemoryLocator where;
   std::memcpy(&where, answer.value, sizeof where);
@@ -202,6 +205,8 @@ void ControlService::free(ProcessId owner, std::uint64_t handle) noexcept {
   request.what = What::kFree;
   request.number = handle;
   try {
+    // A wait for room would run handlers, and what they throw could not leave here.
+    const HandlerScope runs_none(fabric_);
     (void)send(owner, request);
   } catch (const dtutils::Error&) {
     // The thread may not use the fabric: its owner keeps the memory until this process ends.

@@ -41,6 +41,24 @@ TEST_CASE("unknown_thread_is_refused_at_the_sender") {
   });
 }
 
+TEST_CASE("process_that_does_not_exist_is_refused_and_changes_nothing") {
+  in_every_mode(2, 1, [](Thread& self) {
+    Fabric& fabric = self.fabric();
+    for (const ProcessId nobody : {ProcessId{2}, ProcessId{999}, ProcessId{0xffff}}) {
+      require(fabric.failed(nobody), "nobody counts as failed");
+      require_equal(fabric.info(nobody).threads, 0u, "workers of nobody");
+      require(!fabric.connected(nobody), "nobody is connected");
+      fabric.fail(nobody, "a test");
+      has(error_text([&] { (void)fabric.transmitter(nobody); }), "no process");
+      has(error_text([&] { (void)fabric.allocate_remote(nobody, 64); }), "no process");
+      has(error_text([&] { (void)fabric.allocate_near({nobody, 0}, 64); }), "no worker");
+    }
+    has(error_text([&] { (void)fabric.allocate_near({self.id().process, 7}, 64); }), "no worker");
+    require_equal(fabric.failures(), 0u, "failures");
+    self.barrier();
+  });
+}
+
 TEST_CASE("corrupt_record_fails_its_sender_and_nobody_else") {
   const std::string ends = run_and_kill(3, 2, [](Member& member, Thread& self) {
     Fabric& fabric = self.fabric();

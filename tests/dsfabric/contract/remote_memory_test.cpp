@@ -82,6 +82,8 @@ TEST_CASE("remote_allocation_that_cannot_be_is_refused") {
       std::string text =
           support::error_text([&] { fabric.allocate_remote(other, std::size_t{1} << 40); });
       require(text.find("memory_limit") != std::string::npos, text);
+      text = support::error_text([&] { fabric.allocate_remote(other, 0); });
+      require(text.find("at least one byte") != std::string::npos, text);
       text =
           support::error_text([&] { fabric.general_allocator().allocate(std::size_t{1} << 40); });
       require(text.find("CARIAMA_MEMORY_LIMIT") != std::string::npos, text);

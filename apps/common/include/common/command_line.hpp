@@ -34,12 +34,12 @@ class CommandLine {
   CommandLine& command(std::vector<std::string>& words);
 
   /// Empty: the program goes on. Otherwise help or an error has been printed, and the program ends
-  /// with this exit status.
+  /// with this exit status: 0 after help, 2 for a wrong command line.
   std::optional<int> parse(int argc, char** argv);
 
  private:
-  struct PollingThread;
-  std::unique_ptr<PollingThread> reader_;
+  struct Parser;
+  std::unique_ptr<Parser> parser_;
 };
 
 }  // namespace common
