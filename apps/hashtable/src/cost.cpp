@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <string_view>
 
 namespace hashtable::cost {
@@ -30,7 +31,7 @@ constexpr std::array<Row, 14> kRows{{{"write", &Basics::write},
                                      {"keep", &Basics::keep}}};
 
 /// Nanoseconds that a service thread looks for messages before it sleeps, about.
-constexpr double kStaysAwake = 10'000;
+constexpr double kStaysAwake = 3'000;
 
 /// What an insert takes.
 double insert(const Basics& basics, const Load& load) noexcept {
@@ -39,9 +40,10 @@ double insert(const Basics& basics, const Load& load) noexcept {
       basics.entry + (1 - load.factor) * basics.claim +
       load.factor * (basics.compare_and_swap + basics.alter + basics.hit + basics.write) +
       load.chained * look;
-  const bool awake = claimed < load.full * kStaysAwake;
-  return claimed +
-         load.full * ((awake ? basics.service : basics.wake) + 2 * basics.read_word + look);
+  // The inserts between two that ask for room are as many as chance has it.
+  const double asleep = std::exp(-kStaysAwake * load.full / claimed);
+  const double room = basics.service + asleep * (basics.wake - basics.service);
+  return claimed + load.full * (room + 2 * basics.read_word + look);
 }
 
 }  // namespace

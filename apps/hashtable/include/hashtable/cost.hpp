@@ -66,14 +66,15 @@ struct Load {
 ///     find   = read + hit + chained * (read + hit)
 ///     cached: keep + hit_rate * (read_word + hit) + (1 - hit_rate) * find
 ///     insert = entry + (1 - factor) * claim + factor * (swap + alter + hit + write)
-///              + chained * (read + hit) + full * (service + 2 * read_word + read + hit)
+///              + chained * (read + hit) + full * (room + 2 * read_word + read + hit)
+///     room   = service + asleep * (wake - service)
 ///     update = alter + hit + write + chained * (read + hit)
 ///     remove = alter + hit + chained * (read + hit)
 ///     by call: call + hit + chained * hit
 ///
 /// The first slot that an insert claims is taken with probability `factor`; an insert into a full
-/// bucket asks the home for room, and takes `wake` instead of `service` where such inserts of one
-/// worker are so rare that the service thread sleeps between them. `hit_rate`: the part of
+/// bucket asks the home for room. `asleep`: how likely its service thread sleeps by then, which it
+/// does after some microseconds in which this worker has not asked. `hit_rate`: the part of
 /// finds in Mode::kCached that what was kept answers. Any thread.
 double expect(Operation operation, Mode mode, const Basics& basics, double hit_rate,
               const Load& load) noexcept;
