@@ -79,6 +79,12 @@ TableCore::TableCore(TableGroup& group, TableOptions options, const Shape& shape
                          fmt::format("{} members are too many", members.size()),
                          fmt::format("use at most {}", kMaxMembers));
   }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (find(members[i]) == MemberId{static_cast<std::uint16_t>(i)}) continue;
+    throw dtutils::Error(fmt::format("table {}", options_.name),
+                         fmt::format("process {} is named twice", members[i].value),
+                         "name each member once");
+  }
   const std::optional<MemberId> self = find(group.fabric().process());
   if (!self) {
     throw dtutils::Error(fmt::format("table {}", options_.name), "this process is no member of it",

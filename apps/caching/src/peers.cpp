@@ -17,6 +17,7 @@ namespace {
 /// "caching", and the version of what its processes say to each other.
 constexpr std::uint64_t kProtocol = 0x6361'6368'696e'6702;
 constexpr std::uint32_t kDirectoryLeast = 64;
+constexpr std::uint32_t kDirectoryMost = 1 << 28;
 
 [[noreturn]] void differs(std::uint16_t process, const char* what) {
   throw dtutils::Error(fmt::format("process {}", process), what,
@@ -34,6 +35,11 @@ Peers::Peers(dsfabric::Fabric& fabric, const CacheOptions& options)
     throw dtutils::Error(
         "caching::Cache", fmt::format("it cannot have {} bytes", options.bytes),
         fmt::format("give CacheOptions::bytes between {} and {}", kUnit, kMaxUnits * kUnit));
+  }
+  if (options.directory > kDirectoryMost) {
+    throw dtutils::Error("caching::Cache",
+                         fmt::format("a directory of {} entries", options.directory),
+                         fmt::format("set CacheOptions::directory to {} at most", kDirectoryMost));
   }
   if (fabric.founders() > kMaxProcesses) {
     throw dtutils::Error("caching::Cache", "the job has too many processes",

@@ -2,7 +2,20 @@
 // The queue of those who wait for what this process has sent.
 #include "groups/answer.hpp"
 
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "dtutils/error.hpp"
+
 namespace groups::detail {
+
+WaitingAnswers::WaitingAnswers(std::uint32_t places) : mask_(places - 1), places_(places) {
+  if (!std::has_single_bit(places)) {
+    throw dtutils::Error("groups::Replicated", fmt::format("{} pending updates", places),
+                         "let as many wait as a power of two says");
+  }
+}
 
 void WaitingAnswers::add(AnswerBase* answer) noexcept {
   AnswerBase*& place = places_[next_++ & mask_];

@@ -47,6 +47,10 @@ GroupOptions checked(const sst::TableGroup& group, GroupOptions options) {
     refuse(options, fmt::format("process {} is named twice as a member", twice->value),
            "name each member once");
   }
+  if (options.patience < std::chrono::milliseconds(0)) {
+    refuse(options, fmt::format("a patience of {} ms", options.patience.count()),
+           "give the time after which a silent member is suspected, or 0");
+  }
   if (options.first_view == 0) refuse(options, "the first view is 0", "count views from 1");
   return options;
 }

@@ -36,7 +36,7 @@ Home::Home(dsfabric::Thread& self, const Shape& shape, const Options& options, s
   const std::uint64_t needed = (kHeader + staging_words_ * fabric_.total_threads() +
                                 buckets * (1 + shape.block_words) + shape.block_words + 8) *
                                8;
-  if (needed > options.bytes || depth > kMaxDepth) {
+  if (staging > options.bytes || needed > options.bytes || depth > kMaxDepth) {
     throw dtutils::Error("hashtable::HashTable",
                          fmt::format("a part of {} buckets needs {} bytes, and has {}", buckets,
                                      needed, options.bytes),

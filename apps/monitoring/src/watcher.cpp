@@ -68,8 +68,8 @@ Watcher::Watcher(dsfabric::Fabric& fabric)
       known_(fabric.founders()) {}
 
 Status Watcher::find(dsfabric::ProcessId process, Known*& known) {
-  known = &known_.at(process.value);
-  if (gone(fabric_, process)) return Status::kGone;
+  if (process.value >= known_.size() || gone(fabric_, process)) return Status::kGone;
+  known = &known_[process.value];
   if (known->page.length != 0) return Status::kDone;
   std::optional<std::vector<std::byte>> found;
   try {

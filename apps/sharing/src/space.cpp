@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -29,11 +30,26 @@ constexpr char kKeptKey = 0;
                        "let all processes make the same sharing::Space at the same point");
 }
 
+/// Of `data`, and of `cached`.
+constexpr std::uint32_t kMostData = 1 << 24;
+
+const SpaceOptions& checked(const SpaceOptions& options) {
+  if (options.data == 0 || std::max(options.data, options.cached) > kMostData) {
+    throw dtutils::Error(
+        "sharing::Space",
+        fmt::format("it is for {} data, {} of them cached", options.data, options.cached),
+        fmt::format("set SpaceOptions::data and cached to {} at most, and data to 1 "
+                    "at least",
+                    kMostData));
+  }
+  return options;
+}
+
 }  // namespace
 
 Space::Space(dsfabric::Fabric& fabric, const SpaceOptions& options)
     : fabric_(fabric),
-      options_(options),
+      options_(checked(options)),
       memory_(fabric, {.bytes = options.bytes}),
       node_(std::make_shared<detail::Node>(options.data)),
       host_(std::make_shared<detail::HostCache>(fabric, options)) {

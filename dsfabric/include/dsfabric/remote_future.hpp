@@ -90,8 +90,9 @@ class [[nodiscard]] RemoteFuture {
   bool ready() const noexcept { return state_->done(); }
 
   /// Waits at most for `timeout`, serving incoming calls. True: ready() is. Throws Error where a
-  /// handler outside a fiber would have to wait, and what handlers throw.
+  /// handler outside a fiber would have to wait, or the future is empty, and what handlers throw.
   bool wait_for(std::chrono::nanoseconds timeout) {
+    require_call("RemoteFuture::wait_for()");
     if (ready()) return true;
     if (timeout <= std::chrono::nanoseconds(0)) return false;
     detail::require_may_wait(state_->fabric(), "RemoteFuture::wait_for()");
@@ -101,8 +102,10 @@ class [[nodiscard]] RemoteFuture {
   /// Waits, serving incoming calls, and gives the result; the future is empty afterwards. Throws
   /// dtutils::Error with the text of an exception of the callable, PeerFailed when the process that
   /// was called is gone, and Error when the call was not accepted. Throws Error where an inline
-  /// handler would have to wait here, and what handlers throw: then the future is kept.
+  /// handler would have to wait here, and what handlers throw: then the future is kept. Throws
+  /// Error when it is empty.
   T get() {
+    require_call("RemoteFuture::get()");
     state_->wait("RemoteFuture::get()");
     // Also when the call has failed.
     const dtutils::detail::ScopeExit done(
@@ -158,6 +161,12 @@ class [[nodiscard]] RemoteFuture {
   friend class Calls;
   friend struct detail::Arrival<T>;
 
+  void require_call(const char* what) const {
+    if (state_ == nullptr) [[unlikely]] {
+      throw dtutils::Error(what, "no call belongs to the future",
+                           "use what call_return gave, and take its result once");
+    }
+  }
   explicit RemoteFuture(detail::FuturePool& pool)
       : state_(&pool.take(detail::FuturePool::class_of(kWordOffset))) {}
 

@@ -93,6 +93,10 @@ const dtutils::DeviceInfo& Fabric::device() const noexcept { return impl_->devic
 std::string Fabric::launched_by() const { return impl_->bootstrap.name(); }
 
 void Fabric::run(const std::function<void(Thread&)>& work) {
+  if (!work) {
+    throw dtutils::Error("run()", "there is no work",
+                         "give it the function that workers shall run");
+  }
   if (impl_->running.exchange(true)) {
     throw dtutils::Error("run()", "an earlier run() of this process has not returned yet",
                          "call it from the thread that joined, and once at a time: what workers "

@@ -93,6 +93,13 @@ TEST_CASE("processes_with_different_options_do_not_have_a_cache_together") {
       }
       require(text.find("cannot have") != std::string::npos, text);
     }
+    text.clear();
+    try {
+      Cache cache(fabric, {.directory = 0xffff'ffff});
+    } catch (const dtutils::Error& error) {
+      text = error.what();
+    }
+    require(text.find("a directory of 4294967295 entries") != std::string::npos, text);
   });
   CHECK(without.wait() == "");
 }

@@ -255,6 +255,19 @@ TEST_CASE("handler_that_would_wait_for_a_future_is_told_how_to") {
   });
 }
 
+TEST_CASE("a_future_without_a_call_says_so") {
+  in_every_mode(1, 1, [](Thread& self) {
+    RemoteFuture<int> none;
+    has(error_text([&] { (void)none.get(); }), "no call belongs");
+    has(error_text([&] { (void)none.wait_for(std::chrono::milliseconds(1)); }), "no call belongs");
+    SendChannel calls(self.fabric());
+    auto once = calls.call_return(self.id(), [] { return 1; });
+    require(once.get() == 1, "the result");
+    has(error_text([&] { (void)once.get(); }), "no call belongs");
+    has(error_text([&] { self.fabric().run({}); }), "there is no work");
+  });
+}
+
 TEST_CASE("calls_that_cannot_be_made_give_failed_futures") {
   const std::string ends = run_and_kill(2, 1, [](Member& member, Thread& self) {
     support::meet(member, self);

@@ -210,6 +210,7 @@ TEST_CASE("bad_messages_and_bad_options_are_refused") {
     refused({.members = {{0}, {0}}}, "process 0 is named twice");
     refused({.max_message = 0}, "messages of 0 bytes");
     refused({.first_view = 0}, "the first view is 0");
+    refused({.patience = std::chrono::milliseconds(-1)}, "a patience of -1 ms");
     refused({.max_message = 8 + member.rank}, "with other options");
     node.meet(1, 2);
   });

@@ -121,6 +121,18 @@ TEST_CASE("updates_run_in_one_order_at_all_members") {
   CHECK(job.wait() == "");
 }
 
+TEST_CASE("as_many_pending_updates_as_no_power_of_two_says_are_refused") {
+  ForkJob job(1, [](Member& member) {
+    ObjectNode<Chain> node(member);
+    for (const std::uint32_t pending : {0u, 3u}) {
+      const std::string text = support::error_text(
+          [&] { groups::Replicated<Chain> bad(node.group, {.name = "bad"}, {}, pending); });
+      require(text.find("pending updates") != std::string::npos, text);
+    }
+  });
+  CHECK(job.wait() == "");
+}
+
 TEST_CASE("a_read_sees_all_that_was_answered_before_it") {
   ForkJob job(2, [](Member& member) {
     ObjectNode<Chain> node(member);

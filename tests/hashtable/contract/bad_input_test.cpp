@@ -180,5 +180,11 @@ TEST_CASE("a_part_that_is_too_small_for_its_buckets_is_refused") {
     const std::string error =
         support::error_text([&] { Table table(self, {.bytes = 4096, .buckets = 64}); });
     require(error.find("raise Options::bytes") != std::string::npos, error.c_str());
+    const std::string kept = support::error_text(
+        [&] { Table table(self, {.mode = Mode::kCached, .cached = 0xffff'ffff}); });
+    require(kept.find("too many entries") != std::string::npos, kept.c_str());
+    const std::string entry =
+        support::error_text([&] { Texts table(self, {.max_entry = SIZE_MAX / 2}); });
+    require(entry.find("raise Options::bytes") != std::string::npos, entry.c_str());
   });
 }

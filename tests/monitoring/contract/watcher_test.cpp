@@ -180,6 +180,7 @@ TEST_CASE("who_has_no_board_no_sample_or_is_dead_is_told_apart") {
     for (const Scheme scheme :
          {Scheme::kRdmaSync, Scheme::kRdmaAsync, Scheme::kMessageSync, Scheme::kMessageAsync}) {
       require_status(watcher.read({1}, reading, scheme), Status::kNoBoard);
+      require_status(watcher.read({9}, reading, scheme), Status::kGone);
     }
     require_status(watcher.read({2}, reading), Status::kDone);
     require_equal(reading.count, 0u, "counters");

@@ -27,6 +27,18 @@ constexpr Model kModels[] = {
 
 }  // namespace
 
+TEST_CASE("a_space_for_no_data_or_for_too_many_is_refused") {
+  ForkJob job(1, [](Member& member) {
+    dsfabric::Fabric fabric = member.join();
+    for (const SpaceOptions& options :
+         {SpaceOptions{.data = 0}, {.data = 0xffff'ffff}, {.cached = 0xffff'ffff}}) {
+      const std::string text = refusal([&] { Space space(fabric, options); });
+      require(text.find("SpaceOptions::data and cached") != std::string::npos, text);
+    }
+  });
+  CHECK(job.wait() == "");
+}
+
 TEST_CASE("data_of_every_size_model_and_place_are_found_by_their_names") {
   CHECK(share(2, [](Sharer& here) {
           for (const Model& model : kModels) {

@@ -302,6 +302,10 @@ TEST_CASE("options_that_cannot_be_are_refused_in_words") {
     says({.slots = 48}, "rings of 48 slots");
     says({.slots = 2}, "rings of 2 slots");
     says({.slots = 2 * kMaxSlots}, "rings of 131072 slots");
+    says({.members = {{0}, {1}, {0}}}, "process 0 is named twice");
+    const std::string none =
+        support::error_text([&] { TableGroup group(node.group.fabric(), {.threads = 0}); });
+    require(none.find("0 threads") != std::string::npos, none);
     says({.senders = {{5}}}, "process 5 sends, but is no member");
     says({.senders = {{0}, {1}, {0}}}, "process 0 is named twice");
     says({.max_message = 8 + 8 * member.rank}, "other options");

@@ -72,8 +72,8 @@ namespace detail {
 /// The answers of what this process has sent and not yet delivered, in order.
 class WaitingAnswers {
  public:
-  /// `places` is a power of two.
-  explicit WaitingAnswers(std::uint32_t places) : mask_(places - 1), places_(places) {}
+  /// Throws Error when `places` is no power of two.
+  explicit WaitingAnswers(std::uint32_t places);
   WaitingAnswers(const WaitingAnswers&) = delete;
   WaitingAnswers& operator=(const WaitingAnswers&) = delete;
   ~WaitingAnswers() { finish_all(AnswerState::kUnknown); }

@@ -96,7 +96,8 @@ class Replicated {
   }
 
   /// A collective, as OrderedGroup's. `first` is the same everywhere. At most `pending` updates and
-  /// reads of this process (a power of two) wait for their delivery. Setup only.
+  /// reads of this process (a power of two, else it throws Error) wait for their delivery. Setup
+  /// only.
   explicit Replicated(sst::TableGroup& tables, GroupOptions options = {}, T first = T{},
                       std::uint32_t pending = 1024)
       : object_(std::move(first)),

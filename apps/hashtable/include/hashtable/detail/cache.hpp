@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "dtutils/error.hpp"
 #include "hashtable/detail/word.hpp"
 
 namespace hashtable::detail {
@@ -33,8 +34,15 @@ class Cache {
     std::uint32_t at = 0;
   };
 
-  /// Room for so many entries; 0: none. Setup only.
+  /// Entries that there can be at most.
+  static constexpr std::uint32_t kMost = 1 << 26;
+
+  /// Room for so many entries; 0: none. Throws Error. Setup only.
   void resize(std::uint32_t entries) {
+    if (entries > kMost) {
+      throw dtutils::Error("hashtable::HashTable", "it would keep too many entries",
+                           "set Options::cached to 67108864 at most");
+    }
     lines_.assign(entries == 0 ? 0 : std::bit_ceil(entries), {});
   }
   /// Whether there is room for any.
