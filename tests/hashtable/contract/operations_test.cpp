@@ -82,7 +82,12 @@ TEST_CASE("automatic_operations_go_the_way_that_the_cost_model_finds_cheaper") {
     Table table(self, {.mode = Mode::kAutomatic, .bytes = 1 << 20, .buckets = 64});
     const bool first = self.id().process.value == 0;
     using enum Operation;
-    cost::Basics basics{.write = 100, .read_word = 100, .read = 100, .compare_and_swap = 100};
+    cost::Basics basics{.write = 100,
+                        .read_word = 100,
+                        .read = 100,
+                        .compare_and_swap = 100,
+                        .claim = 200,
+                        .alter = 200};
     std::uint64_t value = 0;
     // A find is one read and an insert two operations; updates and removals are more.
     for (const double call : {1.0, 150.0, 1000.0, 1.0}) {
