@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
+#include <vector>
 
 #include "dsfabric/support/fork_job.hpp"
 #include "dtutils/clock.hpp"
@@ -67,6 +69,46 @@ TEST_CASE("remote_memory_goes_back_to_its_owner") {
               }),
               "it came back");
       self.barrier();
+    });
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("remote_memory_goes_back_while_calls_that_throw_come_in") {
+  constexpr int kThrowing = 5;
+  ForkJob job(2, [](Member& member) {
+    Fabric fabric = member.join(one_thread());
+    fabric.run([&](Thread& self) {
+      const ThreadId other = self.neighbour(1);
+      std::vector<RemoteMemory> pieces;
+      for (int i = 0; i < 100; ++i) pieces.push_back(fabric.allocate_near(other, 64));
+      self.barrier();
+      auto& left_the_barrier = member.memory.words[0];
+      auto& sent = member.memory.words[1];
+      if (member.rank == 1) {
+        require(support::eventually([&] { return left_the_barrier == 1; }), "the other is ready");
+        SendChannel calls(fabric);
+        for (int i = 0; i < kThrowing; ++i) {
+          require(calls.call(other, [] { throw std::runtime_error("a test throws"); }), "sent");
+        }
+        sent = 1;
+        return;
+      }
+      // It makes no progress from here on, so none of the calls runs yet.
+      left_the_barrier = 1;
+      require(support::eventually([&] { return sent == 1; }), "the calls are on their way");
+      // Nothing runs inside, whose exception a destructor could not hand on.
+      pieces.clear();
+      int thrown = 0;
+      require(support::eventually([&] {
+                try {
+                  self.progress();
+                } catch (const std::runtime_error&) {
+                  ++thrown;
+                }
+                return thrown == kThrowing;
+              }),
+              "each came out of progress()");
     });
   });
   CHECK(job.wait() == "");
