@@ -2,6 +2,7 @@
 // The steps of the shm device's queue pairs from state to state: what ibv_modify_qp does.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cerrno>
 #include <string>
 
@@ -157,7 +158,8 @@ void ShmDevice::modify_qp(ibv_qp* raw, ibv_qp_attr& attributes, int mask) {
     take_over(qp, attributes, mask);
     if (from != to) qp.entry->state.store(to);
   }
-  raw->state = to;
+  // Several threads may break a connection at once.
+  std::atomic_ref(raw->state).store(to, std::memory_order_relaxed);
 }
 
 }  // namespace dtutils::shm
