@@ -38,15 +38,15 @@ TableGroup::TableGroup(dsfabric::Fabric& fabric, const TableGroupOptions& option
       taken_(fabric.capacity()),
       receives_(fabric.protection_domain().device(), 1),
       links_(std::make_shared<Links>(fabric.capacity())) {
+  if (options.threads == 0) {
+    throw dtutils::Error("sst::TableGroup", "it is for 0 threads",
+                         "set TableGroupOptions::threads to as many as use it, at least 1");
+  }
   const std::uint32_t processes = fabric.capacity();
   mailbox_ = fabric.general_allocator().allocate(processes * kOffers * sizeof(Offer));
   std::memset(mailbox_.data(), 0, mailbox_.size());
   scratch_ = fabric.general_allocator().allocate(scratch_size(processes));
   max_inline_ = dtutils::kInline;
-  if (options.threads == 0) {
-    throw dtutils::Error("sst::TableGroup", "it is for 0 threads",
-                         "set TableGroupOptions::threads to as many as use it, at least 1");
-  }
   auto transmitter_options = dtutils::TransmitterOptions::for_threads(options.threads);
   transmitter_options.queue_pair.receive_depth = 1;
   const auto heed = [&](dtutils::QueuePair& pair) {

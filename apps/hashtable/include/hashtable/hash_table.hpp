@@ -112,9 +112,12 @@ class HashTable<Key, Value> {
   explicit HashTable(dsfabric::Thread& self, const Options& options = {})
       : table_(self, options, detail::type_names<Key, Value>(), 0) {
     if (options.mode == Mode::kAutomatic) {
-      choose(cost::measure(self, {kBlockBytes, kEntryBytes,
-                                  std::uint64_t{options.buckets} * kBlockBytes, 1, kRounds})
-                 .all);
+      const cost::Subject subject{.block_bytes = kBlockBytes,
+                                  .entry_bytes = kEntryBytes,
+                                  .table_bytes = std::uint64_t{options.buckets} * kBlockBytes,
+                                  .kept = 1,  // this mode keeps none
+                                  .rounds = kRounds};
+      choose(cost::measure(self, subject).all);
     }
   }
 
