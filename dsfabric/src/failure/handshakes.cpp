@@ -101,6 +101,8 @@ void Handshakes::begin(ProcessId with) noexcept {
 template <class Done>
 bool Handshakes::hear_until(Done done, std::chrono::milliseconds limit) {
   dtutils::Deadline deadline(limit);
+  // Twice as long each time: in a large job on few cores hundreds wait at once.
+  std::chrono::milliseconds again = kHearAgain;
   ++hearers_;
   const dtutils::detail::ScopeExit ended([&]() noexcept { --hearers_; });
   for (;;) {
@@ -113,7 +115,8 @@ bool Handshakes::hear_until(Done done, std::chrono::milliseconds limit) {
     // It leaves the core to those who carry and answer the letters: where others compute, whoever
     // only yields comes back much later than whoever sleeps.
     pollfd news[] = {{bootstrap_.failure_fd(), POLLIN, 0}, {heard_.fd(), POLLIN, 0}};
-    (void)dtutils::wait_for_events(news, kHearAgain);
+    (void)dtutils::wait_for_events(news, again);
+    again = std::min(2 * again, kHearAgainAtMost);
     if (news[1].revents != 0) heard_.clear();
   }
 }

@@ -19,8 +19,9 @@ inline constexpr std::uint32_t kMaxQueuePairs = 4;
 
 /// Connections of a process to others, where neither the settings nor the device say less.
 inline constexpr std::uint32_t kMaxConnections = 4096;
-/// Who waits for a connection looks again after so long, if no letter comes.
+/// Who waits for a connection looks again after so long, if no letter comes: at first, and later.
 inline constexpr std::chrono::milliseconds kHearAgain{1};
+inline constexpr std::chrono::milliseconds kHearAgainAtMost{32};
 /// Sleeps at most of who waits for the first answer on a new connection, before it waits as always.
 inline constexpr unsigned kFirstAnswerSleeps = 64;
 /// How long what was posted on a connection may take to end that is to be closed, and how long one
