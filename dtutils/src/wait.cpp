@@ -11,9 +11,10 @@ namespace dtutils {
 namespace {
 
 /// So many sleeps make the next one longer by kIdleSleepMicroseconds: a wait that has taken long
-/// may end a little later, and a thread that waits for a person hardly costs anything.
-constexpr std::uint32_t kSleepsPerStep = 16;
-constexpr std::uint32_t kLongestSleepMicroseconds = 500;
+/// may end a little later, by about a hundredth of its time, and a thread that waits for a person
+/// or for another that computes hardly costs anything. Many such threads may share a core with it.
+constexpr std::uint32_t kSleepsPerStep = 8;
+constexpr std::uint32_t kLongestSleepMicroseconds = 4000;
 constexpr std::uint32_t kMaxSleeps =
     kSleepsPerStep * (kLongestSleepMicroseconds / kIdleSleepMicroseconds - 1);
 
