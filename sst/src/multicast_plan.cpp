@@ -11,6 +11,7 @@
 
 #include "dtutils/error.hpp"
 #include "dtutils/fnv1a.hpp"
+#include "sst/detail/require_upcall.hpp"
 
 namespace sst::detail {
 namespace {
@@ -76,6 +77,10 @@ std::uint64_t digest(const MulticastOptions& options, const RingFormat& format) 
 }
 
 }  // namespace
+
+void refuse_empty_upcall(const MulticastOptions& options) {
+  refuse(options, "its upcall for deliveries is empty", "give it a function of a const Message&");
+}
 
 MulticastCore::Plan::Plan(TableGroup& group, const MulticastOptions& wanted)
     : options(checked(group, wanted)),

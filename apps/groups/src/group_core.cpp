@@ -55,12 +55,19 @@ GroupOptions checked(const sst::TableGroup& group, GroupOptions options) {
   return options;
 }
 
+GroupUpcalls checked(const GroupOptions& options, GroupUpcalls upcalls) {
+  if (!upcalls.deliver) {
+    refuse(options, "its upcall for deliveries is empty", "set GroupUpcalls::deliver");
+  }
+  return upcalls;
+}
+
 }  // namespace
 
 GroupCore::GroupCore(sst::TableGroup& group, GroupOptions options, GroupUpcalls upcalls)
     : group_(group),
       options_(checked(group, std::move(options))),
-      upcalls_(std::move(upcalls)),
+      upcalls_(checked(options_, std::move(upcalls))),
       door_(group, options_),
       watch_(options_.patience),
       source_(door_),

@@ -50,7 +50,13 @@ Place ClientCore::allocate(std::size_t count, std::size_t each, std::uint32_t ty
     case Placement::Where::kNear: {
       home = placement.thread.process;
       zone = 0;
-      if (!fabric.exists(placement.thread)) break;
+      if (home.value >= state.space.homes.size()) break;
+      if (!fabric.exists(placement.thread)) {
+        throw dtutils::Error(
+            "memory::Client::allocate",
+            fmt::format("process {} has no worker {}", home.value, placement.thread.index),
+            "place segments near workers that exist (Fabric::exists), or there() in a process");
+      }
       const auto& zones = fabric.info(home).zones;
       for (std::uint32_t i = 0; i < zones.size(); ++i) {
         if (zones[i].node == fabric.zone_of(placement.thread).node) zone = i;

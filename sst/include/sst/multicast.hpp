@@ -10,6 +10,7 @@
 
 #include "dsfabric/detail/object_bytes.hpp"
 #include "sst/detail/multicast_core.hpp"
+#include "sst/detail/require_upcall.hpp"
 
 namespace sst {
 
@@ -59,9 +60,11 @@ class Multicast {
 
  public:
   /// Made by all its members, with the same options, as Table. Throws as Table, and Error for
-  /// options that are not possible or not the same at all members. Setup only.
+  /// options that are not possible or not the same at all members, and for a `deliver` that is an
+  /// empty std::function or a null pointer. Setup only.
   Multicast(TableGroup& group, const MulticastOptions& options, Deliver deliver)
-      : core_(group, options), deliver_(std::move(deliver)) {}
+      : core_(group, (detail::require_upcall(deliver, options), options)),
+        deliver_(std::move(deliver)) {}
   Multicast(const Multicast&) = delete;
   Multicast& operator=(const Multicast&) = delete;
   /// Waits for nobody. The others find this member gone; so with kByTurns wait first until all have

@@ -206,6 +206,9 @@ TEST_CASE("bad_messages_and_bad_options_are_refused") {
         require(std::string(error.what()).find(why) != std::string::npos, error.what());
       }
     };
+    const std::string mute =
+        support::error_text([&] { groups::OrderedGroup bad(node.group, {.name = "mute"}, {}); });
+    require(mute.find("group mute: its upcall for deliveries is empty") != std::string::npos, mute);
     refused({.members = {{0}, {7}}}, "process 7 is no process of the job");
     refused({.members = {{0}, {0}}}, "process 0 is named twice");
     refused({.max_message = 0}, "messages of 0 bytes");

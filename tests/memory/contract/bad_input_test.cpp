@@ -185,6 +185,9 @@ TEST_CASE("a_home_without_memory_says_so_and_goes_on") {
             refused([&] { client.allocate(0, there({1})); }, "empty");
             refused([&] { client.allocate(5'000'000'000, there({1})); }, "more than 4 GiB");
             refused([&] { client.allocate(8, there({2})); }, "no process");
+            refused([&] { client.allocate(8, near({{2}, 0})); }, "near a worker of no process");
+            text = error_text([&] { client.allocate(8, near({{1}, 7})); });
+            require(text.find("process 1 has no worker 7") != std::string::npos, text);
             require_done(client.free(all.back()), "free");
             all.back() = client.allocate(20'000, there({1}));
             require_done(client.read(all.back(), std::span<std::byte>()), "an empty read");

@@ -76,6 +76,9 @@ TEST_CASE("a_sampler_brings_new_figures_and_ends_at_once") {
   CHECK(support::error_text([&] {
           Sampler(fabric, std::chrono::nanoseconds(0));
         }).find("not positive") != std::string::npos);
+  CHECK(support::error_text([&] {
+          Sampler(fabric, std::chrono::nanoseconds::max());
+        }).find("longer than a year") != std::string::npos);
   Watcher watcher(fabric);
   Board board(fabric);
   Counter mine = board.counter("mine");

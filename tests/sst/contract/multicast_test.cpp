@@ -308,6 +308,14 @@ TEST_CASE("options_that_cannot_be_are_refused_in_words") {
     require(none.find("0 threads") != std::string::npos, none);
     says({.senders = {{5}}}, "process 5 sends, but is no member");
     says({.senders = {{0}, {1}, {0}}}, "process 0 is named twice");
+    const auto without_upcall = [&](auto deliver) {
+      const std::string said = support::error_text(
+          [&] { Multicast multicast(node.group, {.name = "mute"}, std::move(deliver)); });
+      require(said.find("multicast mute: its upcall for deliveries is empty") != std::string::npos,
+              said);
+    };
+    without_upcall(std::function<void(const Message&)>());
+    without_upcall(static_cast<void (*)(const Message&)>(nullptr));
     says({.max_message = 8 + 8 * member.rank}, "other options");
     says({.senders = {{static_cast<std::uint16_t>(member.rank)}}}, "other options");
     says({.order = member.rank == 0 ? Order::kByTurns : Order::kUnordered}, "other options");

@@ -63,8 +63,8 @@ class OrderedGroup {
  public:
   /// A collective of all processes of the job, with the same options. The first view is there when
   /// progress() has run its upcall. Throws as sst::Table, and Error for options that are not
-  /// possible or not the same everywhere (at a newcomer, only there). `tables` outlives it. Setup
-  /// only.
+  /// possible or not the same everywhere (at a newcomer, only there), and without an upcall
+  /// `deliver`. `tables` outlives it. Setup only.
   OrderedGroup(sst::TableGroup& tables, const GroupOptions& options, GroupUpcalls upcalls);
   OrderedGroup(const OrderedGroup&) = delete;
   OrderedGroup& operator=(const OrderedGroup&) = delete;

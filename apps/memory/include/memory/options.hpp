@@ -41,7 +41,7 @@ inline Placement there(dsfabric::ProcessId process) noexcept {
 }
 /// In all processes in turn, those that have failed left out.
 inline Placement spread() noexcept { return {Placement::Where::kSpread, {}}; }
-/// In the process and NUMA zone of that worker.
+/// In the process and NUMA zone of that worker, which exists: else the allocation is an Error.
 inline Placement near(dsfabric::ThreadId thread) noexcept {
   return {Placement::Where::kNear, thread};
 }

@@ -24,8 +24,8 @@ class NodeFigures;
 /// kMessageAsync). It sleeps in between. Two at once in a process only cost more.
 class Sampler {
  public:
-  /// Throws as Board, and Error when /proc cannot be read or `interval` is not positive. Setup
-  /// only.
+  /// Throws as Board, and Error when /proc cannot be read, or `interval` is not positive or longer
+  /// than a year. Setup only.
   explicit Sampler(dsfabric::Fabric& fabric,
                    std::chrono::nanoseconds interval = std::chrono::milliseconds(50));
   Sampler(const Sampler&) = delete;
