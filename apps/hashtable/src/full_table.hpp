@@ -17,7 +17,7 @@ namespace hashtable::cost {
 class FullTable {
  public:
   /// How often make_block() may be called.
-  static constexpr std::uint32_t kBuckets = 256;
+  static constexpr std::uint32_t kBuckets = 128;
 
   /// A collective. `home`: whom this worker asks. Throws Error when there is no memory. Setup only.
   FullTable(dsfabric::Thread& self, dsfabric::ThreadId home);
