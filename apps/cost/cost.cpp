@@ -50,8 +50,8 @@ void print_expected(const hashtable::cost::Basics& basics, double factor) {
     const char* name;
     hashtable::Operation operation;
   };
-  const hashtable::cost::Load load{.factor = factor};
-  fmt::print("\nexpected of a hash table, ns, all at once, {:.0f} % of the slots taken\n",
+  const hashtable::cost::Load load = hashtable::cost::chaining(factor, Table::kBlockSlots);
+  fmt::print("\nexpected of a hash table, ns, all at once, {:.0f} keys for 100 slots\n",
              100 * factor);
   fmt::print("{:<18} {:>10} {:>14} {:>22}\n", "operation", "one-sided", "by call",
              "cached, 70 % hits");
@@ -79,7 +79,7 @@ int main(int argc, char** argv) try {
       .option("--table", options.table, "Bytes of the memory that reads and claims go to", 64,
               16 << 20)
       .option("--rounds", options.rounds, "Operations a figure", 5, 100'000'000)
-      .option("--load", options.load, "Slots of the table that are taken, in percent", 0, 100)
+      .option("--load", options.load, "Keys for 100 slots of a table that chains", 0, 1000)
       .flag("--json", options.json, "Print the figures as JSON");
   if (const auto status = line.parse(argc, argv)) return *status;
   dsfabric::join(config).run([&](dsfabric::Thread& self) {

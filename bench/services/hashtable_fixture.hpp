@@ -68,8 +68,10 @@ class ByHand {
     const std::uint32_t slot = hashtable::detail::first_slot(hash, kShape.slots);
     return place(table, key, kShape.word_at(slot), Table::kEntryBytes / 8);
   }
+  /// At most a block.
   void read(const dtutils::RemoteMemoryLocator& block) {
-    fabric_bench::require(transmitter_.blocking_read(memory_.local(0, Table::kBlockBytes), block),
+    fabric_bench::require(transmitter_.blocking_read(
+                              memory_.local(0, static_cast<std::uint32_t>(block.length)), block),
                           "a read failed");
   }
   std::uint64_t swap(const dtutils::RemoteMemoryLocator& word, std::uint64_t expected,

@@ -38,11 +38,14 @@ struct MemoryNode {
                               fabric_bench::one_worker(device))),
         space(fabric),
         client(space),
+        small(space, {.cache_bytes = 1024}),
         registered(fabric.general_allocator().allocate(8192)),
         calls(fabric) {}
   dsfabric::Fabric fabric;
   memory::Space space;
   Client client;
+  /// Whose cache is too small for the segments of a case.
+  Client small;
   dtutils::RDMAMemory registered;
   dsfabric::SendChannel calls;
   std::vector<GlobalPtr<std::byte>> segments;
@@ -147,6 +150,17 @@ void add_hits(bench::Suite& suite, const std::string& device) {
     prepare(item, node, device, bytes);
     suite.add(std::move(item));
   }
+  auto missing = std::make_shared<std::unique_ptr<MemoryNode>>();
+  bench::Case miss{.name = "read_cached_miss", .size = 512};
+  miss.variants = {{.name = "rdma_read", .measure = raw_read(missing, 512)},
+                   {.name = "cached",
+                    .measure = in_turn(missing, [](MemoryNode& here, std::size_t i) {
+                      must(here.small.read(here.segments[i], std::span(here.registered.data(), 512),
+                                           ReadMode::kCached));
+                    })}};
+  miss.ratios = {{.over = "cached", .under = "rdma_read"}};
+  prepare(miss, missing, device, 512);
+  suite.add(std::move(miss));
   for (const std::size_t bytes : {64, 1024, 4096}) {
     auto node = std::make_shared<std::unique_ptr<MemoryNode>>();
     bench::Case item{.name = "read_subscribed_hit", .size = bytes};

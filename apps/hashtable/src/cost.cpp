@@ -4,46 +4,29 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
-#include <string_view>
+
+#include "figures.hpp"
 
 namespace hashtable::cost {
 namespace {
 
-struct Row {
-  std::string_view name;
-  double Basics::*figure;
-};
-constexpr std::array<Row, 14> kRows{{{"write", &Basics::write},
-                                     {"read_word", &Basics::read_word},
-                                     {"read", &Basics::read},
-                                     {"compare_and_swap", &Basics::compare_and_swap},
-                                     {"fetch_and_add", &Basics::fetch_and_add},
-                                     {"claim", &Basics::claim},
-                                     {"alter", &Basics::alter},
-                                     {"call", &Basics::call},
-                                     {"service", &Basics::service},
-                                     {"wake", &Basics::wake},
-                                     {"lock", &Basics::lock},
-                                     {"hit", &Basics::hit},
-                                     {"entry", &Basics::entry},
-                                     {"keep", &Basics::keep}}};
-
-/// Nanoseconds that a service thread looks for messages before it sleeps, about.
-constexpr double kStaysAwake = 3'000;
+/// Nanoseconds that a service thread looks for messages before it sleeps, about: 256 looks.
+constexpr double kStaysAwake = 15'000;
 
 /// What an insert takes.
 double insert(const Basics& basics, const Load& load) noexcept {
   const double look = basics.read + basics.hit;
-  const double claimed =
-      basics.entry + (1 - load.factor) * basics.claim +
-      load.factor * (basics.compare_and_swap + basics.alter + basics.hit + basics.write) +
-      load.chained * look;
+  const double found = basics.compare_and_swap + basics.alter + basics.hit + basics.write;
+  const double second = std::max(load.factor - load.full, 0.0);
+  const double common = basics.entry + load.further * look;
+  const double without_room = common + (1 - load.factor) * basics.claim + second * found;
+  const double room =
+      basics.compare_and_swap + look + basics.block + 2 * basics.read_word + 2 * basics.hit;
   // The inserts between two that ask for room are as many as chance has it.
-  const double asleep = std::exp(-kStaysAwake * load.full / claimed);
-  const double room = basics.service + asleep * (basics.wake - basics.service);
-  return claimed + load.full * (room + 2 * basics.read_word + look);
+  const double asleep = std::exp(-kStaysAwake * load.full / without_room);
+  return without_room + load.full * (room + asleep * (basics.wake - basics.service));
 }
 
 }  // namespace
@@ -79,6 +62,24 @@ double expect(Operation operation, Mode mode, const Basics& basics, double hit_r
   return basics.keep + hit_rate * (basics.read_word + basics.hit) + (1 - hit_rate) * miss;
 }
 
+Load chaining(double taken, std::uint32_t slots) noexcept {
+  Load load;
+  const double keys = taken * slots;
+  if (keys <= 0 || slots == 0) return load;
+  // Of a bucket with `n` keys; beyond these numbers hardly any bucket has as many.
+  const auto most = static_cast<std::uint32_t>(keys + 12 * std::sqrt(keys) + 12);
+  double chained = 0;
+  for (std::uint32_t n = 0; n <= most; ++n) {
+    const double likely = std::exp(n * std::log(keys) - keys - std::lgamma(n + 1.0));
+    load.factor += likely * std::min(n, slots) / slots;
+    if (n != 0 && n % slots == 0) load.full += likely;
+    if (n != 0) load.further += likely * ((n - 1) / slots);
+    chained += likely * (n - std::min(n, slots));
+  }
+  load.chained = chained / keys;
+  return load;
+}
+
 Mode cheaper(Operation operation, const Basics& basics, double hit_rate,
              const Load& load) noexcept {
   return expect(operation, Mode::kByCall, basics, hit_rate, load) <
@@ -89,9 +90,9 @@ Mode cheaper(Operation operation, const Basics& basics, double hit_rate,
 
 std::string to_text(const Costs& costs) {
   std::string text = fmt::format("{:<18} {:>10} {:>14}\n", "operation", "alone, ns", "all, ns");
-  for (const Row& row : kRows) {
-    text += fmt::format("{:<18} {:>10.1f} {:>14.1f}\n", row.name, costs.alone.*row.figure,
-                        costs.all.*row.figure);
+  for (const Figure& figure : kFigures) {
+    text += fmt::format("{:<18} {:>10.1f} {:>14.1f}\n", figure.name, costs.alone.*figure.value,
+                        costs.all.*figure.value);
   }
   return text;
 }
@@ -101,9 +102,9 @@ std::string to_json(const Costs& costs) {
   for (const bool alone : {true, false}) {
     text += fmt::format("{}\"{}\": {{", alone ? "" : ", ", alone ? "alone" : "all");
     const Basics& basics = alone ? costs.alone : costs.all;
-    for (std::size_t i = 0; i < kRows.size(); ++i) {
-      text += fmt::format("{}\"{}_ns\": {:.2f}", i == 0 ? "" : ", ", kRows[i].name,
-                          basics.*kRows[i].figure);
+    for (std::size_t i = 0; i < kFigures.size(); ++i) {
+      text += fmt::format("{}\"{}_ns\": {:.2f}", i == 0 ? "" : ", ", kFigures[i].name,
+                          basics.*kFigures[i].value);
     }
     text += "}";
   }

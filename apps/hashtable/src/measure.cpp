@@ -11,6 +11,8 @@
 #include "dtutils/clock.hpp"
 #include "dtutils/limits.hpp"
 #include "dtutils/wait.hpp"
+#include "figures.hpp"
+#include "full_table.hpp"
 #include "hashtable/cost.hpp"
 #include "hashtable/detail/attempt.hpp"
 #include "hashtable/detail/cache.hpp"
@@ -27,6 +29,8 @@ constexpr std::uint32_t kKeys = 256;
 /// Requests to a service thread that sleeps, and how long nobody asks it before each.
 constexpr std::size_t kWakes = 15;
 constexpr std::chrono::microseconds kFallsAsleep{200};
+/// Blocks of FullTable that are made one behind the other in a page of memory.
+constexpr std::uint32_t kBlocksOfPage = dtutils::kPage / detail::shape_of(1, 1).block_bytes();
 constexpr std::uint64_t kMostTableBytes = 16 << 20;
 constexpr std::uint32_t kLine = 64;
 
@@ -66,7 +70,8 @@ class Meter {
         transmitter_(self.transmitter(to_.process)),
         calls_(self),
         slot_(self.fabric()),
-        home_(self, detail::shape_of(1, 1), {.bytes = 512 << 10, .buckets = kKeys / 4}, 0) {
+        home_(self, detail::shape_of(1, 1), {.bytes = 512 << 10, .buckets = kKeys / 4}, 0),
+        full_(self, to_) {
     std::fill_n(memory_.data(), memory_.size(), std::byte{0});
     const auto all = self.all_gather(memory_.remote());
     there_ = all[self.fabric().rank_of(to_)];
@@ -109,6 +114,7 @@ class Meter {
       (void)slot_.get();
     });
     basics.service = median([&] { ask_service(); });
+    basics.block = block_made();  // the service thread is awake still
     basics.wake = wake();
     detail::LocalPort port(home_);
     basics.hit = median([&, draw = std::uint64_t{1}]() mutable {
@@ -176,6 +182,19 @@ class Meter {
     }
     return middle(taken);
   }
+  /// The median of those that a page holds: the first of them is the first to touch it.
+  double block_made() {
+    std::array<double, FullTable::kBuckets / 2 / kBlocksOfPage> taken{};
+    for (double& each : taken) {
+      for (std::uint32_t i = 0; i < kBlocksOfPage; ++i) {
+        full_.take_lines();
+        const auto begin = Clock::now();
+        full_.make_block();
+        each += nanoseconds(Clock::now() - begin) / kBlocksOfPage;
+      }
+    }
+    return middle(taken);
+  }
   static Request request_for(std::uint64_t key, Operation operation) noexcept {
     Request request{operation, 0, 0, {key}, {key}};
     request.hash = detail::hash_of(request.key.data(), 1);
@@ -230,15 +249,15 @@ class Meter {
   dsfabric::ReturnSlot<std::uint64_t> slot_;
   detail::Cache<1, 1> kept_entries_;
   detail::Home home_;
+  FullTable full_;
 };
 
 Basics mean(const std::vector<Basics>& all) {
   Basics sum;
-  for (const auto figure :
-       {&Basics::write, &Basics::read_word, &Basics::read, &Basics::compare_and_swap,
-        &Basics::fetch_and_add, &Basics::claim, &Basics::alter, &Basics::call, &Basics::service,
-        &Basics::lock, &Basics::hit, &Basics::entry, &Basics::keep}) {
-    for (const Basics& each : all) sum.*figure += each.*figure / static_cast<double>(all.size());
+  for (const Figure& figure : kFigures) {
+    for (const Basics& each : all) {
+      sum.*figure.value += each.*figure.value / static_cast<double>(all.size());
+    }
   }
   return sum;
 }

@@ -137,6 +137,7 @@ TEST_CASE("the_cost_model_adds_what_operations_are_made_of") {
                             .call = 10'000,
                             .service = 50'000,
                             .wake = 90'000,
+                            .block = 60'000,
                             .lock = 0,
                             .hit = 1000,
                             .entry = 7,
@@ -150,12 +151,19 @@ TEST_CASE("the_cost_model_adds_what_operations_are_made_of") {
   CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {}) == About(127));
   CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {.factor = 0.5}) ==
         About(7 + 0.5 * 120 + 0.5 * (100 + 130 + 1000 + 1)));
+  CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {.further = 2}) == About(127 + 2020));
   // A service thread that every insert asks is awake, one that is hardly ever asked sleeps.
+  constexpr double kRoom = 100 + 1010 + 60'000 + 6 + 2000;
   const auto room_at = [&](double full) {
     return (cost::expect(kInsert, Mode::kOneSided, basics, 0, {.full = full}) - 127) / full;
   };
-  CHECK(std::abs(room_at(1) - (50'000 + 6 + 1010)) < 1);
-  CHECK(std::abs(room_at(1e-6) - (90'000 + 6 + 1010)) < 1);
+  CHECK(std::abs(room_at(1) - kRoom) < 1);
+  CHECK(std::abs(room_at(1e-7) - (kRoom + 90'000 - 50'000)) < 1);
+  cost::Basics sleepless = basics;
+  sleepless.wake = sleepless.service;
+  // Of four inserts one gets its first slot, two another one, and one finds its bucket full.
+  CHECK(cost::expect(kInsert, Mode::kOneSided, sleepless, 0, {.factor = 0.75, .full = 0.25}) ==
+        About(7 + 0.25 * 120 + 0.5 * (100 + 130 + 1000 + 1) + 0.25 * kRoom));
   CHECK(cost::expect(kUpdate, Mode::kOneSided, basics, 0, {}) == About(1131));
   CHECK(cost::expect(kRemove, Mode::kOneSided, basics, 0, {}) == About(1130));
   CHECK(cost::expect(kRemove, Mode::kByCall, basics, 0, {}) == About(11'000));
@@ -165,4 +173,22 @@ TEST_CASE("the_cost_model_adds_what_operations_are_made_of") {
   near.call = 5;
   CHECK(cost::cheaper(kFind, near, 0, {}) == Mode::kByCall);
   CHECK(cost::to_json({basics, near}).find("\"call_ns\": 5.00") != std::string::npos);
+}
+
+TEST_CASE("a_table_that_chains_has_the_load_that_chance_gives_it") {
+  const double none = std::exp(-1.0);
+  const cost::Load ones = cost::chaining(1, 1);
+  CHECK(ones.factor == About(1 - none));
+  CHECK(ones.full == About(1 - none));
+  CHECK(ones.chained == About(none));
+  CHECK(ones.further == About(none));
+  // 4.5 keys for 9 slots: nine with this probability, eighteen hardly ever.
+  const cost::Load half = cost::chaining(0.5, 9);
+  CHECK(std::abs(half.full - std::exp(-4.5) * std::pow(4.5, 9) / 362'880) < 1e-5);
+  CHECK(half.factor * 9 + half.chained * 4.5 == About(4.5));  // each key is in one or the other
+  CHECK(half.further > 0);
+  CHECK(half.further < half.full);
+  CHECK(cost::chaining(40, 9).factor == About(1));
+  CHECK(cost::chaining(0, 9).factor == 0);
+  CHECK(cost::chaining(0, 9).full == 0);
 }

@@ -33,6 +33,9 @@ struct Basics {
   double service = 0;
   /// The same to one that sleeps.
   double wake = 0;
+  /// Such a call to one that is awake, and makes a block behind one that this worker has filled,
+  /// until this worker has read both and has claimed a slot of the new one.
+  double block = 0;
   /// Exclusive lock and unlock of a word that nobody else wants: two compare-and-swaps.
   double lock = 0;
   /// A find in memory of this process: the work on a block that was read, or on what was kept.
@@ -59,25 +62,32 @@ struct Load {
   double full = 0;
   /// Further blocks that an average key is behind its first one.
   double chained = 0;
+  /// Further blocks of an average bucket: an insert looks at all of them.
+  double further = 0;
 };
 
 /// Nanoseconds that an operation is expected to take.
 ///
 ///     find   = read + hit + chained * (read + hit)
 ///     cached: keep + hit_rate * (read_word + hit) + (1 - hit_rate) * find
-///     insert = entry + (1 - factor) * claim + factor * (swap + alter + hit + write)
-///              + chained * (read + hit) + full * (room + 2 * read_word + read + hit)
-///     room   = service + asleep * (wake - service)
+///     insert = entry + (1 - factor) * claim + (factor - full) * (swap + alter + hit + write)
+///              + further * (read + hit) + full * room
+///     room   = swap + read + hit + block + 2 * (read_word + hit) + asleep * (wake - service)
 ///     update = alter + hit + write + chained * (read + hit)
 ///     remove = alter + hit + chained * (read + hit)
 ///     by call: call + hit + chained * hit
 ///
 /// The first slot that an insert claims is taken with probability `factor`; an insert into a full
-/// bucket asks the home for room. `asleep`: how likely its service thread sleeps by then, which it
-/// does after some microseconds in which this worker has not asked. `hit_rate`: the part of
-/// finds in Mode::kCached that what was kept answers. Any thread.
+/// bucket asks the home for room, a block that is chained to it. `asleep`: how likely its service
+/// thread sleeps by then, which it does after some microseconds in which this worker has not asked.
+/// `hit_rate`: the part of finds in Mode::kCached that what was kept answers. Any thread.
 double expect(Operation operation, Mode mode, const Basics& basics, double hit_rate,
               const Load& load) noexcept;
+
+/// The load to expect of a table that chains (Growth::kChain), with `taken` times as many keys as
+/// its first blocks have slots: `slots` each. Keys come to buckets by chance, so their numbers are
+/// Poisson's. Any thread.
+Load chaining(double taken, std::uint32_t slots) noexcept;
 
 /// The mode that expect() finds cheaper. Any thread.
 Mode cheaper(Operation operation, const Basics& basics, double hit_rate, const Load& load) noexcept;

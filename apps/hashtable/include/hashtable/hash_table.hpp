@@ -64,6 +64,8 @@ class HashTable<Key, Value> {
  public:
   /// Bytes that a find reads.
   static constexpr std::uint32_t kBlockBytes = Table::kShape.block_bytes();
+  /// Entries that those bytes have room for.
+  static constexpr std::uint32_t kBlockSlots = Table::kShape.slots;
   /// Bytes that an insert writes.
   static constexpr std::uint32_t kEntryBytes = 8 * (2 + kKeyWords + kValueWords);
 
@@ -178,7 +180,8 @@ class HashTable<Key, Value> {
             static_cast<double>(fill.full) / static_cast<double>(fill.buckets),
             fill.entries == 0
                 ? 0.0
-                : static_cast<double>(fill.chained_entries) / static_cast<double>(fill.entries)};
+                : static_cast<double>(fill.chained_entries) / static_cast<double>(fill.entries),
+            static_cast<double>(fill.chained) / static_cast<double>(fill.buckets)};
   }
   /// Mode::kAutomatic decides again, for this worker, with these figures. Setup only.
   void choose(const cost::Basics& basics) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The figures of the cost model by their names.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "hashtable/cost.hpp"
+
+namespace hashtable::cost {
+
+/// A basic operation.
+struct Figure {
+  std::string_view name;
+  double Basics::*value;
+};
+
+/// All of them, in the order in which they are printed.
+inline constexpr std::array kFigures = {Figure{"write", &Basics::write},
+                                        Figure{"read_word", &Basics::read_word},
+                                        Figure{"read", &Basics::read},
+                                        Figure{"compare_and_swap", &Basics::compare_and_swap},
+                                        Figure{"fetch_and_add", &Basics::fetch_and_add},
+                                        Figure{"claim", &Basics::claim},
+                                        Figure{"alter", &Basics::alter},
+                                        Figure{"call", &Basics::call},
+                                        Figure{"service", &Basics::service},
+                                        Figure{"wake", &Basics::wake},
+                                        Figure{"block", &Basics::block},
+                                        Figure{"lock", &Basics::lock},
+                                        Figure{"hit", &Basics::hit},
+                                        Figure{"entry", &Basics::entry},
+                                        Figure{"keep", &Basics::keep}};
+static_assert(kFigures.size() * sizeof(double) == sizeof(Basics), "a figure is left out");
+
+}  // namespace hashtable::cost
