@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A bank whose accounts lie in all processes of a job: everybody transfers, the sum never changes.
 #include <fmt/core.h>
-#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -14,20 +13,29 @@
 
 #include "common/command_line.hpp"
 #include "common/figures.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/wait.hpp"
 #include "ledger.hpp"
 #include "monitoring/monitoring.hpp"
+#include "simulation/cariama_main.hpp"
+#include "simulation/simulation.hpp"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = dtutils::Clock;
 
 struct Options {
   std::uint64_t accounts = 16;
   std::uint64_t seconds = 5;
+  std::uint64_t milliseconds = 0;
   bool kill_one = false;
   std::string json;
+
+  std::chrono::milliseconds time() const {
+    return milliseconds != 0 ? std::chrono::milliseconds(milliseconds)
+                             : std::chrono::seconds(seconds);
+  }
 };
 
 /// What the workers of this process have done.
@@ -124,11 +132,9 @@ void work(dsfabric::Thread& self, const Options& options, Counts& counts) {
   const bool victim = options.kill_one && self.id() == dsfabric::ThreadId{{1}, 0};
   const Clock::time_point begin = Clock::now();
   const auto seconds = [&](std::uint64_t n) { return begin + std::chrono::seconds(n); };
-  for (std::uint64_t line = 1; Clock::now() < seconds(options.seconds);) {
-    if (victim && Clock::now() - begin > std::chrono::milliseconds(500 * options.seconds)) {
-      // Another worker of this process, if there is one, is in the middle of a transfer.
-      (void)raise(SIGKILL);
-    }
+  for (std::uint64_t line = 1; Clock::now() < begin + options.time();) {
+    // Another worker of this process, if there is one, is in the middle of a transfer.
+    if (victim && Clock::now() - begin > options.time() / 2) simulation::die();
     if (Clock::now() >= seconds(line)) {
       if (speaks(self)) report(self, ledger, fmt::format("{} s", line), counts);
       ++line;
@@ -150,13 +156,14 @@ void work(dsfabric::Thread& self, const Options& options, Counts& counts) {
   if (speaks(self)) {
     const bank::Ledger::Audit audit = report(self, ledger, "end", counts);
     if (!options.json.empty()) {
-      common::write_json(options.json, {{"processes", self.fabric().processes()},
-                                        {"accounts", audit.accounts},
-                                        {"lost_accounts", ledger.accounts() - audit.accounts},
-                                        {"seconds", options.seconds},
-                                        {"transfers_here", counts.transfers.value()},
-                                        {"sum", static_cast<std::uint64_t>(audit.sum)},
-                                        {"sum_is_right", std::uint64_t{!counts.wrong}}});
+      common::write_json(options.json,
+                         {{"processes", self.fabric().processes()},
+                          {"accounts", audit.accounts},
+                          {"lost_accounts", ledger.accounts() - audit.accounts},
+                          {"seconds", std::chrono::duration<double>(options.time()).count()},
+                          {"transfers_here", counts.transfers.value()},
+                          {"sum", static_cast<std::uint64_t>(audit.sum)},
+                          {"sum_is_right", std::uint64_t{!counts.wrong}}});
     }
   }
   meeting.meet();
@@ -164,7 +171,7 @@ void work(dsfabric::Thread& self, const Options& options, Counts& counts) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   Options options;
   dsfabric::Config config = dsfabric::configure(argc, argv);
   common::CommandLine line{
@@ -172,6 +179,8 @@ int main(int argc, char** argv) try {
       "once a second what all accounts hold together. Start several by scripts/run."};
   line.option("--accounts", options.accounts, "Accounts of each worker", 2, 256)
       .option("--seconds", options.seconds, "How long", 1, 86'400)
+      .option("--milliseconds", options.milliseconds, "How long, instead of --seconds; 0: those", 0,
+              86'400'000)
       .flag("--kill-one", options.kill_one, "Process 1 is killed when half of the time is over")
       .option("--json", options.json, "Also write the figures to this file");
   if (const auto status = line.parse(argc, argv)) return *status;

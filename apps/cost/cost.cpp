@@ -8,8 +8,10 @@
 #include <exception>
 
 #include "common/command_line.hpp"
+#include "dtutils/clock.hpp"
 #include "hashtable/hashtable.hpp"
 #include "locks/locks.hpp"
+#include "simulation/cariama_main.hpp"
 
 namespace {
 
@@ -32,12 +34,12 @@ double measure_lock(dsfabric::Thread& self, std::uint64_t rounds) {
   locks::SharedMutex mutex(space, locks::LockId{{home}, 0});
   double nanoseconds = 0;
   if (self.fabric().rank_of(self.id()) == 0) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = dtutils::Clock::now();
     for (std::uint64_t i = 0; i < rounds; ++i) {
       mutex.lock();
       mutex.unlock();
     }
-    const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
+    const std::chrono::duration<double, std::nano> taken = dtutils::Clock::now() - begin;
     nanoseconds = taken.count() / static_cast<double>(rounds);
   }
   self.barrier();
@@ -68,7 +70,7 @@ void print_expected(const hashtable::cost::Basics& basics, double factor) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   Options options;
   const dsfabric::Config config = dsfabric::configure(argc, argv);
   common::CommandLine line{

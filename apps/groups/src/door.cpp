@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dsfabric/peer_failed.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/fnv1a.hpp"
 #include "dtutils/wait.hpp"
@@ -125,11 +126,11 @@ void Door::meet_all_that_are_there() {
 
 void Door::answer(ProcessId newcomer, std::chrono::milliseconds limit,
                   const std::function<void()>& meanwhile) {
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = dtutils::Clock::now();
   sst::TableOptions options = pair_with(newcomer);
   options.give_up = [&] {
     meanwhile();
-    return std::chrono::steady_clock::now() - began > limit;
+    return dtutils::Clock::now() - began > limit;
   };
   try {
     auto pair = std::make_unique<DoorTable>(group_, std::move(options), digest_, mine_);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "door.hpp"
+#include "dtutils/clock.hpp"
 #include "groups/group_options.hpp"
 #include "read_rounds.hpp"
 #include "state_stream.hpp"
@@ -129,7 +130,7 @@ class GroupCore {
   Step step_ = Step::kNone;
   /// The last Next that was decided.
   Decision attempt_;
-  std::chrono::steady_clock::time_point attempt_began_{};
+  dtutils::Clock::time_point attempt_began_{};
   bool wedged_ = false;
   bool removed_ = false;
   bool may_send_;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "dtutils/clock.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/hashed_word.hpp"
 
@@ -32,7 +33,7 @@ void StateSource::begin(dsfabric::ProcessId process, std::uint32_t ticket, std::
   ticket_ = ticket;
   append({RecordHead::kState, 0, view, next, state.size()}, state);
   state_ = appended_;
-  seen_ = std::chrono::steady_clock::now();
+  seen_ = dtutils::Clock::now();
 }
 
 void StateSource::end() {
@@ -92,7 +93,7 @@ bool StateSource::behind() const noexcept {
 
 bool StateSource::give_up_stalled() noexcept {
   if (!active()) return false;
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = dtutils::Clock::now();
   const Taken taken = door_.taken(process_);
   const std::uint64_t bytes = taken.ticket == ticket_ ? taken.bytes : 0;
   if (bytes != seen_taken_ || !behind()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "door.hpp"
+#include "dtutils/clock.hpp"
 #include "groups/group_options.hpp"
 
 namespace groups::detail {
@@ -73,7 +74,7 @@ class StateSource {
   std::uint64_t state_ = 0;
   /// What the process had taken in when that changed last.
   std::uint64_t seen_taken_ = 0;
-  std::chrono::steady_clock::time_point seen_{};
+  dtutils::Clock::time_point seen_{};
 };
 
 /// The end at the process that joins. Owner thread only.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dsfabric/peer_failed.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/error.hpp"
 #include "group_core.hpp"
 
@@ -98,7 +99,7 @@ bool GroupCore::is_broken(std::uint64_t included) const {
   const dsfabric::ProcessId joiner{attempt_.joiner};
   const Ask ask = door_.ask(joiner);
   return door_.gone(joiner) || !ask.wanted || ask.ticket != attempt_.ticket ||
-         std::chrono::steady_clock::now() - attempt_began_ > patience_with_one();
+         dtutils::Clock::now() - attempt_began_ > patience_with_one();
 }
 
 // --- everybody --------------------------------------------------------------------------------
@@ -127,7 +128,7 @@ bool GroupCore::follow() {
 void GroupCore::start(const Decision& next) {
   // A leader that proposes it was wedged, and so are all that take part.
   attempt_ = next;
-  attempt_began_ = std::chrono::steady_clock::now();
+  attempt_began_ = dtutils::Clock::now();
   next_.reset();
   step_ = Step::kDeliver;
 }

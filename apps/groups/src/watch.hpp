@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "dtutils/clock.hpp"
 #include "view_tables.hpp"
 
 namespace groups::detail {
@@ -21,7 +22,7 @@ class Watch {
   void look(ViewTables& tables);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = dtutils::Clock;
   struct Seen {
     std::uint64_t beat;
     Clock::time_point when;

@@ -4,19 +4,21 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <exception>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 #include "monitoring/watcher.hpp"
 #include "reporter_address.hpp"
 
@@ -25,6 +27,8 @@ namespace {
 
 /// A program that asks and does not read holds the others up for no longer.
 constexpr timeval kSendLimit{1, 0};
+/// For wait_for_events.
+constexpr std::chrono::milliseconds kForever{-1};
 
 [[noreturn]] void refuse(const char* what) {
   throw dtutils::Error("monitoring::Reporter", what,
@@ -87,34 +91,28 @@ std::string report(dsfabric::Fabric& fabric, Watcher& watcher) {
 
 Reporter::Reporter(dsfabric::Fabric& fabric) : fabric_(fabric) {
   door_ = open_door();
-  ending_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (ending_ < 0) {
-    close(door_);
-    refuse("it gets no event descriptor");
-  }
-  thread_ = std::thread([this] { run(); });
+  thread_ = dtutils::JoinableThread([this] { run(); });
 }
 
 Reporter::~Reporter() {
-  const std::uint64_t one = 1;
-  // An event descriptor takes this as long as it is open.
-  (void)!write(ending_, &one, sizeof one);
+  ending_.wake();
   thread_.join();
   close(door_);
-  close(ending_);
 }
 
 void Reporter::run() noexcept {
   std::optional<Watcher> watcher;  // of this thread
   for (;;) {
-    std::array<pollfd, 2> wait{pollfd{ending_, POLLIN, 0}, pollfd{door_, POLLIN, 0}};
-    if (poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR) return;
+    std::array<pollfd, 2> wait{pollfd{ending_.fd(), POLLIN, 0}, pollfd{door_, POLLIN, 0}};
+    if (dtutils::wait_for_events(wait, kForever) < 0 && errno != EINTR) return;
     if (wait[0].revents != 0) return;
     if (wait[1].revents == 0) continue;
     const int client = accept4(door_, nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) {
       // No descriptors: the client waits, and this thread does not spin meanwhile.
-      if (errno == EMFILE || errno == ENFILE) poll(wait.data(), 1, 100);
+      if (errno == EMFILE || errno == ENFILE) {
+        (void)dtutils::wait_for_events(std::span(wait).first(1), std::chrono::milliseconds(100));
+      }
       continue;
     }
     setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &kSendLimit, sizeof kSendLimit);

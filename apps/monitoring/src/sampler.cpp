@@ -2,7 +2,10 @@
 // Sampler: its thread.
 #include "monitoring/sampler.hpp"
 
+#include <array>
+
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 #include "page.hpp"
 
 namespace monitoring {
@@ -25,21 +28,21 @@ Sampler::Sampler(dsfabric::Fabric& fabric, std::chrono::nanoseconds interval)
   // Here, so that what is wrong is thrown, and the first copy is there at once.
   page_->take_figures();
   page_->make_copy();
-  thread_ = std::thread([this, interval] { run(interval); });
+  thread_ = dtutils::JoinableThread([this, interval] { run(interval); });
 }
 
 Sampler::~Sampler() {
-  {
-    const std::scoped_lock lock(mutex_);
-    ending_ = true;
-  }
-  wake_.notify_one();
+  ending_.wake();
   thread_.join();
 }
 
 void Sampler::run(std::chrono::nanoseconds interval) noexcept {
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, interval, [this] { return ending_; })) {
+  std::array wait{pollfd{ending_.fd(), POLLIN, 0}};
+  const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(interval);
+  for (;;) {
+    // A signal may end the wait early; a copy more does no harm.
+    (void)dtutils::wait_for_events(wait, rounded);
+    if (wait[0].revents != 0) return;
     page_->take_figures();
     page_->make_copy();
   }

@@ -38,10 +38,11 @@ struct ControlRecord {
   std::uint64_t ticket;
   /// To allocate: bytes. To free, and in the answer to allocate: the handle.
   std::uint64_t number;
+  /// At a whole word, as what it often is: a locator, whose address a simulation does not digest.
+  std::byte value[Fabric::kMaxNamedValue];
   std::uint8_t name_length;
   std::uint8_t value_length;
   char name[Fabric::kMaxName];
-  std::byte value[Fabric::kMaxNamedValue];
 };
 static_assert(std::is_trivially_copyable_v<ControlRecord> &&
               std::is_standard_layout_v<ControlRecord> && sizeof(ControlRecord) == 160);

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "dtutils/joinable_thread.hpp"
 #include "groups/checkpoint.hpp"
 
 namespace groups::detail {
@@ -27,7 +27,7 @@ class CheckpointWriter {
   /// Not while busy.
   void begin(const CheckpointHead& head, std::vector<std::byte> state) {
     done_.store(false, std::memory_order_relaxed);
-    thread_ = std::thread([this, head, bytes = std::move(state)] {
+    thread_ = dtutils::JoinableThread([this, head, bytes = std::move(state)] {
       try {
         write_checkpoint(folder_, head, bytes);
         next_ = head.next;
@@ -52,7 +52,7 @@ class CheckpointWriter {
 
  private:
   const std::string folder_;
-  std::thread thread_;
+  dtutils::JoinableThread thread_;
   std::atomic<bool> done_{false};
   std::uint64_t next_ = 0;
   std::uint64_t durable_ = 0;

@@ -125,7 +125,7 @@ AppendStatus LogWriter::try_append(std::uint64_t view, std::span<const std::byte
           std::span(kZeros).first(padded(bytes.size()) - bytes.size()));
   if (!thread_.joinable()) {
     try {
-      thread_ = std::thread([this] { run(); });
+      thread_ = dtutils::JoinableThread([this] { run(); });
     } catch (const std::exception& error) {
       why_ = fmt::format("its thread cannot be started: {}", error.what());
       failed_.store(true, std::memory_order_release);
@@ -157,6 +157,16 @@ bool LogWriter::poll() {
   return true;
 }
 
+void LogWriter::wait_for_news(std::uint32_t known) const noexcept {
+  if (dtutils::simulated_by() == nullptr) {
+    news_.wait(known, std::memory_order_acquire);
+    return;
+  }
+  // Nobody wakes a simulated thread: it looks, and others run meanwhile.
+  dtutils::Backoff backoff;
+  while (news_.load(std::memory_order_acquire) == known) backoff.pause();
+}
+
 void LogWriter::run() noexcept {
   try {
     for (;;) {
@@ -171,7 +181,7 @@ void LogWriter::run() noexcept {
         first_.store(segments_.extent().first, std::memory_order_relaxed);
       }
       if (stop) return;
-      news_.wait(news, std::memory_order_acquire);
+      wait_for_news(news);
     }
   } catch (const std::exception& error) {
     why_ = error.what();

@@ -8,9 +8,9 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "dtutils/joinable_thread.hpp"
 #include "groups/log.hpp"
 #include "log/format.hpp"
 #include "log/segments.hpp"
@@ -53,6 +53,8 @@ class LogWriter {
   void copy_in(std::uint64_t at, std::span<const std::byte> bytes) noexcept;
   RecordHeader header_at(std::uint64_t at) const noexcept;
   void wake() noexcept;
+  /// Returns when there is other news than that.
+  void wait_for_news(std::uint32_t known) const noexcept;
   void run() noexcept;
   bool write_batch();
   /// Writes what has gathered from `from` on, and where that ends.
@@ -62,7 +64,7 @@ class LogWriter {
   File lock_;
   Segments segments_;
   std::vector<std::byte> ring_;
-  std::thread thread_;
+  dtutils::JoinableThread thread_;
 
   // The owner's.
   std::uint64_t end_ = 0;

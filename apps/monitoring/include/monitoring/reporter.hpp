@@ -4,10 +4,11 @@
 
 #include <cstdint>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "dsfabric/fabric.hpp"
+#include "dtutils/joinable_thread.hpp"
+#include "dtutils/wake_fd.hpp"
 
 namespace monitoring {
 
@@ -35,9 +36,9 @@ class Reporter {
   void run() noexcept;
 
   dsfabric::Fabric& fabric_;
+  dtutils::WakeFd ending_;
   int door_ = -1;
-  int ending_ = -1;
-  std::thread thread_;
+  dtutils::JoinableThread thread_;
 };
 
 /// The processes of this user on this machine that have a Reporter. Any thread; setup only.

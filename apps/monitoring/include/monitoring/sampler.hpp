@@ -3,13 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include "dsfabric/fabric.hpp"
+#include "dtutils/joinable_thread.hpp"
+#include "dtutils/wake_fd.hpp"
 
 namespace monitoring {
 
@@ -37,10 +36,8 @@ class Sampler {
   void run(std::chrono::nanoseconds interval) noexcept;
 
   std::shared_ptr<detail::Page> page_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool ending_ = false;
-  std::thread thread_;
+  dtutils::WakeFd ending_;
+  dtutils::JoinableThread thread_;
 };
 
 }  // namespace monitoring
