@@ -10,6 +10,7 @@ import asynchronous_cases
 import harness
 import host_cases
 import program_cases
+import python_cases
 from harness import PIPES, ending, pair, role, run, running, skip
 
 #: Which of server and client are preloaded.
@@ -145,23 +146,11 @@ def jumps():
             assert run([sys.argv[3], port], preload, timeout=100).strip() == "done"
 
 
-def python():
-    """The tests of Python's sockets pass as they do without."""
-    try:
-        import test.test_socket  # noqa: F401
-    except ImportError:
-        skip("libpython3-testsuite is not installed")
-    # Those that use TCP; a machine may have kinds of sockets on which their tests wait for ever.
-    chosen = [a for name in ("TCP", "Sendfile", "FileObject", "SocketConnect", "CreateConnection")
-              for a in ("-m", f"*{name}*")]
-    print(run(["/usr/bin/python3", "-m", "test", *chosen, "test_socket"], True,
-              timeout=200)[-400:])
-
-
 if __name__ == "__main__":
     harness.LIBRARY = os.path.abspath(sys.argv[1])
     # The loader would only warn.
     assert os.path.exists(harness.LIBRARY), f"build {harness.LIBRARY} first"
     case = next(getattr(module, sys.argv[2]) for module in (
-        program_cases, asynchronous_cases, host_cases, sys.modules["__main__"]) if hasattr(module, sys.argv[2]))
+        program_cases, python_cases, asynchronous_cases, host_cases, sys.modules["__main__"])
+                if hasattr(module, sys.argv[2]))
     case()
