@@ -64,6 +64,22 @@ def many():
     pairs(["echo_epoll", "level"], "many_client", 10000, ways=[(True, True)])
 
 
+def descriptors():
+    """More connections than there are descriptors for, at either side."""
+    limit = 200
+    for preload in (False, True):
+        with running(role("echo_epoll", "level"), preload, **PIPES) as server:
+            port = server.stdout.readline().strip()
+            print(run(role("greedy_client", port, limit, int(preload)), preload))
+        with running(role("greedy_server", limit), preload, **PIPES) as server:
+            port = server.stdout.readline().strip()
+            with running(role("crowd_at_greedy_server", port, limit), preload, **PIPES) as client:
+                told = server.stdout.readline().strip()
+                client.communicate(f"{told}\n", timeout=harness.PATIENCE)
+                assert told == "EMFILE" and client.returncode == 0
+            assert server.poll() is None
+
+
 def full():
     for preload in (False, True):
         with running(role("never_reads"), preload, **PIPES) as server:
