@@ -141,7 +141,8 @@ short Connection::stream_events() noexcept {
   hear_peer();
   short events = 0;
   if (in_ == In::kTcp || in_ == In::kStream) {
-    if (read_shut_ || stream_->receive_ready()) events |= kReadable;
+    // The word that the peer has its stream may come after the look for it.
+    if (read_shut_ || (heard_ && stream_->receive_ready())) events |= kReadable;
   } else if (in_ == In::kLost || in_ == In::kCut) {
     events |= kReadable;
   }
