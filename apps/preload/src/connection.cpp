@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
+#include <span>
 
 #include "epoll_set.hpp"
 #include "kernel_socket.hpp"
@@ -43,7 +45,7 @@ void Connection::begin(bool connected_here, bool other_host) noexcept {
   pending = false;
   connected_here_ = connected_here;
   other_host_ = other_host;
-  pinned_ = foreign_ = read_shut_ = armed_ = false;
+  pinned_ = foreign_ = read_shut_ = armed_ = heard_ = false;
   out_ = Out::kTcp;
   in_ = In::kTcp;
   rest_ = taken_ = blocked_ = 0;
@@ -75,6 +77,8 @@ bool Connection::may_be_carried() const noexcept {
 
 void Connection::carry(std::unique_ptr<streams::Stream> stream) noexcept {
   stream_ = std::move(stream);
+  const std::byte here{};
+  static_cast<void>(stream_->try_send(std::span(&here, 1)));
   // The peer waits for the end of each direction that has a stream.
   if (out_ == Out::kTcpAgain) stream_->finish_sending();
   wake_all();
@@ -134,9 +138,11 @@ void Connection::reset_if_unread(int fd) noexcept {
 short Connection::stream_events() noexcept {
   if (foreign_) return kReadable | kWritable;
   if (stream_ == nullptr) return 0;
+  hear_peer();
   short events = 0;
   if (in_ == In::kTcp || in_ == In::kStream) {
-    if (read_shut_ || stream_->receive_ready()) events |= kReadable;
+    // The word that the peer has its stream may come after the look for it.
+    if (read_shut_ || (heard_ && stream_->receive_ready())) events |= kReadable;
   } else if (in_ == In::kLost || in_ == In::kCut) {
     events |= kReadable;
   }

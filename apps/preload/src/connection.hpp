@@ -19,10 +19,12 @@ namespace preload {
 struct Registration;
 
 /// The TCP connection stays open below and is the anchor: it has the addresses, the options and
-/// the end. Each direction goes over TCP at first. Once both sides have a stream, the sender of a
-/// direction begins it with the number of bytes that it had sent over TCP; the receiver takes so
-/// many from TCP, and goes on with the stream. When the stream has ended, it goes on with TCP
-/// again, which then knows whether the peer has closed, or was killed, or has reset.
+/// the end. Each direction goes over TCP at first. A side that takes its stream says so over it,
+/// and sends nothing else over it until it has heard the same: one that could not take it has
+/// dropped it, and both stay with TCP. Then the sender of a direction begins it with the number of
+/// bytes that it had sent over TCP; the receiver takes so many from TCP, and goes on with the
+/// stream. When the stream has ended, it goes on with TCP again, which then knows whether the peer
+/// has closed, or was killed, or has reset.
 ///
 /// All but the constructor and `kKind`: with `mutex` held. No call waits, except that a broken
 /// stream waits for kPatience for what TCP says about it.
@@ -57,7 +59,7 @@ class Connection : public Entry {
   /// were not read make a reset, as the kernel does.
   void end_with_process(int fd) noexcept;
 
-  /// Both sides have a stream now.
+  /// This side has a stream now. The other one may have dropped its own.
   void carry(std::unique_ptr<streams::Stream> stream) noexcept;
   /// The program reads or writes it on ways that this library does not see.
   void pin() noexcept { pinned_ = true; }
@@ -112,6 +114,7 @@ class Connection : public Entry {
   enum class Out : std::uint8_t { kTcp, kStream, kTcpAgain };
   enum class In : std::uint8_t { kTcp, kRest, kStream, kTcpAgain, kLost, kCut };
 
+  void hear_peer() noexcept;
   int begin_stream(int fd, Buffers& buffers) noexcept;
   int send_stream(Buffers& buffers, std::size_t leave_from) noexcept;
   int send_tcp(int fd, Buffers& buffers, int flags) noexcept;
@@ -134,6 +137,8 @@ class Connection : public Entry {
   bool pinned_ = false;
   /// The stream is the parent's.
   bool foreign_ = false;
+  /// The peer said that it has the stream, too.
+  bool heard_ = false;
   Out out_ = Out::kTcp;
   In in_ = In::kTcp;
   /// The program said that it receives no more.

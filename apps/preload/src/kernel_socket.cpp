@@ -157,7 +157,7 @@ void keep_alive(int fd) noexcept {
 std::string meeting_name(int fd, bool connected_here) {
   const sockaddr_storage here = address_of(fd, getsockname);
   const sockaddr_storage there = peer_of(fd);
-  std::string name = "p/";
+  std::string name = "p2/";
   if (!append_side(name, connected_here ? here : there)) return {};
   name += '-';
   if (!append_side(name, connected_here ? there : here)) return {};

@@ -169,7 +169,11 @@ int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noe
     return real().ppoll(entries, count, time_left(end, storage), mask);
   }
   constexpr steady_clock::time_point kNow{};
-  if (poll.look() || over(end)) return poll.ask(kNow, mask);
+  if (over(end)) return poll.ask(kNow, mask);
+  if (poll.look()) {
+    // 0: another thread has taken what was seen.
+    if (const int found = poll.ask(kNow, mask); found != 0) return found;
+  }
   if (poll.has_streams()) {
     int found = 0;
     const bool seen = patience.spin([&](std::uint32_t looks) {
@@ -177,8 +181,8 @@ int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noe
       return looks % kLooksPerQuestion == kLooksPerQuestion - 1 &&
              (found = poll.ask(kNow, nullptr)) != 0;
     });
+    if (found == 0 && seen) found = poll.ask(kNow, mask);
     if (found != 0) return found;
-    if (seen) return poll.ask(kNow, mask);
   }
   for (;;) {
     const int found = poll.sleep(end, mask);

@@ -36,7 +36,8 @@ std::span<std::byte> bytes_of(Beginning& beginning) noexcept {
 int Connection::try_send(int fd, Buffers& buffers, int flags, std::size_t leave_from) noexcept {
   if (foreign_) return ECONNRESET;
   if (out_ == Out::kTcp && stream_ != nullptr && (flags & MSG_OOB) == 0 && !buffers.empty()) {
-    if (begin_stream(fd, buffers) == 0) return 0;
+    hear_peer();
+    if (heard_ && begin_stream(fd, buffers) == 0) return 0;
   }
   if (out_ == Out::kStream) {
     if ((flags & MSG_OOB) != 0) return EOPNOTSUPP;
@@ -49,6 +50,23 @@ int Connection::try_send(int fd, Buffers& buffers, int flags, std::size_t leave_
   const int code = send_tcp(fd, buffers, flags);
   if (code == EAGAIN) ++blocked_;
   return code;
+}
+
+/// Looks whether the peer has taken its stream, or never will.
+void Connection::hear_peer() noexcept {
+  if (heard_ || in_ != In::kTcp) return;
+  if (stream_->readable() == 0) {
+    if (!stream_->receive_ready()) return;
+    if (stream_->readable() == 0) {
+      // Ended, or broken, without a byte: all that the peer sent went over TCP.
+      in_ = In::kTcpAgain;
+      if (out_ == Out::kTcp) leave_stream();
+      return;
+    }
+  }
+  std::byte word;
+  stream_->try_receive(std::span(&word, 1));
+  heard_ = true;
 }
 
 /// Goes over to the stream. An errno value: it goes on with TCP.
@@ -247,8 +265,11 @@ void Connection::cut(int fd) noexcept {
 
 /// True when the stream was found to be begun, or never to be.
 bool Connection::find_beginning(int fd) noexcept {
+  hear_peer();
+  if (in_ != In::kTcp) return true;
+  if (!heard_) return false;
   if (stream_->readable() < sizeof(Beginning)) {
-    // Ended, or broken, without a byte: all that the peer sent went over TCP.
+    // Ended, or broken, without a beginning: all that the peer sent went over TCP.
     if (!stream_->receive_ready()) return false;
     if (stream_->readable() < sizeof(Beginning)) {
       in_ = In::kTcpAgain;

@@ -9,6 +9,7 @@ import sys
 import asynchronous_cases
 import harness
 import host_cases
+import language_cases
 import program_cases
 from harness import PIPES, ending, pair, role, run, running, skip
 
@@ -61,6 +62,22 @@ def programs():
 
 def many():
     pairs(["echo_epoll", "level"], "many_client", 10000, ways=[(True, True)])
+
+
+def descriptors():
+    """More connections than there are descriptors for, at either side."""
+    limit = 200
+    for preload in (False, True):
+        with running(role("echo_epoll", "level"), preload, **PIPES) as server:
+            port = server.stdout.readline().strip()
+            print(run(role("greedy_client", port, limit, int(preload)), preload))
+        with running(role("greedy_server", limit), preload, **PIPES) as server:
+            port = server.stdout.readline().strip()
+            with running(role("crowd_at_greedy_server", port, limit), preload, **PIPES) as client:
+                told = server.stdout.readline().strip()
+                client.communicate(f"{told}\n", timeout=harness.PATIENCE)
+                assert told == "EMFILE" and client.returncode == 0
+            assert server.poll() is None
 
 
 def full():
@@ -145,23 +162,11 @@ def jumps():
             assert run([sys.argv[3], port], preload, timeout=100).strip() == "done"
 
 
-def python():
-    """The tests of Python's sockets pass as they do without."""
-    try:
-        import test.test_socket  # noqa: F401
-    except ImportError:
-        skip("libpython3-testsuite is not installed")
-    # Those that use TCP; a machine may have kinds of sockets on which their tests wait for ever.
-    chosen = [a for name in ("TCP", "Sendfile", "FileObject", "SocketConnect", "CreateConnection")
-              for a in ("-m", f"*{name}*")]
-    print(run(["/usr/bin/python3", "-m", "test", *chosen, "test_socket"], True,
-              timeout=200)[-400:])
-
-
 if __name__ == "__main__":
     harness.LIBRARY = os.path.abspath(sys.argv[1])
     # The loader would only warn.
     assert os.path.exists(harness.LIBRARY), f"build {harness.LIBRARY} first"
     case = next(getattr(module, sys.argv[2]) for module in (
-        program_cases, asynchronous_cases, host_cases, sys.modules["__main__"]) if hasattr(module, sys.argv[2]))
+        program_cases, language_cases, asynchronous_cases, host_cases, sys.modules["__main__"])
+                if hasattr(module, sys.argv[2]))
     case()

@@ -3,11 +3,12 @@
 import sys
 
 import clients
+import descriptor_limits
 import processes
 import semantics
 import servers
 
 if __name__ == "__main__":
-    role = next(getattr(module, sys.argv[1]) for module in (servers, clients, semantics, processes)
-                if hasattr(module, sys.argv[1]))
+    role = next(getattr(module, sys.argv[1]) for module in (
+        servers, clients, semantics, processes, descriptor_limits) if hasattr(module, sys.argv[1]))
     role(*sys.argv[2:])

@@ -10,7 +10,7 @@
 
 #include <array>
 
-#include "../../streams/support/pair.hpp"
+#include "../support/tcp_pair.hpp"
 #include "descriptors.hpp"
 #include "epoll_set.hpp"
 #include "kernel_socket.hpp"
@@ -19,82 +19,7 @@
 #include "transfer.hpp"
 
 using namespace preload;
-using support::bytes_from;
-
-namespace {
-
-/// Both ends of a TCP connection, entered as those of two programs would be.
-class TcpPair {
- public:
-  TcpPair() {
-    const int door = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* const raw = reinterpret_cast<sockaddr*>(&address);
-    here = socket(AF_INET, SOCK_STREAM, 0);
-    support::require(bind(door, raw, length) == 0 && listen(door, 1) == 0 &&
-                         getsockname(door, raw, &length) == 0 && connect(here, raw, length) == 0,
-                     "no connection could be made");
-    there = accept(door, nullptr, nullptr);
-    close(door);
-    enter_connection(here, true);
-    enter_connection(there, false);
-  }
-  ~TcpPair() {
-    finish(here);
-    finish(there);
-  }
-  static void finish(int& fd) {
-    if (fd < 0) return;
-    leave(fd);
-    close(fd);
-    fd = -1;
-  }
-  /// Gives the ends their streams.
-  void carry() {
-    support::StreamPair pair(domain_.pd);
-    table().lock<Connection>(here)->carry(std::move(pair.here));
-    table().lock<Connection>(there)->carry(std::move(pair.there));
-  }
-
-  int here;
-  int there;
-
- private:
-  support::Domain domain_;
-};
-
-std::size_t give(int fd, std::size_t place, std::size_t count, int flags = MSG_DONTWAIT) {
-  auto bytes = bytes_from(place, count);
-  const iovec part{bytes.data(), bytes.size()};
-  const ssize_t sent = preload::send(fd, std::span(&part, 1), flags | MSG_NOSIGNAL);
-  return sent < 0 ? 0 : static_cast<std::size_t>(sent);
-}
-
-/// Receives so many bytes, which have to be those from `place` on.
-void take(int fd, std::size_t place, std::size_t count) {
-  std::vector<std::byte> bytes(count);
-  const iovec part{bytes.data(), bytes.size()};
-  const ssize_t got = receive(fd, std::span(&part, 1), MSG_WAITALL);
-  REQUIRE(got == static_cast<ssize_t>(count));
-  CHECK(support::are_from(place, bytes));
-}
-
-int peek(int fd) {
-  std::byte byte;
-  const iovec part{&byte, 1};
-  const ssize_t got = receive(fd, std::span(&part, 1), MSG_PEEK | MSG_DONTWAIT);
-  return got < 0 ? -errno : static_cast<int>(got);
-}
-
-void wait_for_input(int fd) {
-  pollfd entry{fd, POLLIN, 0};
-  REQUIRE(poll_until(&entry, 1, end_after(10'000), nullptr) == 1);
-}
-
-}  // namespace
+using namespace support;
 
 TEST_CASE("bytes_of_tcp_come_before_those_of_the_stream") {
   TcpPair pair;

@@ -5,9 +5,8 @@ import socket
 import threading
 import time
 
-from support import Origin, Proxy, PATIENCE, response, until
-
-FRESH = "Cache-Control: max-age=60\r\n"
+from messages import FRESH, PATIENCE, response
+from support import Origin, Proxy, until
 
 
 def case_smuggling():

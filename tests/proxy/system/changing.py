@@ -5,7 +5,8 @@ import random
 import threading
 import time
 
-from support import Origin, PATIENCE, response
+from messages import PATIENCE, response
+from support import Origin
 
 LIVES = ("max-age=60", "max-age=0", "max-age=0, stale-while-revalidate=60", "no-store")
 

@@ -8,7 +8,8 @@ import signal
 import socket
 import subprocess
 
-from support import Link, Proxy, skip, until
+from messages import Link
+from support import Proxy, skip, until
 
 # Tests that the proxy fails on purpose, or whose expectation is another one than RFC 9111's.
 KNOWN = {

@@ -5,9 +5,8 @@ import subprocess
 import threading
 
 from changing import ChangingOrigin
-from support import Job, Origin, PATIENCE, Proxy, job_command, response, until
-
-FRESH = "Cache-Control: max-age=60\r\n"
+from messages import FRESH, PATIENCE, response
+from support import Job, Origin, Proxy, job_command, until
 SCHEMES = ("ac", "bcc", "ccwr", "mtacc", "hybcc")
 
 

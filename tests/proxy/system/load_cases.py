@@ -9,9 +9,8 @@ import subprocess
 import threading
 
 from changing import ChangingOrigin
-from support import Link, Nginx, Origin, Proxy, PATIENCE, response, skip, until
-
-FRESH = "Cache-Control: max-age=60\r\n"
+from messages import FRESH, PATIENCE, Link, response
+from support import Nginx, Origin, Proxy, skip, until
 
 
 def case_metrics_and_log():

@@ -2,9 +2,8 @@
 # Origins that die and come back, and one that takes no connections.
 import socket
 
-from support import Origin, Proxy, response
-
-FRESH = "Cache-Control: max-age=60\r\n"
+from messages import FRESH, response
+from support import Origin, Proxy
 
 
 def case_origin_dies():

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 
 import browser
-from support import PATIENCE
+from messages import PATIENCE
 
 WEBTIER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scripts/webtier")
 SECONDS, KILLED_AT = 20, 10

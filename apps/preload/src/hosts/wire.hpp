@@ -21,7 +21,7 @@ using ConnectionName = std::array<char, 80>;
 
 inline constexpr std::uint64_t kMagic = 0x736b6f6e6b2d6163;
 /// Raise it with every change below, and of what the processes say to each other afterwards.
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 /// The three messages over TCP. All of them have a fixed size.
 ///

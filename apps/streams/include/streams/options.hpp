@@ -25,15 +25,12 @@ enum class FlowControl : std::uint8_t {
 /// How memory is protected that was sent and not read yet.
 enum class PageProtection : std::uint8_t {
   /// userfaultfd(2). System calls that write into such memory stop as threads do, and memory that
-  /// is
-  /// unmapped resets the stream.
+  /// is unmapped resets the stream.
   kUserfaultfd = 0,
   /// mprotect(2) and a handler of SIGSEGV, for where userfaultfd is not permitted. System calls
-  /// that
-  /// write into such memory fail with EFAULT. Memory that is unmapped, discarded or moved too early
-  /// is not noticed: when other memory comes to lie there, the peer reads that. A handler of
-  /// SIGSEGV
-  /// that the program installs later must not come while a send is not settled, and ends
+  /// that write into such memory fail with EFAULT. Memory that is unmapped, discarded or moved too
+  /// early is not noticed: when other memory comes to lie there, the peer reads that. A handler of
+  /// SIGSEGV that the program installs later must not come while a send is not settled, and ends
   /// asynchronous sends until the next stream is made. A forked child may write at once.
   kFaultSignal = 1,
 };

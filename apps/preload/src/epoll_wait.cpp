@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// Waiting for what registrations ask for.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "connection.hpp"
+#include "epoll_set.hpp"
+#include "epoll_tags.hpp"
+#include "kernel_socket.hpp"
+#include "real.hpp"
+
+namespace preload {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// Waits in which a hot connection has nothing before it is left to the kernel.
+constexpr std::uint32_t kMissesBeforeCold = 64;
+constexpr int kEventsPerQuestion = 256;
+
+/// Level-triggered bits of poll(2) are those of epoll(7).
+constexpr std::uint32_t kAlways = EPOLLERR | EPOLLHUP;
+constexpr short kTcpLevels = POLLIN | POLLOUT | POLLPRI | POLLRDHUP;
+
+int milliseconds_left(End end) noexcept {
+  if (!end) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*end - steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT32_MAX));
+}
+
+}  // namespace
+
+/// The events that are given to the program.
+class EpollSet::Report {
+ public:
+  Report(epoll_event* events, int most) noexcept : events_(events), most_(most) {}
+  bool full() const noexcept { return count_ == most_; }
+  int count() const noexcept { return count_; }
+  int room() const noexcept { return most_ - count_; }
+  void add(std::uint32_t events, const epoll_data_t& data) noexcept {
+    events_[count_].events = events;
+    events_[count_].data = data;
+    ++count_;
+  }
+
+ private:
+  epoll_event* events_;
+  int most_;
+  int count_ = 0;
+};
+
+void EpollSet::look(Report& report) {
+  const std::size_t count = hot_.size();
+  for (std::size_t i = 0; i < count && !report.full(); ++i) {
+    look_at(*hot_[(turn_ + i) % count], report);
+  }
+}
+
+void EpollSet::look_at(Registration& registration, Report& report) {
+  if (registration.disabled || registration.parked) return;
+  Connection& connection = *registration.connection;
+  const std::scoped_lock lock(connection.mutex);
+  if (registration.gone) return;
+  short events;
+  if (registration.tcp_said || (connection.tcp_events() & (POLLIN | POLLOUT)) != 0) {
+    const short now = levels(registration.fd, kTcpLevels);
+    registration.tcp_said = (now & ~POLLOUT) != 0;
+    events = connection.merge(now);
+  } else {
+    events = connection.stream_events();
+  }
+  const std::uint32_t reported =
+      static_cast<std::uint16_t>(events) & (registration.wanted.events | kAlways);
+  if (reported == 0) return;
+  if ((registration.wanted.events & EPOLLET) != 0) {
+    const Registration::Edge edge{connection.arrived(), connection.blocked(),
+                                  registration.tcp_edges, reported};
+    if (edge == registration.reported) return;
+    registration.reported = edge;
+  }
+  registration.misses = 0;
+  registration.disabled = (registration.wanted.events & EPOLLONESHOT) != 0;
+  report.add(reported, registration.wanted.data);
+}
+
+int EpollSet::ask(int set, Report& report, int milliseconds, const sigset_t* mask,
+                  std::unique_lock<Mutex>& lock) {
+  if (report.full()) return 0;
+  std::array<epoll_event, kEventsPerQuestion> events;
+  const int room = std::min(report.room(), kEventsPerQuestion);
+  int count;
+  if (milliseconds == 0) {
+    count = real().epoll_pwait(set, events.data(), room, 0, mask);
+  } else {
+    ++sleepers_;
+    lock.unlock();
+    {
+      const SleepWithSignals signals(mask);
+      if (requested_.load()) milliseconds = 0;
+      count = real().epoll_pwait(set, events.data(), room, milliseconds, signals.mask());
+      --sleepers_;
+    }
+    lock.lock();
+  }
+  if (count < 0) return errno;
+  for (int i = 0; i < count; ++i) take_event(events[static_cast<std::size_t>(i)], report);
+  return 0;
+}
+
+void EpollSet::take_event(const epoll_event& event, Report& report) {
+  if (event.data.u64 == kKickSource) {
+    std::uint64_t count;
+    static_cast<void>(real().read(kick_, &count, sizeof count));
+    return;
+  }
+  const auto found = registrations_.find(fd_of(event.data.u64));
+  if (found == registrations_.end()) return;
+  Registration& registration = found->second;
+  if (!registration.carried) {
+    if ((event.data.u64 & kStreamSource) == 0) {
+      report.add(event.events, registration.wanted.data);
+    }
+    return;
+  }
+  if ((event.data.u64 & kStreamSource) == 0) {
+    registration.tcp_said = true;
+    ++registration.tcp_edges;
+  } else {
+    const std::scoped_lock lock(registration.connection->mutex);
+    if (!registration.gone) registration.connection->disarm();
+  }
+  heat(registration);
+}
+
+bool EpollSet::spin(int set, Report& report, std::unique_lock<Mutex>& lock) {
+  return patience_.spin([&](std::uint32_t looks) {
+    look(report);
+    if (looks % kLooksPerQuestion == kLooksPerQuestion - 1) ask(set, report, 0, nullptr, lock);
+    return report.count() != 0;
+  });
+}
+
+void EpollSet::arm(Registration& registration) noexcept {
+  const std::scoped_lock lock(registration.connection->mutex);
+  if (!registration.gone) registration.connection->arm(kick_);
+}
+
+void EpollSet::cool_idle(Report& report) {
+  for (std::size_t i = hot_.size(); i-- > 0 && !report.full();) {
+    Registration& registration = *hot_[i];
+    if (++registration.misses <= kMissesBeforeCold) continue;
+    arm(registration);
+    look_at(registration, report);
+    if (registration.misses == 0) continue;
+    registration.hot = false;
+    hot_.erase(hot_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void EpollSet::leave_to_sleepers() {
+  if (hot_.empty() || sleepers_.load() == 0) return;
+  for (Registration* const each : hot_) arm(*each);
+  wake(-1);
+}
+
+bool EpollSet::cool(Report& report) {
+  for (Registration* const each : hot_) arm(*each);
+  look(report);
+  if (report.count() != 0) return false;
+  for (Registration* const each : hot_) each->hot = false;
+  hot_.clear();
+  return true;
+}
+
+int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset_t* mask) {
+  Report report(events, most);
+  std::unique_lock lock(mutex);
+  int code = 0;
+  for (bool last = false; !last && code == 0 && report.count() == 0;) {
+    last = over(end);
+    answer_requests(set);
+    ++turn_;
+    look(report);
+    if (report.count() != 0 || last) {
+      code = ask(set, report, 0, mask, lock);
+      cool_idle(report);
+    } else if (hot_.empty() || (!spin(set, report, lock) && cool(report))) {
+      code = ask(set, report, milliseconds_left(end), mask, lock);
+    }
+  }
+  leave_to_sleepers();
+  if (report.count() != 0 || code == 0) return report.count();
+  errno = code;
+  return -1;
+}
+
+}  // namespace preload
