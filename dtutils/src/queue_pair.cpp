@@ -83,9 +83,13 @@ QueuePair::QueuePair(ProtectionDomain& pd, CompletionQueue& send_completions,
   qp_ = create(device_, pd.raw(), wanted);
   options_.send_depth = wanted.cap.max_send_wr;
   max_inline_ = wanted.cap.max_inline_data;
+  device_.queue_pairs_.fetch_add(1, std::memory_order_relaxed);
 }
 
-QueuePair::~QueuePair() { device_.destroy_qp(qp_); }
+QueuePair::~QueuePair() {
+  device_.destroy_qp(qp_);
+  device_.queue_pairs_.fetch_sub(1, std::memory_order_relaxed);
+}
 
 Endpoint QueuePair::endpoint() const {
   const DeviceInfo& own = device_.info();

@@ -51,6 +51,22 @@ int connect_until(int fd, const addrinfo& to, Clock::time_point by) {
   return code;
 }
 
+/// The connected socket, or -1 and the error.
+std::pair<int, int> try_connect(const addrinfo& to, Clock::time_point by) {
+  const int fd = socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int code = fd >= 0 ? connect_until(fd, to, by) : errno;
+  if (code == 0) return {fd, 0};
+  if (fd >= 0) close(fd);
+  return {-1, code};
+}
+
+std::string text_of(const addrinfo& address) {
+  char text[NI_MAXHOST] = "an address that has no text";
+  (void)getnameinfo(address.ai_addr, address.ai_addrlen, text, sizeof text, nullptr, 0,
+                    NI_NUMERICHOST);
+  return text;
+}
+
 }  // namespace
 
 std::unique_ptr<Mailbox> connect_to(const std::string& address, Clock::time_point by) {
@@ -63,24 +79,40 @@ std::unique_ptr<Mailbox> connect_to(const std::string& address, Clock::time_poin
                 fmt::format("the address cannot be resolved: {}", gai_strerror(code)),
                 "check the host name, and that this machine can resolve it");
   }
-  int code = 0;
-  int fd = -1;
-  do {
-    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    code = fd >= 0 ? connect_until(fd, *found, by) : errno;
-    if (code == 0) break;
-    if (fd >= 0) close(fd);
-    fd = -1;
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> all(found, freeaddrinfo);
+  return connect_to_one_of(address, *all, by);
+}
+
+std::unique_ptr<Mailbox> connect_to_one_of(const std::string& name, const addrinfo& addresses,
+                                           Clock::time_point by) {
+  std::int64_t count = 0;
+  for (const addrinfo* each = &addresses; each != nullptr; each = each->ai_next) ++count;
+  for (;;) {
+    bool again = false;
+    int last_code = 0;
+    std::string last;
+    std::int64_t left = count;
+    for (const addrinfo* each = &addresses; each != nullptr; each = each->ai_next, --left) {
+      // One that loses all packets leaves time for those behind it.
+      const auto now = Clock::now();
+      const auto [fd, code] =
+          try_connect(*each, now + std::max(by - now, Clock::duration(0)) / left);
+      if (code == 0) return std::make_unique<Mailbox>(std::make_unique<Connection>(fd));
+      again = again || code == ECONNREFUSED || code == EAGAIN || code == ETIMEDOUT;
+      last_code = code;
+      last = text_of(*each);
+    }
+    if (!again || Clock::now() >= by) {
+      throw Error(
+          fmt::format("rendezvous at {}", name),
+          count == 1 ? "no server answers there"
+                     : fmt::format("no server answers at any of the {} addresses of this host, of "
+                                   "which {} is the last",
+                                   count, last),
+          "check that the launcher still runs, and that no firewall stops the port", last_code);
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  } while (Clock::now() < by && (code == ECONNREFUSED || code == EAGAIN || code == ETIMEDOUT));
-  freeaddrinfo(found);
-  if (fd < 0) {
-    throw Error(fmt::format("rendezvous at {}", address), "no server answers there",
-                "check that the launcher still runs, and that no firewall "
-                "stops the port",
-                code);
   }
-  return std::make_unique<Mailbox>(std::make_unique<Connection>(fd));
 }
 
 }  // namespace dsfabric::rendezvous

@@ -2,6 +2,8 @@
 // The connection of a process to the launcher.
 #pragma once
 
+#include <netdb.h>
+
 #include <chrono>
 #include <memory>
 #include <string>
@@ -10,9 +12,13 @@
 
 namespace dsfabric::rendezvous {
 
-/// To "127.0.0.1:4711", a host name, or "[::1]:4711". Tries until `by`: the launcher's machine may
-/// still be busy accepting others. Throws Error. Setup only.
+/// To "127.0.0.1:4711", a host name, or "[::1]:4711". Tries all addresses of a host, again and
+/// again until `by`: the launcher's machine may still be busy accepting others. Throws Error. Setup
+/// only.
 std::unique_ptr<Mailbox> connect_to(const std::string& address,
                                     std::chrono::steady_clock::time_point by);
+/// The same, to the first of these that answers: what getaddrinfo(3) says of `name`.
+std::unique_ptr<Mailbox> connect_to_one_of(const std::string& name, const addrinfo& addresses,
+                                           std::chrono::steady_clock::time_point by);
 
 }  // namespace dsfabric::rendezvous

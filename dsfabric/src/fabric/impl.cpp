@@ -59,9 +59,10 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
       members(*meeting.members),
       config(with_max_connections(with_queue_pairs(settings, members), device->info())),
       receive_queue(pd, config, members.capacity() * config.queue_pairs),
-      connections(pd, receive_queue, config, members.self(), members.capacity(),
-                  sharing_threads(members, config),
-                  bootstrap.relays() && members.capacity() - 1 > config.max_connections),
+      connections(
+          pd, receive_queue, config, members.self(), members.capacity(),
+          sharing_threads(members, config),
+          elastic() || (bootstrap.relays() && members.capacity() - 1 > config.max_connections)),
       zones(pd, meeting.placement.zones, config),
       receiver(receive_queue, zones.first().pages, config),
       board(zones.first().pieces, connections),
@@ -115,6 +116,9 @@ void Fabric::Impl::leave() noexcept {
   const dtutils::Deadline drained(kDrainTimeout);
   for (const ProcessId peer : connections.touched()) {
     if (!failures.active(peer) || !connections.ready(peer)) continue;
+    // Not destroyed meanwhile.
+    const HeldTransmitter held = connections.try_hold(threads.home(), peer);
+    if (!held) continue;
     for (auto& each : connections.to(peer)) {
       const auto left = drained.end() - dtutils::Clock::now();
       (void)each->flush(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0)));

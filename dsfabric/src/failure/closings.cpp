@@ -111,6 +111,17 @@ void Closings::close(ProcessId process, std::uint64_t number) {
   connections_.close(process);
 }
 
+bool Closings::free(ProcessId gone) noexcept {
+  if (!connections_.give_back(gone)) return false;
+  if (!connections_.try_abandon(gone)) return connections_.pinned(gone);
+  peers_.erase(gone);
+  // All that it has sent is taken as long as one can see who has sent it. Its queue pairs get
+  // nothing any more.
+  take_();
+  connections_.destroy(gone, take_);
+  return true;
+}
+
 void Closings::send(ProcessId to, LetterKind kind, std::uint64_t number) {
   ByteWriter letter = letter_of(kind);
   letter.value(number);

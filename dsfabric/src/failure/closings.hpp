@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Closing connections in agreement with the peer, where there are more than Config wants.
+// Closing connections in agreement with the peer, where there are more than Config wants; and those
+// to members that are gone.
 #pragma once
 
 #include <chrono>
@@ -41,6 +42,9 @@ namespace dsfabric {
 /// tells it from the farewell of a closing that was refused. A peer that ends meanwhile ends the
 /// closing as it ends a handshake. Model: tests/dsfabric/model/closing.pml.
 ///
+/// A member of an elastic job that is gone is not asked: what it held here is freed when its device
+/// does not answer any more, and nobody uses the connection.
+///
 /// All under the lock of Handshakes.
 class Closings {
  public:
@@ -55,7 +59,8 @@ class Closings {
   Closings(const Closings&) = delete;
   Closings& operator=(const Closings&) = delete;
 
-  /// `take` takes messages in, without running any. Before the first closing; setup only.
+  /// `take` takes in the messages that have come, without running any. Before the first closing;
+  /// setup only.
   void on_take(std::function<void()> take) { take_ = std::move(take); }
 
   /// Connected processes that have not ended, without this one. Any thread.
@@ -73,6 +78,10 @@ class Closings {
   bool hear_close(ProcessId from, std::uint64_t number, bool leaving);
   bool hear_closed(ProcessId from, std::uint64_t number);
   void hear_keep(ProcessId from);
+
+  /// Frees what a member that is gone has here, but queue pairs that were handed out (pinned),
+  /// which stay broken. False: try again later.
+  bool free(ProcessId gone) noexcept;
 
  private:
   struct Peer {

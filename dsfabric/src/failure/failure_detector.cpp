@@ -85,11 +85,7 @@ void FailureDetector::touch_peers() noexcept {
 }
 
 void FailureDetector::give_back() noexcept {
-  std::erase_if(gone_, [this](ProcessId process) {
-    if (!connections_.give_back(process)) return false;
-    board_.give_back(process);
-    return true;
-  });
+  std::erase_if(gone_, [this](ProcessId process) { return handshakes_.free(process); });
 }
 
 }  // namespace dsfabric

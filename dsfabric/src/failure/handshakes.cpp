@@ -138,7 +138,7 @@ void Handshakes::finish(ProcessId with) noexcept try {
 
 void Handshakes::handle(ProcessId from, std::span<const std::byte> bytes) noexcept try {
   // Who was given up has been told so, and is not connected with any more.
-  if (failures_.state(from) == PeerState::kFailed) return;
+  if (failures_.state(from) == PeerState::kFailed || connections_.abandoned(from)) return;
   ByteReader letter(bytes);
   switch (letter.value<LetterKind>()) {
     case LetterKind::kOffer: {
@@ -207,6 +207,14 @@ void Handshakes::keep_limit() noexcept try {
   if (!closed_ && !letters_have_ended_) closings_.keep_limit();
 } catch (const std::exception&) {
   // There is no memory: it is tried again.
+}
+
+bool Handshakes::free(ProcessId gone) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (!closings_.free(gone)) return false;
+  board_.give_back(gone);
+  progress_.erase(gone);
+  return true;
 }
 
 bool Handshakes::in_progress(ProcessId with) const noexcept {

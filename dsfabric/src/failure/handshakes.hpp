@@ -76,7 +76,8 @@ class Handshakes final : public FirstUse {
   /// Every peer is told where `block` is, and `theirs` gets what it tells, before its Transmitters
   /// are handed out. Before the first handshake; setup only.
   void tell_block(const Locator& block, std::function<void(ProcessId, const Locator&)> theirs);
-  /// `take` takes messages in, without running any. Before the first handshake; setup only.
+  /// `take` takes in the messages that have come, without running any. Before the first handshake;
+  /// setup only.
   void on_take(std::function<void()> take) { closings_.on_take(std::move(take)); }
   /// Connects with all processes, where the bootstrap carries no letters. A collective of all
   /// processes; throws Error; setup only.
@@ -90,6 +91,8 @@ class Handshakes final : public FirstUse {
   void keep_limit() noexcept;
   /// Processes that this one is connected with, and that have not ended, without this one.
   std::uint32_t connected() const noexcept { return closings_.count(); }
+  /// Frees what a member of an elastic job that is gone has here. False: try again later.
+  bool free(ProcessId gone) noexcept;
   /// Waits until whoever was about to connect with a process that was declared failed is through:
   /// all others see that it has failed.
   void fence() noexcept;

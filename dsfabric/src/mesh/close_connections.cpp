@@ -113,6 +113,43 @@ void Connections::note_farewell(ProcessId from, std::uint64_t number) noexcept {
   word.store(first ? number << kFarewellShift | 1 : before + 1, std::memory_order_release);
 }
 
+bool Connections::try_abandon(ProcessId process) noexcept {
+  if (uses_ == nullptr) return false;
+  std::atomic<std::uint32_t>& users = uses_[process.value].users;
+  std::uint32_t idle = users.load(std::memory_order_relaxed) & kOpen;
+  // Acquire: pairs with HeldTransmitter::give_back.
+  return users.compare_exchange_strong(idle, kGone, std::memory_order_acquire);
+}
+
+void Connections::destroy(ProcessId process, const std::function<void()>& fence) noexcept {
+  // Sequentially consistent: pairs with poll_counted.
+  Slot* const first = made_[process.value].exchange(nullptr, std::memory_order_seq_cst);
+  if (first == nullptr) return;
+  fence();
+  for (std::uint32_t i = 0; i < sharing_threads_; ++i) {
+    dtutils::Backoff backoff;
+    while (polled_[i].first.load(std::memory_order_seq_cst) == first) backoff.pause();
+  }
+  std::erase_if(all_, [first](const auto& row) { return row.get() == first; });
+}
+
+bool Connections::poll_counted(ThreadContext& context, ProcessId process) noexcept {
+  std::atomic<Slot*>& mine = polled_[context.number].first;
+  Slot* first = made_[process.value].load(std::memory_order_relaxed);
+  // Sequentially consistent: either destroy sees this thread, or this thread that it is gone.
+  mine.store(first, std::memory_order_seq_cst);
+  if (first == nullptr || made_[process.value].load(std::memory_order_seq_cst) != first) {
+    mine.store(nullptr, std::memory_order_relaxed);
+    // There is always the one to this process, which stays.
+    first = made_[self_.value].load(std::memory_order_relaxed);
+    return first[number_for(context)]->progress();
+  }
+  const bool busy = first[number_for(context)]->progress();
+  // Release: pairs with destroy.
+  mine.store(nullptr, std::memory_order_release);
+  return busy;
+}
+
 void Connections::close(ProcessId process) {
   for (Slot& each : to(process)) each->reset();
   // There is room: as many as were made.

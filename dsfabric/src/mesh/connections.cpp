@@ -51,18 +51,20 @@ void break_connection(dtutils::Transmitter& transmitter) noexcept {
 
 Connections::Connections(dtutils::ProtectionDomain& pd, ReceiveQueue& receive_queue,
                          const Config& config, ProcessId self, std::uint32_t processes,
-                         std::uint32_t sharing_threads, bool limited)
+                         std::uint32_t sharing_threads, bool counted)
     : pd_(pd),
       receive_queue_(receive_queue),
       self_(self),
       options_(options_for(receive_queue, config, sharing_threads)),
       queue_pairs_(config.queue_pairs),
       sharing_threads_(sharing_threads),
+      limited_(counted && processes - 1 > config.max_connections),
       broken_(pd, receive_queue.completions, options_),
       made_(processes),
       ready_(processes),
-      uses_(limited ? std::make_unique<Use[]>(processes) : nullptr),
-      touched_(std::make_unique<ProcessId[]>(processes)) {
+      uses_(counted ? std::make_unique<Use[]>(processes) : nullptr),
+      polled_(counted ? std::make_unique<Polled[]>(sharing_threads) : nullptr),
+      touched_(std::make_unique<std::atomic<ProcessId>[]>(processes)) {
   make_broken(broken_);
   make(self);
   connect(self, endpoints(self));
@@ -83,10 +85,15 @@ void Connections::make(ProcessId to) {
   // Release: pairs with to() and touched().
   made_[to.value].store(spare_.back(), std::memory_order_release);
   spare_.pop_back();
-  if (std::ranges::find(touched(), to) != touched().end()) return;
   const std::uint32_t count = count_.load(std::memory_order_relaxed);
-  touched_[count] = to;
-  count_.store(count + 1, std::memory_order_release);
+  std::uint32_t place = count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const ProcessId there = touched_[i];
+    if (there == to) return;
+    if (place == count && abandoned(there) && made_[there.value] == nullptr) place = i;
+  }
+  touched_[place] = to;
+  if (place == count) count_.store(count + 1, std::memory_order_release);
 }
 
 std::vector<dtutils::Endpoint> Connections::endpoints(ProcessId from) const {
@@ -161,7 +168,10 @@ void Connections::break_off(ProcessId process) noexcept {
 
 bool Connections::give_back(ProcessId process) noexcept {
   bool all = true;
-  for (auto& transmitter : to(process)) all = transmitter->give_back() && all;
+  for (auto& transmitter : to(process)) {
+    const bool unconnected = transmitter->queue_pair().state() == IBV_QPS_RESET;
+    all = (unconnected || transmitter->give_back()) && all;
+  }
   return all;
 }
 

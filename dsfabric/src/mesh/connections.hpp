@@ -45,22 +45,23 @@ class FirstUse {
 /// wait-free, where nothing else is said; those who make, connect, hand out, and close do so one at
 /// a time.
 ///
-/// Where there may be more peers than connections (`limited`), each use is counted: hold() and
-/// try_hold() give a Transmitter that stays connected until its user gives it back. of() pins the
-/// connection, which is never closed from then on, and costs its later users no count. One without
-/// users, and not pinned, can be stopped: who comes then waits until it is open again
-/// (failure/closings.hpp says how both sides agree). Its Transmitters, reset, serve the next peer
-/// that this process connects with: they are never destroyed, so that tags of memory stay valid,
-/// and whoever still looks at one looks at something.
+/// Where connections may end before the job does (`counted`), because there may be more peers than
+/// connections, or members leave, each use is counted: hold() and try_hold() give a Transmitter
+/// that stays connected until its user gives it back. of() pins the connection, which is never
+/// closed from then on, and costs its later users no count. One without users, and not pinned, can
+/// be stopped: who comes then waits until it is open again (failure/closings.hpp says how both
+/// sides agree). Its Transmitters, reset, serve the next peer that this process connects with.
+/// Those to a member that is gone are destroyed; whoever polls one of them at this moment is waited
+/// for.
 class Connections {
  public:
   /// One after the other in memory, so that the first one leads to all.
   using Transmitters = std::span<std::optional<dtutils::Transmitter>>;
 
   /// Process `self` of `processes` processes, connected with itself only; at most `sharing_threads`
-  /// threads use one Transmitter at once; `limited`: connections may be closed. Setup only.
+  /// threads use one Transmitter at once; `counted`: connections may be closed. Setup only.
   Connections(dtutils::ProtectionDomain& pd, ReceiveQueue& receive_queue, const Config& config,
-              ProcessId self, std::uint32_t processes, std::uint32_t sharing_threads, bool limited);
+              ProcessId self, std::uint32_t processes, std::uint32_t sharing_threads, bool counted);
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
@@ -94,22 +95,24 @@ class Connections {
     return ready_[process.value].load(std::memory_order_acquire) != nullptr ||
            (uses_ != nullptr && open(process));
   }
-  /// The next Transmitter of the thread context, in turn, that may have something to poll.
-  dtutils::Transmitter& next(ThreadContext& context) noexcept {
-    const std::span<const ProcessId> all = touched();
+  /// Polls the next Transmitter of the thread context, in turn; true when there was something.
+  bool poll_next(ThreadContext& context) noexcept {
+    const Touched all = touched();
     context.poll_next = context.poll_next + 1 < all.size() ? context.poll_next + 1 : 0;
-    Slot* first = made_[all[context.poll_next].value].load(std::memory_order_acquire);
-    // It was closed: there is always the one to this process.
-    if (first == nullptr) first = made_[all[0].value].load(std::memory_order_acquire);
-    return *first[number_for(context)];
+    const ProcessId process = all[context.poll_next];
+    if (uses_ != nullptr) [[unlikely]]
+      return poll_counted(context, process);
+    return made_[process.value].load(std::memory_order_acquire)[number_for(context)]->progress();
   }
   /// Of a process: none where it has none.
   Transmitters to(ProcessId process) const noexcept {
     Slot* const first = made_[process.value].load(std::memory_order_acquire);
     return {first, first != nullptr ? queue_pairs_ : 0};
   }
-  /// The processes that it has, or had, Transmitters to, connected or not; itself first.
-  std::span<const ProcessId> touched() const noexcept {
+  /// The processes that it has, or had, Transmitters to, connected or not; itself first. Later ones
+  /// take the places of those that are gone.
+  using Touched = std::span<const std::atomic<ProcessId>>;
+  Touched touched() const noexcept {
     return {touched_.get(), count_.load(std::memory_order_acquire)};
   }
   std::uint32_t queue_pairs() const noexcept { return queue_pairs_; }
@@ -124,8 +127,9 @@ class Connections {
   /// The peer has connected, too. Setup only.
   void hand_out(ProcessId to) noexcept;
 
-  // --- closing, where connections are limited -------------------------------------------------
-  bool limited() const noexcept { return uses_ != nullptr; }
+  // --- closing, where uses are counted ---------------------------------------------------------
+  /// There may be more peers than connections.
+  bool limited() const noexcept { return limited_; }
   /// Of those that have no users, are not pinned, and of which `may_go(process)` is true, the one
   /// whose last use is longest ago. Setup only.
   std::optional<ProcessId> least_recently_used(const std::function<bool(ProcessId)>& may_go) const;
@@ -147,6 +151,20 @@ class Connections {
   void note_farewell(ProcessId from, std::uint64_t number) noexcept;
   /// Takes the queue pairs back; another peer may get them. Throws Error. Setup only.
   void close(ProcessId process);
+  /// A member is gone, whose queue pairs are broken: from now on nobody comes to use it, and
+  /// nothing is made for it. False: it is in use, or pinned. Setup only.
+  bool try_abandon(ProcessId process) noexcept;
+  bool abandoned(ProcessId process) const noexcept {
+    return uses_ != nullptr && (uses_[process.value].users.load(std::memory_order_relaxed) & kGone);
+  }
+  /// Somebody may hold its Transmitters without being counted.
+  bool pinned(ProcessId process) const noexcept {
+    return uses_ == nullptr ||
+           (uses_[process.value].users.load(std::memory_order_relaxed) & kPinned) != 0;
+  }
+  /// Destroys the Transmitters to one that was abandoned. `fence` returns when nobody is left who
+  /// began before it to look where a message came from. Setup only.
+  void destroy(ProcessId process, const std::function<void()>& fence) noexcept;
 
   /// Whether the queue pair of that number is one to `process`.
   bool leads_to(ProcessId process, std::uint32_t queue_pair) const noexcept;
@@ -159,8 +177,9 @@ class Connections {
   std::string why_broken(ProcessId process) const;
   /// Breaks the connections to a process.
   void break_off(ProcessId process) noexcept;
-  /// Gives back the registered memory of the Transmitters to a process that is gone. False: some of
-  /// it is in use; try again later. One thread at a time; setup only.
+  /// Gives back the registered memory of the Transmitters to a process that is gone. False: its
+  /// device still answers, or some of it is in use; try again later. True: its queue pairs are
+  /// broken, or never were connected. One thread at a time; setup only.
   bool give_back(ProcessId process) noexcept;
   /// Lets what was posted end, and breaks what does not within `limit`. Setup
   /// only.
@@ -187,9 +206,12 @@ class Connections {
   CountedUse use_now(const ThreadContext& context, ProcessId to, bool& waited) noexcept;
   CountedUse try_use_open(const ThreadContext& context, ProcessId to) noexcept;
 
+  /// See poll_next, where uses are counted.
+  bool poll_counted(ThreadContext& context, ProcessId process) noexcept;
+
   /// Of a connection that may be closed.
   struct Use {
-    /// Users, and those who wait to become some; kOpen, kPinned.
+    /// Users, and those who wait to become some; kOpen, kPinned, kGone.
     std::atomic<std::uint32_t> users{0};
     /// When the last one came, by `clock_`.
     std::atomic<std::uint64_t> last{0};
@@ -198,6 +220,7 @@ class Connections {
   };
   static constexpr std::uint32_t kOpen = 1u << 31;
   static constexpr std::uint32_t kPinned = 1u << 30;
+  static constexpr std::uint32_t kGone = 1u << 29;
   static constexpr unsigned kFarewellShift = 16;
 
   bool open(ProcessId process) const noexcept {
@@ -205,6 +228,7 @@ class Connections {
     return (uses_[process.value].users.load(std::memory_order_acquire) & kOpen) != 0;
   }
   void note_use(Use& use) noexcept {
+    if (!limited_) return;
     use.last.store(clock_.fetch_add(1, std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
@@ -214,6 +238,7 @@ class Connections {
   const dtutils::TransmitterOptions options_;
   const std::uint32_t queue_pairs_;
   const std::uint32_t sharing_threads_;
+  const bool limited_;
   FirstUse* first_use_ = nullptr;
   /// Given out for processes that cannot be reached.
   dtutils::Transmitter broken_;
@@ -221,13 +246,19 @@ class Connections {
   /// By process: the first of those that are made, and of those that are handed out.
   std::vector<std::atomic<Slot*>> made_;
   std::vector<std::atomic<Slot*>> ready_;
-  /// By process; none where connections are not limited.
+  /// By process; none where uses are not counted.
   std::unique_ptr<Use[]> uses_;
   std::atomic<std::uint64_t> clock_{0};
+  /// Which Transmitters a thread context polls just now, uncounted.
+  struct alignas(dtutils::kCacheLine) Polled {
+    std::atomic<Slot*> first{nullptr};
+  };
+  /// By thread context; none where uses are not counted.
+  std::unique_ptr<Polled[]> polled_;
   /// Transmitters of connections that were closed.
   std::vector<Slot*> spare_;
   /// Room for all; the first `count_` are there.
-  std::unique_ptr<ProcessId[]> touched_;
+  std::unique_ptr<std::atomic<ProcessId>[]> touched_;
   std::atomic<std::uint32_t> count_{0};
 };
 

@@ -42,7 +42,7 @@ bool MessageEngine::progress(ThreadContext& context) {
   }
   if (!busy) {
     // Nothing came, so there is time for what was sent: one peer each time.
-    busy = connections_.next(context).progress();
+    busy = connections_.poll_next(context);
   }
   if (!context.in_handler && context.working) {
     // By number: a step may add and remove hooks.
@@ -125,7 +125,13 @@ bool MessageEngine::take_in(ThreadContext& context) {
 
 void MessageEngine::take_aside(ThreadContext& context) {
   const bool in_handler = std::exchange(context.in_handler, true);
-  take_in(context);
+  dtutils::Backoff backoff;
+  for (std::uint32_t left = receiver_.most();;) {
+    const Look look = take_one(context);
+    if (look == Look::kNothing || (look == Look::kTaken && --left == 0)) break;
+    // Whoever takes one just now puts it somewhere before others may look.
+    look == Look::kElsewhere ? backoff.pause() : backoff.reset();
+  }
   context.in_handler = in_handler;
 }
 

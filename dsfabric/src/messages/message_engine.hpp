@@ -60,7 +60,8 @@ class MessageEngine {
 
   /// Takes messages in and runs those for the thread context.
   bool progress(ThreadContext& context);
-  /// Takes messages in, and puts all of them aside.
+  /// Takes in all messages that have come, of whatever thread, and puts them aside. Whoever had
+  /// begun to look at one is through with that when it returns.
   void take_aside(ThreadContext& context);
   /// Waits until at most this process' other threads stand between a post and the send queue.
   void make_room(ThreadContext& context, dtutils::Transmitter& transmitter) {

@@ -37,6 +37,8 @@ class Receiver {
 
   /// The next completion; false when there is none. `completion.wr_id` names the buffer.
   bool take(ibv_wc& completion) noexcept { return queue_.completions.poll({&completion, 1}) > 0; }
+  /// So many completions at most are there at once.
+  std::uint32_t most() const noexcept { return queue_.depth; }
   static ReceiveBuffer& buffer_of(const ibv_wc& completion) noexcept {
     return *reinterpret_cast<ReceiveBuffer*>(completion.wr_id);
   }

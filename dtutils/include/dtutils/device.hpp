@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -116,6 +117,11 @@ class Device {
 
   /// What was opened. Any thread, wait-free.
   const DeviceInfo& info() const noexcept { return info_; }
+  /// How many objects of class QueuePair there are on it now, for tests and tools. Any thread,
+  /// wait-free.
+  std::uint32_t queue_pairs() const noexcept {
+    return queue_pairs_.load(std::memory_order_relaxed);
+  }
 
   /// As ibv_alloc_pd(3).
   virtual ibv_pd* alloc_pd() = 0;
@@ -174,6 +180,9 @@ class Device {
  private:
   /// Adds to `info_.reason` why `auto` came to this device.
   friend std::unique_ptr<Device> open_device(std::string_view, const DeviceOptions&);
+  /// It counts itself.
+  friend class QueuePair;
+  std::atomic<std::uint32_t> queue_pairs_{0};
 };
 
 /// All devices of this machine; `shm` is always among them, last. Setup only.

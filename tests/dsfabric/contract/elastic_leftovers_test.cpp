@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What members that have left or failed leave behind at one that stays: nothing that grows.
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "dsfabric/send_space.hpp"
 #include "dsfabric/support/elastic_job.hpp"
 #include "dsfabric/support/holdings.hpp"
 #include "support/catch.hpp"
@@ -24,7 +27,7 @@ constexpr std::uint16_t kRounds = 4;
 
 /// Of ElasticMemory::words.
 struct LeftoversWord {
-  static constexpr std::size_t kRound = 0, kReadyToDie = 1;
+  static constexpr std::size_t kRound = 0, kReadyToDie = 1, kMayDie = 2;
 };
 
 /// Has results, messages and bytes go both ways between this newcomer and a process.
@@ -101,5 +104,67 @@ TEST_CASE("members_that_come_and_go_leave_nothing_behind_at_one_that_stays") {
     }
     come_and_go(job, static_cast<std::uint16_t>(2 * i + 1));
   }
+  CHECK(job.wait(0) == "");
+}
+
+// What a thread holds of a member that died is broken, but there, until it lets go of it; what was
+// handed out for good stays so.
+TEST_CASE("connections_to_a_member_that_died_stay_while_somebody_holds_them") {
+  if (support::skipped_on_sim("newcomers come through the sockets of a launcher.")) return;
+  const bool handed_out = GENERATE(false, true);
+  ElasticForkJob job(1, 3, [handed_out](Fabric& fabric, ElasticMemory& memory) {
+    fabric.run([&](Thread& self) {
+      const Holdings before(fabric);
+      memory.words[LeftoversWord::kRound] = 1;
+      serve_while(self, [&] { return memory.words[LeftoversWord::kReadyToDie] != 1; });
+      constexpr ProcessId kDies{1};
+      std::optional<SendSpace> space;
+      dtutils::Transmitter* transmitter = nullptr;
+      if (handed_out) {
+        transmitter = &fabric.transmitter(kDies);
+      } else {
+        space.emplace(fabric, kDies, 64);
+        require(static_cast<bool>(*space), "room for a message");
+        transmitter = &space->transmitter();
+      }
+      const std::size_t held = Holdings(fabric).queue_pairs;
+      require(held > before.queue_pairs, "there is a connection");
+      memory.words[LeftoversWord::kMayDie] = 1;
+      const auto posts = [&] {
+        return transmitter->write(dtutils::LocalBuffer{}, {}, dtutils::kSignaled);
+      };
+      serve_while(self, [&] { return fabric.state(kDies) != PeerState::kFailed || posts(); });
+      // Longer than it takes where nobody holds anything.
+      dtutils::Deadline while_held(std::chrono::milliseconds(600));
+      while (!while_held.passed()) {
+        require(!posts(), "nothing is posted to a member that died");
+        self.progress();
+      }
+      require(transmitter->error().has_value(), "it says why");
+      require_equal(Holdings(fabric).queue_pairs, held, "queue pairs while one is held");
+      if (space) {
+        require(!space->commit(MessageKind::kCall, {kDies, 0}), "nothing is sent");
+        space.reset();
+        require(eventually([&] {
+                  self.progress();
+                  return Holdings(fabric).queue_pairs == before.queue_pairs;
+                }),
+                "queue pairs are destroyed when nobody holds them");
+      }
+      // Another use finds it gone.
+      require(SendChannel(fabric).call({kDies, 0}, [] {}) == CallStatus::kPeerGone, "it is gone");
+    });
+  });
+  REQUIRE(eventually([&] { return job.memory().words[LeftoversWord::kRound] == 1; }));
+  const std::size_t dies = job.add([](Fabric& fabric, ElasticMemory& memory) {
+    fabric.run([&](Thread& self) {
+      use(self, {0});
+      memory.words[LeftoversWord::kReadyToDie] = 1;
+      serve_while(self, [] { return true; });
+    });
+  });
+  CHECK(eventually([&] { return job.memory().words[LeftoversWord::kMayDie] == 1; }));
+  job.kill(dies);
+  CHECK(job.wait(dies) == "killed");
   CHECK(job.wait(0) == "");
 }
