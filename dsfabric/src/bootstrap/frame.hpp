@@ -36,8 +36,6 @@ inline constexpr std::chrono::milliseconds kHelloTime{5000};
 /// newcomer to come again.
 inline constexpr std::uint32_t kStrangers = 64;
 inline constexpr std::chrono::milliseconds kPatience{1000};
-/// Bytes of the job secret.
-inline constexpr std::size_t kSecretSize = 32;
 /// In the place of a rank: a process that comes to a running job, and a letter to all others.
 inline constexpr std::uint32_t kNewcomer = 0xffffffff;
 inline constexpr std::uint32_t kAllOthers = 0xffffffff;

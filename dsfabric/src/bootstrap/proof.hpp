@@ -3,24 +3,19 @@
 // secret.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
+
+#include "dtutils/shared_secret.hpp"
 
 namespace dsfabric::rendezvous {
 
-/// A random number that is used once.
-using Nonce = std::array<std::byte, 32>;
-/// Can be made only by who knows the secret, and says nothing about it.
-using Proof = std::array<std::byte, 32>;
-
-/// Throws Error when the system has no random bytes.
-Nonce make_nonce();
-/// A new job secret, in hexadecimal digits. Throws as make_nonce.
-std::string make_secret();
+using dtutils::make_nonce;
+using dtutils::make_secret;
+using dtutils::Nonce;
+using dtutils::Proof;
 
 /// What one greeting is about. The nonce of the launcher makes it worthless in
 /// any other one, and that of the process makes the launcher's answer worthless
@@ -36,11 +31,10 @@ struct Greeting {
 /// Who proves it: the proof of one side is none of the other.
 enum class Side : std::uint8_t { kProcess = 1, kLauncher = 2 };
 
-/// The job secret, as a key of libsodium's crypto_auth (HMAC-SHA-512-256). The
-/// secret itself never travels on the connection. Setup only.
+/// The job secret, which proves greetings. Setup only.
 class Secret {
  public:
-  explicit Secret(std::string_view text);
+  explicit Secret(std::string_view text) : secret_(text) {}
 
   Proof prove(Side side, const Greeting& greeting) const;
   /// In a time that does not depend on where they differ. False also for
@@ -49,7 +43,7 @@ class Secret {
                std::span<const std::byte> proof) const noexcept;
 
  private:
-  std::array<unsigned char, 32> key_;
+  dtutils::SharedSecret secret_;
 };
 
 }  // namespace dsfabric::rendezvous

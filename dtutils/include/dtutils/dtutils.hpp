@@ -28,6 +28,7 @@
 #include "dtutils/scheduler.hpp"
 #include "dtutils/selective_signaling.hpp"
 #include "dtutils/shared_receive_queue.hpp"
+#include "dtutils/shared_secret.hpp"
 #include "dtutils/shared_segment.hpp"
 #include "dtutils/simulation.hpp"
 #include "dtutils/synchronizer.hpp"

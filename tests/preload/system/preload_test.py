@@ -61,7 +61,8 @@ def programs():
 
 
 def many():
-    pairs(["echo_epoll", "level"], "many_client", 10000, ways=[(True, True)])
+    pairs(["echo_epoll", "level"], "many_client", 10000, ways=[(True, True)],
+          timeout=6 * harness.PATIENCE)
 
 
 def descriptors():

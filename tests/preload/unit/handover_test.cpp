@@ -101,8 +101,8 @@ TEST_CASE("a_proof_is_of_one_statement") {
     Statement other = statement;
     if (change == 0) other.side = Side::kProcess;
     if (change == 1) other.verdict = Verdict::kHandedOver;
-    if (change == 2) other.broker[31] ^= 1;
-    if (change == 3) other.process[0] ^= 1;
+    if (change == 2) other.broker[31] ^= std::byte{1};
+    if (change == 3) other.process[0] ^= std::byte{1};
     if (change == 4) other.connection[8] = '5';
     CHECK_FALSE(secret.accepts(other, proof));
   }

@@ -1,62 +1,44 @@
 // SPDX-License-Identifier: MIT
-// Secret: libsodium does what matters.
+// Secret: which texts and which files may be one.
 #include "hosts/secret.hpp"
 
 #include <fcntl.h>
-#include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstring>
+#include <span>
 
 #include "dtutils/error.hpp"
 
 namespace preload::hosts {
 namespace {
 
-static_assert(crypto_auth_KEYBYTES == 32 && crypto_auth_BYTES == sizeof(Proof));
-
-void prepare() {
-  static const int prepared = sodium_init();
-  if (prepared < 0) {
-    throw dtutils::Error("secret", "libsodium finds no random bytes in this system",
-                         "check that the system call getrandom or /dev/urandom works");
-  }
+std::span<const std::byte> bytes_of(const Statement& statement) noexcept {
+  return std::as_bytes(std::span(&statement, 1));
 }
 
-const unsigned char* octets(const Statement& statement) noexcept {
-  return reinterpret_cast<const unsigned char*>(&statement);
-}
-
-}  // namespace
-
-Nonce make_nonce() {
-  prepare();
-  Nonce nonce;
-  randombytes_buf(nonce.data(), nonce.size());
-  return nonce;
-}
-
-Secret::Secret(std::string_view text) {
+/// Throws when it is too short.
+std::string_view checked(std::string_view text) {
   if (text.size() < kShortestSecret) {
     throw dtutils::Error("secret", "it is shorter than 16 bytes",
                          "make a long one, for example by: openssl rand -hex 32");
   }
-  prepare();
-  // A key of the right length from a text of any length.
-  crypto_generichash(key_.data(), key_.size(), reinterpret_cast<const unsigned char*>(text.data()),
-                     text.size(), nullptr, 0);
+  return text;
 }
 
+}  // namespace
+
+Secret::Secret(std::string_view text) : secret_(checked(text)) {}
+
 Proof Secret::prove(const Statement& statement) const noexcept {
-  Proof proof;
-  crypto_auth(proof.data(), octets(statement), sizeof statement, key_.data());
-  return proof;
+  return secret_.prove(bytes_of(statement));
 }
 
 bool Secret::accepts(const Statement& statement, const Proof& proof) const noexcept {
-  return crypto_auth_verify(proof.data(), octets(statement), sizeof statement, key_.data()) == 0;
+  return secret_.accepts(bytes_of(statement), proof);
 }
 
 Secret read_secret(const std::string& file) {
@@ -75,7 +57,7 @@ Secret read_secret(const std::string& file) {
   }
   const std::string_view text(bytes.data(), static_cast<std::size_t>(size));
   const Secret secret(text.substr(0, text.find('\n')));
-  sodium_memzero(bytes.data(), bytes.size());
+  explicit_bzero(bytes.data(), bytes.size());
   return secret;
 }
 

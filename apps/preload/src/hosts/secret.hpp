@@ -2,10 +2,11 @@
 // How a process and the broker of another host prove to each other that they know the secret.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
+#include "dtutils/shared_secret.hpp"
 #include "hosts/wire.hpp"
 
 namespace preload::hosts {
@@ -13,21 +14,19 @@ namespace preload::hosts {
 /// A secret has so many bytes at least: who hears a proof may try guesses against it.
 inline constexpr std::size_t kShortestSecret = 16;
 
-/// Throws dtutils::Error when the system has no random bytes.
-Nonce make_nonce();
+using dtutils::make_nonce;
 
-/// The secret as a key of libsodium's crypto_auth (HMAC-SHA-512-256). It never travels. Any thread.
+/// The secret of some hosts, which proves statements. Any thread.
 class Secret {
  public:
   /// Throws dtutils::Error: the text is shorter than kShortestSecret.
   explicit Secret(std::string_view text);
 
   Proof prove(const Statement& statement) const noexcept;
-  /// In a time that does not depend on where they differ.
   bool accepts(const Statement& statement, const Proof& proof) const noexcept;
 
  private:
-  std::array<unsigned char, 32> key_;
+  dtutils::SharedSecret secret_;
 };
 
 /// From the first line of the file. Throws dtutils::Error: it cannot be read, it belongs to another

@@ -10,12 +10,13 @@
 #include <string_view>
 #include <type_traits>
 
+#include "dtutils/shared_secret.hpp"
+
 namespace preload::hosts {
 
-/// A random number that is used once.
-using Nonce = std::array<std::uint8_t, 32>;
-/// Can be made only by who knows the secret, and says nothing about it.
-using Proof = std::array<std::uint8_t, 32>;
+using dtutils::Nonce;
+using dtutils::Proof;
+
 /// A connection as `meeting_name` writes it, and zeros behind it.
 using ConnectionName = std::array<char, 80>;
 
