@@ -74,6 +74,11 @@ TEST_CASE("a_look_takes_no_cell_that_is_half_written_and_no_word_of_another_life
   const auto look = [&] {
     Seen<1> seen;
     examine<1, 1>(block.data(), bucket, hash, key, seen);
+    // The short look sees the same, where it sees anything.
+    std::array<std::uint64_t, 1> value{};
+    const bool has_value = first_has_value<1, 1>(block.data(), bucket, hash, key, value);
+    CHECK(has_value == (seen.look == Look::kValue && !seen.frozen && !seen.settling));
+    if (has_value) CHECK(value == seen.value);
     return seen;
   };
   const auto put = [&](unsigned cell, std::uint32_t version, std::uint64_t value) {
@@ -104,6 +109,15 @@ TEST_CASE("a_look_takes_no_cell_that_is_half_written_and_no_word_of_another_life
   put(0, birth + 2, 6);
   CHECK(look().value[0] == 6);
   CHECK_FALSE(look().settling);
+  block[kShape.word_at(slot)] |= SlotWord::kFrozen;
+  CHECK(look().look == Look::kValue);
+  CHECK(look().frozen);
+  block[kShape.word_at(slot)] &= ~SlotWord::kFrozen;
+  block[kShape.key_at(slot)] = 43;  // of the same fingerprint
+  put(0, birth + 2, 6);
+  CHECK(look().look != Look::kValue);
+  block[kShape.key_at(slot)] = 42;
+  CHECK(look().look == Look::kValue);
   word(SlotState::kAbsent, birth + 3, 0);
   CHECK(look().look == Look::kAbsent);
   word(SlotState::kLive, birth + 4, 1);  // an insert of the removed key, still arriving

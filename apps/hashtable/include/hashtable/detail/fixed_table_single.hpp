@@ -67,6 +67,13 @@ Status FixedTable<kKeyWords, kValueWords>::one_sided(std::uint32_t home, Asked& 
   if (asked.operation == Operation::kInsert && insert_blindly(port, bucket, asked)) {
     return Status::kDone;
   }
+  if (asked.operation == Operation::kFind && !cache_.wanted()) {
+    if (copy == nullptr) copy = port.read(bucket.index());
+    if (first_has_value<kKeyWords, kValueWords>(copy, bucket, asked.hash, asked.key, asked.value))
+        [[likely]] {
+      return Status::kDone;
+    }
+  }
   dtutils::Backoff backoff;
   for (;; bucket = port.bucket_of(asked.hash), copy = nullptr) {
     Seen<kValueWords> seen;
