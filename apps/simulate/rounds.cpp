@@ -129,7 +129,7 @@ Outcome run_rounds(const Run& run) {
       dsfabric::wait_for_termination(self);
     });
   };
-  return run_checked({run.nodes, options, run.failures, run.broken}, program, [&] {
+  return run_checked({run.nodes, options, run.failures, run.strikes, run.broken}, program, [&] {
     for (const std::uint64_t last : mail.last) {
       if (last != kRounds && !run.failures) {
         mail.violated(fmt::format("of {} messages the last one was {}", kRounds, last));

@@ -59,7 +59,8 @@ bool run_here(const Workload& workload, const Settings& settings, std::uint64_t 
     drawn = std::move(swarm.description);
   }
   options.cluster.trace = settings.trace;
-  const Outcome outcome = workload.run({nodes, options, failures, settings.broken});
+  const Outcome outcome =
+      workload.run({nodes, options, failures, settings.swarm && !settings.calm, settings.broken});
   const dtutils::SimulationReport& report = outcome.report;
   if (!report.trace_error.empty()) throw std::runtime_error(report.trace_error);
   if (outcome.violation.empty()) {

@@ -100,7 +100,7 @@ Outcome run_tree(const Run& run) {
       }
     });
   };
-  return run_checked({run.nodes, options, run.failures, run.broken}, program, [&] {
+  return run_checked({run.nodes, options, run.failures, run.strikes, run.broken}, program, [&] {
     if (forest.violation.empty() && !run.failures && forest.refused != 0) {
       return fmt::format("{} calls were refused although nobody failed", forest.refused);
     }

@@ -21,6 +21,8 @@ struct Run {
   const simulation::Options& options;
   /// Nodes may fail, or be taken for failed: what they have not done is no violation then.
   bool failures;
+  /// The workload may plan failures of its own.
+  bool strikes;
   /// The workload itself does something wrong, which its invariants must find.
   bool broken;
 };

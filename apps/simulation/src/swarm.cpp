@@ -52,6 +52,9 @@ Swarm draw(std::uint64_t seed, std::uint32_t nodes, Options options, bool failur
     text += fmt::format("; {} {} at {} us", kNames[fault.kind], fault.node, fault.at.count());
     faults.push_back(fault);
   }
+  // Behind all else, so that seeds of before draw the same.
+  if (one_in(2)) disorder.torn_lines = static_cast<std::uint32_t>(1 + below(8));
+  text += fmt::format("; torn lines {}", disorder.torn_lines);
   const auto before = options.plan;
   options.plan = [before, faults](dtutils::Simulation& simulated) {
     if (before) before(simulated);

@@ -71,6 +71,9 @@ struct Disorder {
   std::chrono::nanoseconds jitter{0};
   /// One write in this many that is longer than a cache line lands in two parts; 0: none.
   std::uint32_t torn_writes = 0;
+  /// One write in this many that is longer than a word, and no longer than a cache line, lands in
+  /// two parts, the lower words first; 0: none.
+  std::uint32_t torn_lines = 0;
   /// One send in this many is answered "not ready" once; 0: none.
   std::uint32_t not_ready = 0;
   /// One request in this many is lost on its way, and sent again after the time-out; 0: none.

@@ -104,8 +104,10 @@ QueuePair::Outcome QueuePair::write(Request& request, QueuePair& target) noexcep
   if (!target.lets(request, request.length, IBV_ACCESS_REMOTE_WRITE)) {
     return refuse(request, target, IBV_WC_REM_ACCESS_ERR);
   }
-  const bool tears = !request.torn && request.length > kCacheLine &&
-                     world_.random.once_in(world_.options.disorder.torn_writes);
+  const Disorder& disorder = world_.options.disorder;
+  const bool tears = !request.torn && request.length > sizeof(std::uint64_t) &&
+                     world_.random.once_in(request.length > kCacheLine ? disorder.torn_writes
+                                                                       : disorder.torn_lines);
   if (tears) {
     request.torn = true;
     request.order = world_.random.next();
@@ -135,6 +137,14 @@ void QueuePair::place(const Request& request, Part part) noexcept {
   auto* const to = reinterpret_cast<std::byte*>(address);
   if (part == Part::kAll) {
     place_bytes(to, request.bytes.data(), request.length);
+  } else if (request.length <= kCacheLine) {
+    const std::uint64_t words = (request.length - 1) / sizeof(std::uint64_t);
+    std::size_t split = (1 + request.order % words) * sizeof(std::uint64_t);
+    // Words are those of the target.
+    split -= std::min<std::size_t>(address % sizeof(std::uint64_t), split - 1);
+    const bool first = part == Part::kFirst;
+    place_bytes(to + (first ? 0 : split), request.bytes.data() + (first ? 0 : split),
+                first ? split : request.length - split);
   } else {
     // The same order of cache lines both times, of which each part takes a half.
     std::size_t index = 0;
