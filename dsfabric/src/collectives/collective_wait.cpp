@@ -33,7 +33,7 @@ void CollectiveWait::throw_if_over() const {
     const std::scoped_lock lock(mutex_);
     std::rethrow_exception(broken_by_);
   }
-  if (const auto why = revoked()) throw_revoked(*why);
+  if (revoked_.load(std::memory_order_acquire) != 0) throw_revoked(*revoked());
 }
 
 void CollectiveWait::revoke(Revocation why) noexcept {

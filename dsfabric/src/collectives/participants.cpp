@@ -74,8 +74,7 @@ Participants::Participants(const Members& members, std::vector<ThreadId> workers
   }
 }
 
-void Participants::require_whole_job(std::string_view what) const {
-  if (whole_job()) return;
+void Participants::throw_not_whole_job(std::string_view what) const {
   throw dtutils::Error(
       what,
       fmt::format("it is for the processes that started the job, and process {} has come later",

@@ -25,7 +25,10 @@ class Participants {
 
   bool whole_job() const noexcept { return workers_.empty(); }
   /// Throws Error of `what`, an operation of the whole job, at a newcomer to an elastic one.
-  void require_whole_job(std::string_view what) const;
+  void require_whole_job(std::string_view what) const {
+    if (!whole_job()) [[unlikely]]
+      throw_not_whole_job(what);
+  }
   std::uint32_t total() const noexcept { return total_; }
   std::uint32_t processes() const noexcept { return static_cast<std::uint32_t>(processes_.size()); }
   /// Of this process.
@@ -56,6 +59,8 @@ class Participants {
   const Members& members() const noexcept { return members_; }
 
  private:
+  [[noreturn]] void throw_not_whole_job(std::string_view what) const;
+
   struct Process {
     ProcessId id;
     std::uint32_t workers = 0;

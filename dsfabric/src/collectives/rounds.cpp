@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
@@ -17,11 +16,6 @@ namespace {
 
 CollectiveWord load(const std::uint64_t& flag) noexcept {
   return CollectiveWord(dtutils::load_device_word(&flag));
-}
-
-/// Of one Transmitter, and one post: a closed connection leaves its Transmitter to another one.
-bool same(const dtutils::RetireTag& a, const dtutils::RetireTag& b) noexcept {
-  return a.retired == b.retired && a.ticket == b.ticket;
 }
 
 /// A device may write a word in parts, first those that tell how far its process is: what does not
@@ -54,7 +48,8 @@ std::vector<std::uint32_t> Rounds::partners(std::uint32_t self, std::uint32_t pr
 }
 
 void Rounds::expect_partners() {
-  if (std::exchange(expected_, true)) return;
+  if (expected_) return;
+  expected_ = true;
   // All at once, and not one after the other.
   for (const std::uint32_t partner : partners(participants_.self(), processes_)) {
     connections_.expect(participants_.process(partner));
@@ -120,22 +115,30 @@ void Rounds::await_words(ThreadContext& context, Kind kind, unsigned round, std:
 }
 
 void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
-  bool awaited = false;
+  SettledPeers& peers = *settled_[slot];
+  const auto settled = [&](std::uint32_t i) {
+    const HeldTransmitter out = connections_.try_hold(context, participants_.process(i));
+    return !out || peers.at(i).is(out->tag());
+  };
   for (std::uint32_t i = 0; i < processes_; ++i) {
+    if (!settled(i)) return settle(context, peers, i);
+  }
+}
+
+void Rounds::settle(ThreadContext& context, SettledPeers& peers, std::uint32_t first) {
+  for (std::uint32_t i = first; i < processes_; ++i) {
     const HeldTransmitter out = connections_.try_hold(context, participants_.process(i));
     if (!out) continue;
     const dtutils::RetireTag tag = out->tag();
-    Settled& settled = settled_[slot]->at(i);
-    if (same(settled.tag, tag)) continue;
+    Settled& settled = peers.at(i);
+    if (settled.is(tag)) continue;
     settled = {tag, true};
-    awaited = true;
     // What was posted without a signal is known to be done when something after it is.
     messages_.make_room(context, *out);
     if (!tag.done()) (void)out->write(dtutils::LocalBuffer{}, {}, dtutils::kSignaled);
   }
-  if (!awaited) return;
-  for (std::uint32_t i = 0; i < processes_; ++i) {
-    Settled* const settled = settled_[slot]->find(i);
+  for (std::uint32_t i = first; i < processes_; ++i) {
+    Settled* const settled = peers.find(i);
     if (settled == nullptr || !settled->awaited) continue;
     const ProcessId to = participants_.process(i);
     wait_.until(context, to, [&] {
@@ -145,7 +148,7 @@ void Rounds::wait_for_posts(ThreadContext& context, std::uint32_t slot) {
     });
     settled->awaited = false;
     if (const HeldTransmitter out = connections_.try_hold(context, to)) {
-      pass_over(context, i, *out, settled->tag);
+      settled->pass_over(*out, settled->tag);
       // What it has not carried is lost, and the words of this barrier may go by another one.
       if (out->broken()) [[unlikely]] {
         end_by(context, to);
@@ -162,7 +165,7 @@ void Rounds::write(ThreadContext& context, std::uint32_t to, std::size_t offset,
   if (!block_.write(*out, to, offset, source, length)) [[unlikely]] {
     end_by(context, process);
   }
-  pass_over(context, to, *out, before);
+  settled_[participants_.slot_of(context.number)]->at(to).pass_over(*out, before);
 }
 
 void Rounds::end_by(ThreadContext& context, ProcessId process) {
@@ -175,14 +178,6 @@ void Rounds::end_by(ThreadContext& context, ProcessId process) {
   // The failure detector's thread knows, or finds out, why.
   failures_.look();
   wait_.until(context, process, [] { return false; });
-}
-
-void Rounds::pass_over(const ThreadContext& context, std::uint32_t to,
-                       const dtutils::Transmitter& out, dtutils::RetireTag before) noexcept {
-  const dtutils::RetireTag now = out.tag();
-  dtutils::RetireTag& settled = settled_[participants_.slot_of(context.number)]->at(to).tag;
-  // Else others share the Transmitter, and have posted too.
-  if (same(settled, before) && same(now, {before.retired, before.ticket + 1})) settled = now;
 }
 
 void Rounds::require_same(std::uint32_t peer, std::size_t flag, const CollectiveCall& mine) const {

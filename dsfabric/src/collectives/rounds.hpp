@@ -111,18 +111,28 @@ class Rounds {
                   unsigned partner);
   /// The connection to the process broke: throws what that means, as soon as it is known.
   void end_by(ThreadContext& context, ProcessId process);
-  /// The one post after `before` of the Transmitter to the process with this index is nothing that
-  /// wait_for_posts() has to wait for.
-  void pass_over(const ThreadContext& context, std::uint32_t to, const dtutils::Transmitter& out,
-                 dtutils::RetireTag before) noexcept;
 
   /// Of one worker's Transmitter to one process: no post before this tag matters to a barrier any
   /// more; and whether a barrier waits for it now.
   struct Settled {
     dtutils::RetireTag tag;
     bool awaited = false;
+
+    /// Of one Transmitter, and one post: a closed connection leaves its Transmitter to another one.
+    bool is(const dtutils::RetireTag& other) const noexcept {
+      return tag.retired == other.retired && tag.ticket == other.ticket;
+    }
+    /// The one post after `before` is nothing that wait_for_posts() has to wait for.
+    void pass_over(const dtutils::Transmitter& out, const dtutils::RetireTag& before) noexcept {
+      const dtutils::RetireTag now = out.tag();
+      // Else others share the Transmitter, and have posted too.
+      const bool one = now.retired == before.retired && now.ticket == before.ticket + 1;
+      if (one && is(before)) tag = now;
+    }
   };
   using SettledPeers = detail::SparseArray<Settled>;
+  /// The rest of wait_for_posts(), from the process with this index on.
+  void settle(ThreadContext& context, SettledPeers& peers, std::uint32_t first);
 
   const Participants& participants_;
   Connections& connections_;
