@@ -5,13 +5,14 @@
 #include <exception>
 
 #include "groups/groups.hpp"
+#include "simulation/settings_only_main.hpp"
 #include "sst/sst.hpp"
 
 struct Account {
   int balance = 1000;
 };
 
-int main(int argc, char** argv) try {
+int cariama_main(int argc, char** argv) try {
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);
   sst::TableGroup tables{fabric};
   groups::Replicated<Account> account{tables};
@@ -32,6 +33,7 @@ int main(int argc, char** argv) try {
              account.query([](const Account& a) { return a.balance; }));
   account.group().leave();
   while (account.group().state() != groups::GroupState::kOutside) pace.after(account.progress());
+  return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "replicated: {}\n", error.what());
   return 1;
