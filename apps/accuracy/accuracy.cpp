@@ -139,11 +139,10 @@ bool watch_it(dsfabric::Thread& self, const dsfabric::SymmetricBuffer& buffer,
 
 int main(int argc, char** argv) try {
   Options options;
-  dsfabric::Config defaults;
-  defaults.threads = 1;
+  dsfabric::Config config;
+  config.threads = 1;
   // The busy threads, which its workers start, use all cores.
-  defaults.pin = false;
-  const dsfabric::Config config = dsfabric::configure(argc, argv, defaults);
+  config.pin = false;
   common::CommandLine line{
       "Process 0 watches process 1, which is busy on all of its cores while its threads and "
       "connections come and go, by all schemes of monitoring, and sets what they say beside the "
@@ -153,7 +152,7 @@ int main(int argc, char** argv) try {
       .option("--interval-ms", options.interval_ms, "ms between reads", 1, 1000)
       .option("--sample-ms", options.sample_ms, "ms between copies of the async schemes", 1, 10'000)
       .option("--json", options.json, "Also write the figures to this file");
-  if (const auto status = line.parse(argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, config)) return *status;
   dsfabric::Fabric fabric = dsfabric::join(config);
   check_job(fabric);
   bool exact = true;

@@ -173,7 +173,7 @@ void work(dsfabric::Thread& self, const Options& options, Counts& counts) {
 
 int cariama_main(int argc, char** argv) try {
   Options options;
-  dsfabric::Config config = dsfabric::configure(argc, argv);
+  dsfabric::Config config;
   common::CommandLine line{
       "Moves money between accounts in all processes of a job, under two locks each, and prints "
       "once a second what all accounts hold together. Start several by scripts/run."};
@@ -183,7 +183,7 @@ int cariama_main(int argc, char** argv) try {
               86'400'000)
       .flag("--kill-one", options.kill_one, "Process 1 is killed when half of the time is over")
       .option("--json", options.json, "Also write the figures to this file");
-  if (const auto status = line.parse(argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, config)) return *status;
   dsfabric::Fabric fabric = dsfabric::join(config);
   Counts counts(fabric);
   // For cariama-top.

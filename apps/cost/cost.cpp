@@ -72,7 +72,7 @@ void print_expected(const hashtable::cost::Basics& basics, double factor) {
 
 int cariama_main(int argc, char** argv) try {
   Options options;
-  const dsfabric::Config config = dsfabric::configure(argc, argv);
+  dsfabric::Config config;
   common::CommandLine line{
       "Measures the latencies of basic operations between the workers of a job (start several by "
       "scripts/run), one worker at a time and all at once, and what the cost model makes of them."};
@@ -83,7 +83,7 @@ int cariama_main(int argc, char** argv) try {
       .option("--rounds", options.rounds, "Operations a figure", 5, 100'000'000)
       .option("--load", options.load, "Keys for 100 slots of a table that chains", 0, 1000)
       .flag("--json", options.json, "Print the figures as JSON");
-  if (const auto status = line.parse(argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, config)) return *status;
   dsfabric::join(config).run([&](dsfabric::Thread& self) {
     const hashtable::cost::Costs costs =
         hashtable::cost::measure(self, {.block_bytes = static_cast<std::uint32_t>(options.block),

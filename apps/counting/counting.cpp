@@ -71,12 +71,12 @@ void count_together(dsfabric::Fabric& fabric, const Options& options) {
 
 int cariama_main(int argc, char** argv) try {
   Options options;
-  dsfabric::Config config = dsfabric::configure(argc, argv);
+  dsfabric::Config config;
   common::CommandLine line{"All processes of a job count together; start several by scripts/run."};
   line.option("--counts", options.counts, "How far")
       .option("--mode", options.mode, "How rows come to the others", {"writes", "reads"})
       .option("--json", options.json, "Also write the figures to this file");
-  if (const auto status = line.parse(argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, config)) return *status;
   dsfabric::Fabric fabric = dsfabric::join(config);
   count_together(fabric, options);
   return EXIT_SUCCESS;

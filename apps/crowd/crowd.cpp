@@ -35,11 +35,10 @@ int cariama_main(int argc, char** argv) try {
   std::uint64_t neighbours = 8;
   dsfabric::Config config;
   config.threads = 1;
-  config = dsfabric::configure(argc, argv, std::move(config));
   common::CommandLine line{"Barriers, and then an 8-byte call with an answer to each neighbour."};
   line.option("--barriers", barriers, "Barriers", 0, 1'000'000)
       .option("--neighbours", neighbours, "Workers behind this one that it calls", 0, 1'000);
-  if (const auto status = line.parse(argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, config)) return *status;
   dsfabric::Fabric fabric = dsfabric::join(config);
   bool right = true;
   fabric.run([&](dsfabric::Thread& self) {

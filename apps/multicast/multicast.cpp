@@ -73,11 +73,11 @@ void change_together(dsfabric::Fabric& fabric, std::uint64_t messages) {
 
 int cariama_main(int argc, char** argv) try {
   std::uint64_t messages = 1'000'000;
-  dsfabric::Config config = dsfabric::configure(argc, argv);
+  dsfabric::Config config;
   common::CommandLine line{
       "All processes of a job change one state; start several by scripts/run."};
   line.option("--messages", messages, "How many each of them sends");
-  if (const auto status = line.parse(argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, config)) return *status;
   dsfabric::Fabric fabric = dsfabric::join(config);
   change_together(fabric, messages);
   return EXIT_SUCCESS;

@@ -38,12 +38,11 @@ std::string shifted(const std::string& address, std::uint16_t rank) {
 
 int main(int argc, char** argv) try {
   proxy::Options options;
-  dsfabric::Config defaults;
+  dsfabric::Config config;
   // The proxy's own thread is no worker; service threads answer the other proxies.
-  defaults.threads = 1;
+  config.threads = 1;
   // A proxy that is stopped alone does not wait for the others.
-  defaults.leave_timeout = std::chrono::milliseconds(500);
-  const dsfabric::Config config = dsfabric::configure(argc, argv, defaults);
+  config.leave_timeout = std::chrono::milliseconds(500);
   std::string scheme = "local", sites;
   Seconds seconds;
   std::uint64_t cache_mib = 256, lenders = 0, max_clients = options.max_clients;
@@ -78,7 +77,7 @@ int main(int argc, char** argv) try {
       .option("--connect-timeout", seconds.connect, "s to reach the web server", 1, 86'400)
       .option("--origin-timeout", seconds.origin, "s of a silent web server", 1, 86'400)
       .option("--drain-timeout", seconds.drain, "s for what is on its way at the end", 0, 86'400);
-  if (const auto status = line.parse(argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, config)) return *status;
   const auto time = [](std::uint64_t s) { return std::chrono::seconds(s); };
   options.sites = proxy::parse_sites(sites);
   options.max_clients = max_clients;

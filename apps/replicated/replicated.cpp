@@ -5,7 +5,7 @@
 #include <exception>
 
 #include "groups/groups.hpp"
-#include "simulation/cariama_main.hpp"
+#include "simulation/settings_only_main.hpp"
 #include "sst/sst.hpp"
 
 struct Account {

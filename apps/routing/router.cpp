@@ -170,7 +170,7 @@ class Program {
 
 int cariama_main(int argc, char** argv) try {
   Options options;
-  const dsfabric::Config config = dsfabric::configure(argc, argv);
+  dsfabric::Config config;
   common::CommandLine line{
       "OSPF-like routers, one a process, that share their link states in a table."};
   line.option("--topology", options.topology,
@@ -182,7 +182,7 @@ int cariama_main(int argc, char** argv) try {
       .flag("--typed", options.typed, "Read commands from standard input")
       .option("--picture", options.picture, "Write links and routes of router 0 for Graphviz")
       .option("--json", options.json, "Write the figures to this file");
-  if (const auto status = line.parse(argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, config)) return *status;
   dsfabric::Fabric fabric = dsfabric::join(config);
   Program(fabric, options).run();
   return EXIT_SUCCESS;

@@ -96,8 +96,8 @@ std::optional<Options> parse(int argc, char** argv, int& status) {
       "--timeout.\n"
       "Exit status: that of the first process that failed (128 + signal), 124 after --timeout, "
       "130\n"
-      "after Ctrl-C, 2 for a wrong command line. Settings of the fabric go into the environment\n"
-      "(CARIAMA_...) or onto the program's own command line (--cariama-...).",
+      "after Ctrl-C, 2 for a wrong command line. Settings of the library go into the environment\n"
+      "(CARIAMA_...) or onto the program's command line (--cariama-...); its --help lists them.",
       options.name));
   const std::map<std::string, Bind> binds{
       {"none", Bind::kNone}, {"core", Bind::kCore}, {"zone", Bind::kZone}};

@@ -26,7 +26,8 @@ void check(const std::string& path) {
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (bytes.find(mark()) == std::string::npos) {
     throw dtutils::Error(name, "it was not written to be entered once a node",
-                         "include simulation/cariama_main.hpp, and call its main cariama_main");
+                         "include simulation/cariama_main.hpp or settings_only_main.hpp, and call "
+                         "its main cariama_main");
   }
 }
 

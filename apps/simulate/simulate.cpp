@@ -133,7 +133,8 @@ int main(int argc, char** argv) try {
       "cluster: all nodes in one process, in virtual time, and with one seed always the same run. "
       "Without a program, runs workloads with invariants; a run that violates one prints the line "
       "that repeats it, and ends the search.\n"
-      "Usage: simulate [OPTIONS] [PROGRAM [ARGUMENTS...]]"};
+      "Usage: simulate [OPTIONS] [PROGRAM [ARGUMENTS...]]\n"
+      "PROGRAM --help lists the settings of the library."};
   line.option("--nodes", settings.nodes, "Nodes of the cluster", 1, 4096)
       .option("--seed", settings.seed, "The first seed")
       .option("--seeds", settings.seeds, "Seeds to run")

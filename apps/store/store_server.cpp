@@ -39,11 +39,10 @@ int main(int argc, char** argv) try {
   std::uint64_t port = 7000, max_message = 65536, checkpoint = 256, patience = 0, max_command = 64;
   std::string folder;
   store::MemberOptions options;
-  dsfabric::Config defaults;
-  defaults.threads = 1;
+  dsfabric::Config config;
+  config.threads = 1;
   // A member that is stopped alone does not wait for the others.
-  defaults.leave_timeout = std::chrono::milliseconds(500);
-  dsfabric::Config config = dsfabric::configure(argc, argv, defaults);
+  config.leave_timeout = std::chrono::milliseconds(500);
   common::CommandLine line{"A replicated key-value store; start several by scripts/store."};
   line.option("--port", port, "Member i listens on this port + i", 1, 65'000)
       .option("--address", options.server.address, "Where it listens")
@@ -58,7 +57,7 @@ int main(int argc, char** argv) try {
             "Answer when all members have the command on their disks (with --data)")
       .flag("--cut-damage", options.cut_damage,
             "Cut a damaged log where the damage begins; the rest comes from the others");
-  if (const auto status = line.parse(argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, config)) return *status;
   if (options.sync && folder.empty()) {
     fmt::print(stderr, "store: --sync needs --data\n");
     return 2;

@@ -10,7 +10,7 @@
 
 #include "dtutils/clock.hpp"
 #include "riutils/riutils.hpp"
-#include "simulation/cariama_main.hpp"
+#include "simulation/settings_only_main.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "riutils/riutils.hpp"
-#include "simulation/cariama_main.hpp"
+#include "simulation/settings_only_main.hpp"
 
 namespace {
 

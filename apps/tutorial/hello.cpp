@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "dsfabric/dsfabric.hpp"
-#include "simulation/cariama_main.hpp"
+#include "simulation/settings_only_main.hpp"
 
 int cariama_main(int argc, char** argv) try {
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);  // finds the other processes of the job

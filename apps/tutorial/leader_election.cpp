@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "simulation/cariama_main.hpp"
+#include "simulation/settings_only_main.hpp"
 #include "simulation/simulation.hpp"
 #include "sst/sst.hpp"
 

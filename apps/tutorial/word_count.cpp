@@ -9,7 +9,7 @@
 #include <string>
 
 #include "riutils/riutils.hpp"
-#include "simulation/cariama_main.hpp"
+#include "simulation/settings_only_main.hpp"
 
 namespace {
 

@@ -184,7 +184,7 @@ void run(dsfabric::Thread& self, const Options& options, std::string_view text) 
 
 int cariama_main(int argc, char** argv) try {
   Options options;
-  dsfabric::Config config = dsfabric::configure(argc, argv);
+  dsfabric::Config config;
   common::CommandLine line{
       "Counts words on all workers of a job; start several processes by scripts/run."};
   line.option("file", options.file, "Text; without it, one is made up")
@@ -192,7 +192,7 @@ int cariama_main(int argc, char** argv) try {
       .option("--how", options.how, "Calls for each word, or for each different word of a worker",
               {"combine", "each"})
       .option("--local", options.local, "Different words that a worker counts before it calls");
-  if (const auto status = line.parse(argc, argv)) return *status;
+  if (const auto status = line.parse(argc, argv, config)) return *status;
   const std::string text = text_of(options);
   dsfabric::Fabric fabric = dsfabric::join(config);
   fabric.run([&](dsfabric::Thread& self) { run(self, options, text); });

@@ -2,10 +2,28 @@
 // The command line by CLI11.
 #include "common/command_line.hpp"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "dsfabric/config.hpp"
+#include "dtutils/error.hpp"
+
 namespace common {
+
+std::optional<int> read_settings(int& argc, char** argv, dsfabric::Config& config) {
+  try {
+    config = dsfabric::configure(argc, argv, std::move(config));
+    return std::nullopt;
+  } catch (const dtutils::Error& error) {
+    const std::string_view path = argv[0];
+    fmt::print(stderr, "{}: {}\n", path.substr(path.rfind('/') + 1), error.what());
+    return 2;
+  }
+}
 
 struct CommandLine::Parser {
   explicit Parser(const std::string& description) : app(description) {}
@@ -61,6 +79,12 @@ std::optional<int> CommandLine::parse(int argc, char** argv) {
     return parser_->app.exit(error) == 0 ? 0 : 2;
   }
   return std::nullopt;
+}
+
+std::optional<int> CommandLine::parse(int argc, char** argv, dsfabric::Config& config) {
+  if (const auto status = read_settings(argc, argv, config)) return status;
+  parser_->app.footer(dsfabric::describe_settings());
+  return parse(argc, argv);
 }
 
 }  // namespace common

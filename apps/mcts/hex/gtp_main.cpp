@@ -6,13 +6,16 @@
 #include <exception>
 #include <iostream>
 
+#include "common/command_line.hpp"
 #include "hex/gtp.hpp"
 #include "hex/options.hpp"
 
 int main(int argc, char** argv) try {
   hex::SearchOptions search;
-  const dsfabric::Config config = dsfabric::configure(argc, argv);
+  dsfabric::Config config;
+  if (const auto status = common::read_settings(argc, argv, config)) return *status;
   CLI::App app{"Plays Hex by the Go Text Protocol, version 2, on stdin and stdout.", "hex-gtp"};
+  app.footer(dsfabric::describe_settings());
   hex::add_search_options(app, search);
   bool no_swap = false;
   app.add_flag("--no-swap", no_swap, "without the swap rule");

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "common/command_line.hpp"
 #include "hex/interval.hpp"
 #include "hex/match.hpp"
 #include "hex/options.hpp"
@@ -110,11 +111,13 @@ int match(hex::Engine& engine, const Options& options) {
 
 int cariama_main(int argc, char** argv) try {
   Options options;
-  const dsfabric::Config config = dsfabric::configure(argc, argv);
+  dsfabric::Config config;
+  if (const auto status = common::read_settings(argc, argv, config)) return *status;
   CLI::App app{"Distributed Monte-Carlo tree search, playing Hex.", "hex"};
   app.footer(
-      "As a job of several processes: scripts/run -n 2 -t 1 build/release/apps/mcts/hex --size 11\n"
-      "Settings of the fabric: --cariama-threads=2 and others, see dsfabric/README.md.");
+      "As a job of several processes: scripts/run -n 2 -t 1 build/release/apps/mcts/hex --size "
+      "11\n" +
+      dsfabric::describe_settings());
   hex::add_search_options(app, options.search);
   app.fallthrough();
   app.add_flag("--swap", options.swap_rule, "with the swap rule");

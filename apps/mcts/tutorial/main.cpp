@@ -7,7 +7,7 @@
 
 #include "mcts/mcts.hpp"
 #include "mcts/ring_links.hpp"
-#include "simulation/cariama_main.hpp"
+#include "simulation/settings_only_main.hpp"
 #include "tutorial/sticks.hpp"
 
 using tutorial::Sticks;

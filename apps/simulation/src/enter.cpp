@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <exception>
 #include <string_view>
+#include <vector>
 
+#include "dsfabric/config.hpp"
 #include "dtutils/error.hpp"
 #include "simulation/model.hpp"
 #include "simulation/run_main.hpp"
@@ -107,6 +109,33 @@ int enter(int argc, char** argv, Main program) {
     return EXIT_FAILURE;
   }
   return program(argc, argv);
+}
+
+int enter_with_settings_only(int argc, char** argv, Main program) {
+  const std::string_view path = argv[0];
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  // Without those of cariama-simulate. configure() takes out of the copy what it knows.
+  std::vector<char*> others;
+  for (int i = 0; i < argc; ++i) {
+    if (i == 0 || !std::string_view(argv[i]).starts_with(kPrefix)) others.push_back(argv[i]);
+  }
+  auto count = static_cast<int>(others.size());
+  others.push_back(nullptr);
+  try {
+    (void)dsfabric::configure(count, others.data());
+  } catch (const dtutils::Error& error) {
+    fmt::print(stderr, "{}: {}\n", name, error.what());
+    return 2;
+  }
+  if (count == 1) return enter(argc, argv, program);
+  const std::string_view argument = others[1];
+  if (argument == "--help" || argument == "-h") {
+    fmt::print("Usage: {} [--cariama-NAME=VALUE ...]\n\n{}", name, dsfabric::describe_settings());
+    return EXIT_SUCCESS;
+  }
+  fmt::print(stderr, "{}: argument {}: this program takes settings only; --help lists them\n", name,
+             argument);
+  return 2;
 }
 
 }  // namespace simulation

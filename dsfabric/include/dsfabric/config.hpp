@@ -86,7 +86,7 @@ Config configure(Config base = {});
 /// an Error, which lists the settings. Setup only.
 Config configure(int& argc, char** argv, Config base = {});
 
-/// One line for each setting, for --help texts: name, default, meaning. Setup only.
+/// For --help: how settings are given, then a line for each: name, default, meaning. Setup only.
 std::string describe_settings();
 
 }  // namespace dsfabric

@@ -96,7 +96,8 @@ Config configure(int& argc, char** argv, Config base) {
 
 std::string describe_settings() {
   const Config defaults;
-  std::string text;
+  std::string text =
+      "Settings of the library, as --cariama-NAME=VALUE, or CARIAMA_NAME in the environment:\n";
   for (const Setting& setting : settings()) {
     text +=
         fmt::format("  {:<16} {:<10} {}\n", setting.name, setting.show(defaults), setting.meaning);

@@ -9,7 +9,17 @@
 #include <string>
 #include <vector>
 
+namespace dsfabric {
+struct Config;
+}  // namespace dsfabric
+
 namespace common {
+
+/// Reads the settings of the library, from the environment and the arguments --cariama-..., which
+/// it takes out of `argv` (dsfabric::configure). They override those of `config`. Empty: the
+/// program goes on. 2: one is wrong, which stderr has been told in a line that names it, and the
+/// program ends with this exit status.
+std::optional<int> read_settings(int& argc, char** argv, dsfabric::Config& config);
 
 /// Options are declared one by one, each with the variable that it sets; parse() sets those that
 /// were given. A variable's value at the declaration is its default, which --help shows where it is
@@ -36,6 +46,8 @@ class CommandLine {
   /// Empty: the program goes on. Otherwise help or an error has been printed, and the program ends
   /// with this exit status: 0 after help, 2 for a wrong command line.
   std::optional<int> parse(int argc, char** argv);
+  /// read_settings(), then the same; --help lists the settings, too.
+  std::optional<int> parse(int argc, char** argv, dsfabric::Config& config);
 
  private:
   struct Parser;

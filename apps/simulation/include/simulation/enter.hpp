@@ -12,4 +12,9 @@ using Main = int (*)(int argc, char** argv);
 /// MainReport::status. Setup only.
 int enter(int argc, char** argv, Main program);
 
+/// The same for a program that takes settings of the library alone. After --help, which lists them,
+/// it returns 0. After a wrong setting or another argument it names it on stderr and returns 2.
+/// Then `program` is not called. Setup only.
+int enter_with_settings_only(int argc, char** argv, Main program);
+
 }  // namespace simulation
