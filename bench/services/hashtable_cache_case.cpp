@@ -60,21 +60,13 @@ bench::Case case_of(const NodePtr& node, const std::string& name, std::uint32_t 
       for (std::uint64_t i = 0; i < batch.iterations(); ++i) raw.read(places[i % kCycle]);
     });
   };
-  const auto collectively = [&node](auto work) {
-    return [&node, work](bench::Channel&) {
-      node->run([&](Thread& self) {
-        work(self);
-        return 0.0;
-      });
-    };
-  };
   return {.name = name,
           .size = 8,
           .variants = {{.name = "read", .measure = on_worker(node, read)},
                        {.name = "find", .measure = on_worker(node, find)}},
           .ratios = {{.over = "find", .under = "read"}},
-          .prepare = collectively([=](Thread& self) { shared->make(self, kept); }),
-          .finish = collectively([=](Thread& self) { shared->table.end(self); })};
+          .prepare = collectively(node, [=](Thread& self) { shared->make(self, kept); }),
+          .finish = collectively(node, [=](Thread& self) { shared->table.end(self); })};
 }
 
 }  // namespace

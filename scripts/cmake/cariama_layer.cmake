@@ -100,7 +100,7 @@ function(cariama_install_package)
     "${PROJECT_SOURCE_DIR}/*.md" "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/*/*.md"
     "${PROJECT_SOURCE_DIR}/bench/*/*.md" "${PROJECT_SOURCE_DIR}/apps/*/*.md"
     "${PROJECT_SOURCE_DIR}/apps/*/*.cpp" "${PROJECT_SOURCE_DIR}/apps/*/tutorial/*.cpp")
-  list(FILTER documents EXCLUDE REGEX "^apps/(run|cost)/")
+  list(FILTER documents EXCLUDE REGEX "^apps/run/")
   foreach(document IN LISTS documents)
     cmake_path(GET document PARENT_PATH folder)
     install(FILES "${PROJECT_SOURCE_DIR}/${document}"

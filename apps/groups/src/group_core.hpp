@@ -64,6 +64,7 @@ class GroupCore {
   std::string describe() const;
 
  private:
+  static constexpr std::chrono::milliseconds kTablesPatience{200};
   /// How far this member has followed a decision Next.
   enum class Step : std::uint8_t { kNone, kDeliver, kMake, kMade };
 
@@ -95,6 +96,8 @@ class GroupCore {
   View next_view() const;
   void send_cut();
   bool joiner_has_made() const;
+  /// How long the making of the tables of an attempt may take.
+  std::chrono::milliseconds patience_with_tables() const noexcept;
   bool decided_meanwhile();
   void install();
   void enter_view();

@@ -144,16 +144,21 @@ bool GroupCore::go_on() {
   if (step_ == Step::kMake) {
     step_ = Step::kNone;
     const auto broken = [&] { now_->say([&](Standing& mine) { mine.broken = attempt_.attempt; }); };
+    const auto end = dtutils::Clock::now() + patience_with_tables();
+    bool late = false;
     try {
-      next_ = make_tables(next_view(), attempt_.attempt, [this] { return decided_meanwhile(); });
+      next_ = make_tables(next_view(), attempt_.attempt, [&] {
+        late = dtutils::Clock::now() > end;
+        return decided_meanwhile() || late;
+      });
       step_ = Step::kMade;
     } catch (const dsfabric::PeerFailed&) {
       // If it was a member, the agreement removes it, and the leader sees that.
       if (attempt_.ticket != 0) broken();
     } catch (const dtutils::Error&) {
       broken();
-      // Given up because of another decision; anything else is for the user.
-      if (now_->decisions.empty()) throw;
+      // Given up because of another decision, or of other groups; anything else is for the user.
+      if (now_->decisions.empty() && !late) throw;
     }
     return true;
   }
@@ -163,6 +168,17 @@ bool GroupCore::go_on() {
     return true;
   }
   return false;
+}
+
+/// The others may be in the same place in other groups, each waiting for the next one in a circle.
+/// Who gives up lets the other groups of its thread go on, and the attempt is followed by another
+/// one. The rows' limits differ, so that not all give up at once, and double from attempt to
+/// attempt, since the others may only be slow. With a newcomer the leader's patience ends it.
+std::chrono::milliseconds GroupCore::patience_with_tables() const noexcept {
+  if (attempt_.ticket != 0) return std::chrono::hours(1);
+  constexpr std::uint64_t kMostDoublings = 9;
+  const auto first = kTablesPatience + kTablesPatience * now_->self() / now_->size();
+  return first * (1u << std::min(attempt_.attempt - 1, kMostDoublings));
 }
 
 bool GroupCore::decided_meanwhile() {

@@ -12,7 +12,7 @@
 namespace dsfabric {
 
 /// Raise it with every change of a wire format: processes of another version are refused.
-inline constexpr std::uint32_t kProtocolVersion = 7;
+inline constexpr std::uint32_t kProtocolVersion = 8;
 
 /// Queue pairs between two processes, where nobody says how many.
 inline constexpr std::uint32_t kMaxQueuePairs = 4;
