@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dtutils/clock.hpp"
+#include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/require.hpp"
 #include "support/side.hpp"
@@ -166,7 +167,7 @@ TEST_CASE("shared_receive_queue_takes_each_receive_that_completed_back_while_man
       for (std::uint64_t i = 0; !stop; ++i) {
         must(side.qp.post_send(side.local(0, 8), i, kSignaled));
         ibv_wc sent[1];
-        while (side.sends.poll(sent) == 0 && !stop) std::this_thread::yield();
+        while (side.sends.poll(sent) == 0 && !stop) dtutils::give_way();
       }
     });
   }
