@@ -103,8 +103,7 @@ Fabric::Impl::Impl(Fabric& fabric, const Config& settings, std::unique_ptr<Boots
 void Fabric::Impl::start() {
   threads.bind(&threads.home());
   failure_detector.emplace(config.watch_interval, device->info().kind, bootstrap, members, threads,
-                           connections, board, failures, end_notices, handshakes, membership,
-                           pending);
+                           connections, failures, end_notices, handshakes, membership, pending);
   service_threads.emplace(config.service_threads, threads, receive_queue, service_sleep, messages,
                           own_failure);
 }

@@ -13,16 +13,14 @@ namespace dsfabric {
 FailureDetector::FailureDetector(std::chrono::milliseconds interval, dtutils::DeviceKind device,
                                  SharedBootstrap& bootstrap, const Members& members,
                                  ThreadRegistry& threads, Connections& connections,
-                                 NoticeBoard& board, Failures& failures, EndNotices& notices,
-                                 Handshakes& handshakes, Membership& membership,
-                                 PendingTable& pending)
+                                 Failures& failures, EndNotices& notices, Handshakes& handshakes,
+                                 Membership& membership, PendingTable& pending)
     : interval_(interval),
       device_notices_(device == dtutils::DeviceKind::kShm),
       bootstrap_(bootstrap),
       members_(members),
       threads_(threads),
       connections_(connections),
-      board_(board),
       failures_(failures),
       notices_(notices),
       handshakes_(handshakes),

@@ -18,7 +18,6 @@
 #include "failure/pending_table.hpp"
 #include "job/members.hpp"
 #include "mesh/connections.hpp"
-#include "mesh/notice_board.hpp"
 #include "threads/thread_registry.hpp"
 
 namespace dsfabric {
@@ -33,9 +32,8 @@ class FailureDetector {
   /// It runs from here on, and looks every `interval`.
   FailureDetector(std::chrono::milliseconds interval, dtutils::DeviceKind device,
                   SharedBootstrap& bootstrap, const Members& members, ThreadRegistry& threads,
-                  Connections& connections, NoticeBoard& board, Failures& failures,
-                  EndNotices& notices, Handshakes& handshakes, Membership& membership,
-                  PendingTable& pending);
+                  Connections& connections, Failures& failures, EndNotices& notices,
+                  Handshakes& handshakes, Membership& membership, PendingTable& pending);
   FailureDetector(const FailureDetector&) = delete;
   FailureDetector& operator=(const FailureDetector&) = delete;
   ~FailureDetector();
@@ -51,7 +49,6 @@ class FailureDetector {
   const Members& members_;
   ThreadRegistry& threads_;
   Connections& connections_;
-  NoticeBoard& board_;
   Failures& failures_;
   EndNotices& notices_;
   Handshakes& handshakes_;
