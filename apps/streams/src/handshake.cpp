@@ -71,6 +71,16 @@ bool Handshake::works(Stream& stream, Meeting& meeting, bool accepts) {
   return meeting.hear(heard) && heard == kWorks && meeting.tell(kWorks);
 }
 
+std::unique_ptr<Stream> Handshake::tried(std::unique_ptr<Stream> stream, Meeting& meeting,
+                                         bool accepts, const std::string& object) {
+  if (!works(*stream, meeting, accepts)) {
+    throw dtutils::Error(object, "the device leads to no other side",
+                         "see that both devices are of one network, and that the other side lives");
+  }
+  keep(*stream, meeting);
+  return stream;
+}
+
 void Handshake::keep(Stream& stream, Meeting& meeting) { stream.keep(meeting.release()); }
 
 }  // namespace streams

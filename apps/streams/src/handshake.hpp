@@ -28,6 +28,9 @@ class Handshake {
   /// Both sides at the same time: whether a byte of each comes to the other over the device. The
   /// side that accepts is the first to know, so that it does not have a stream alone.
   static bool works(Stream& stream, Meeting& meeting, bool accepts);
+  /// The stream, when it works; then the meeting is over. Throws Error, about `object`.
+  static std::unique_ptr<Stream> tried(std::unique_ptr<Stream> stream, Meeting& meeting,
+                                       bool accepts, const std::string& object);
   /// The meeting is over.
   static void keep(Stream& stream, Meeting& meeting);
 };

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 
-#include <string>
 #include <utility>
 
 #include "dtutils/error.hpp"
@@ -23,15 +22,6 @@ Meeting take(int socket, milliseconds timeout) noexcept {
   return {socket, Meeting::Clock::now() + timeout};
 }
 
-std::unique_ptr<Stream> tried(std::unique_ptr<Stream> stream, Meeting& meeting, bool accepts) {
-  if (!Handshake::works(*stream, meeting, accepts)) {
-    throw dtutils::Error(kObject, "the device leads to no other side",
-                         "see that both devices are of one network, and that the other side lives");
-  }
-  Handshake::keep(*stream, meeting);
-  return stream;
-}
-
 }  // namespace
 
 std::unique_ptr<Stream> accept_over(dtutils::ProtectionDomain& domain, int socket,
@@ -44,14 +34,15 @@ std::unique_ptr<Stream> accept_over(dtutils::ProtectionDomain& domain, int socke
         kObject, "the other side left, or speaks something else",
         "see that it makes a stream over this socket, and that it has the same version");
   }
-  return tried(std::move(stream), meeting, true);
+  return Handshake::tried(std::move(stream), meeting, true, kObject);
 }
 
 std::unique_ptr<Stream> connect_over(dtutils::ProtectionDomain& domain, int socket,
                                      milliseconds timeout, const StreamOptions& options) {
   Meeting meeting = take(socket, timeout);
   check(kObject, options);
-  return tried(Handshake::connect(domain, meeting, options, kObject), meeting, false);
+  return Handshake::tried(Handshake::connect(domain, meeting, options, kObject), meeting, false,
+                          kObject);
 }
 
 }  // namespace streams

@@ -65,6 +65,8 @@ inline constexpr std::uint32_t kLooksBeforeSleep = 2000;
 inline constexpr std::chrono::milliseconds kLookForPeer{100};
 /// How long the other side of a new connection may take for the introduction as a whole.
 inline constexpr std::chrono::milliseconds kIntroduction{5000};
+/// Strangers that an AddressListener hears at a time; each takes a descriptor.
+inline constexpr std::size_t kGuests = 64;
 /// How long closing waits until the device has sent what it was given.
 inline constexpr std::chrono::milliseconds kLinger{2000};
 

@@ -2,6 +2,7 @@
 // The public interface of the service streams: include this one.
 #pragma once
 
+#include "streams/address.hpp"
 #include "streams/limits.hpp"
 #include "streams/listener.hpp"
 #include "streams/options.hpp"

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Wire format: how the two sides of a new stream prove that they know the same secret.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include "dtutils/shared_secret.hpp"
+
+namespace streams {
+
+///     connects                  accepts
+///        |  <--- Hello ------------  |
+///        |  ---- Hello, Proof ---->  |
+///        |  <--- Proof ------------  |   and then their Introductions
+///
+///   byte  0       8         12         16      48
+///         | magic | version | reserved | nonce |
+struct Hello {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t reserved;
+  dtutils::Nonce nonce;
+};
+static_assert(sizeof(Hello) == 48 && std::is_trivially_copyable_v<Hello>);
+
+/// What the side that connects says before it is believed.
+struct Claim {
+  Hello hello;
+  dtutils::Proof proof;
+};
+static_assert(sizeof(Claim) == 80 && std::is_trivially_copyable_v<Claim>);
+
+inline constexpr std::uint64_t kHelloMagic = 0x6f6c6c6574732d63;
+inline constexpr std::uint32_t kHelloVersion = 1;
+
+inline Hello make_hello() { return {kHelloMagic, kHelloVersion, 0, dtutils::make_nonce()}; }
+
+constexpr bool valid(const Hello& hello) noexcept {
+  return hello.magic == kHelloMagic && hello.version == kHelloVersion;
+}
+
+/// Which side makes a proof: the proof of one is none of the other.
+enum class ProvingSide : std::uint8_t { kAccepts = 1, kConnects = 2 };
+
+/// What is proved: worthless in any other meeting, where other nonces were said.
+struct Statement {
+  std::array<char, 15> what{"cariama-stream"};
+  ProvingSide side;
+  dtutils::Nonce accepts;
+  dtutils::Nonce connects;
+};
+static_assert(sizeof(Statement) == 80);
+
+inline std::span<const std::byte> bytes_of(const Statement& statement) noexcept {
+  return std::as_bytes(std::span(&statement, 1));
+}
+
+}  // namespace streams
