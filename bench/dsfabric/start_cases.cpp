@@ -52,6 +52,13 @@ void add_start_cases(bench::Suite& suite) {
              .ratios = {{.over = "call_return", .under = bench::kHalfRoundTrip}},
              .oversubscribed = true,
              .max_iterations = 1});
+  suite.add(
+      {.name = "service_call_beside_work",
+       .size = 2,
+       .variants = {{.name = "call_return",
+                     .measure = [](bench::Batch& batch) { return probe(batch, 2, "busy_call"); }}},
+       .oversubscribed = true,
+       .max_iterations = 1});
   const auto memory = [](std::uint32_t processes) {
     return [processes](bench::Batch& batch) { return probe(batch, processes, "idle_memory"); };
   };

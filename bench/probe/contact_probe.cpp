@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
-// A program of a job, for dsfabric_bench: what a first contact takes, and what peers cost.
+// A program of a job, for dsfabric_bench: what calls to busy processes take, and what peers cost.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "dsfabric/dsfabric.hpp"
+#include "dtutils/joinable_thread.hpp"
 
 namespace {
 
@@ -42,6 +48,36 @@ double first_contact(dsfabric::Fabric& fabric) {
   return took;
 }
 
+/// ns of a call to a service thread of a process whose threads compute on all cores, until its
+/// result is here: nine of ten take less.
+double busy_call(dsfabric::Fabric& fabric) {
+  constexpr std::size_t kCalls = 200;
+  std::atomic<bool> over{false};
+  std::vector<std::jthread> computing;
+  if (fabric.process().value != 0) {
+    for (unsigned i = 0; i < dtutils::cores(); ++i) {
+      computing.emplace_back([&over] {
+        while (!over.load(std::memory_order_relaxed)) {
+        }
+      });
+    }
+  }
+  std::array<double, kCalls> took{};
+  if (fabric.process().value == 0) {
+    dsfabric::SendChannel calls(fabric);
+    for (double& each : took) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const auto begin = Clock::now();
+      call(calls, {1});
+      each = std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+    }
+    std::ranges::sort(took);
+  }
+  (void)fabric.exchange({});
+  over.store(true, std::memory_order_relaxed);
+  return took[kCalls * 9 / 10];
+}
+
 /// Resident bytes of this process.
 double resident() {
   std::ifstream status("/proc/self/status");
@@ -66,12 +102,16 @@ double idle_memory(dsfabric::Fabric& fabric) {
 int main(int argc, char** argv) try {
   dsfabric::Fabric fabric = dsfabric::join(argc, argv);
   const std::string what = argc > 1 ? argv[1] : "";
-  if (what != "first_contact" && what != "idle_memory") {
-    fmt::print(stderr, "contact_probe: say first_contact or idle_memory\n");
+  const auto measure = what == "first_contact" ? first_contact
+                       : what == "busy_call"   ? busy_call
+                       : what == "idle_memory" ? idle_memory
+                                               : nullptr;
+  if (measure == nullptr) {
+    fmt::print(stderr, "contact_probe: say first_contact, busy_call or idle_memory\n");
     return 2;
   }
   (void)fabric.exchange({});
-  const double figure = what == "first_contact" ? first_contact(fabric) : idle_memory(fabric);
+  const double figure = measure(fabric);
   // Nobody ends while others measure.
   (void)fabric.exchange({});
   if (fabric.process().value == 0) fmt::print("{}\n", figure);

@@ -9,6 +9,8 @@
 #include <exception>
 #include <utility>
 
+#include "dtutils/wait.hpp"
+
 namespace dsfabric::rendezvous {
 
 RendezvousThread::RendezvousThread(std::uint32_t processes, const std::string& secret,
@@ -34,6 +36,7 @@ void RendezvousThread::tell_of_end(std::uint32_t rank) {
 void RendezvousThread::wait_for_all() noexcept { all_gone_.wait(false); }
 
 void RendezvousThread::run() {
+  dtutils::ask_for_short_slices();
   try {
     while (!stop_.load()) {
       turn();

@@ -37,6 +37,7 @@ FailureDetector::~FailureDetector() {
 
 void FailureDetector::run() {
   threads_.bind(&threads_.failure_detector());
+  dtutils::ask_for_short_slices();
   dtutils::WakeFd& wake = failures_.wake_fd();
   while (!stop_.load(std::memory_order_acquire)) {
     // A negative descriptor is one that poll(2) ignores: alone there is no launcher.

@@ -45,6 +45,7 @@ ServiceThreads::~ServiceThreads() {
 void ServiceThreads::serve(std::uint32_t index) {
   ThreadContext& context = registry_.service(index);
   registry_.bind(&context);
+  dtutils::ask_for_short_slices();
   dtutils::Backoff backoff;
   unsigned idle = 0;
   while (!stop_.load(std::memory_order_acquire)) {

@@ -55,6 +55,13 @@ inline void signaled_descriptor() noexcept {
   }
 }
 
+/// Asks the kernel to run the calling thread soon after each time that it is woken, also where
+/// others compute, in return for short time slices (sched_setattr(2), and "EEVDF Scheduler" in the
+/// kernel's documentation; Linux 6.12, earlier ones take no notice). For threads that sleep most
+/// of the time and answer others. What they start has the usual slices. In a simulation it does
+/// nothing. Any thread.
+void ask_for_short_slices() noexcept;
+
 /// One waiting loop's patience. Call `pause()` after each poll that found nothing and `reset()`
 /// after one that found something. Owner thread only.
 class Backoff {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 
 namespace dtutils::shm {
 
@@ -23,7 +24,10 @@ std::unique_ptr<std::thread> start_service_thread(Body body) {
   std::unique_ptr<std::thread> thread;
   int code = 0;
   try {
-    thread = std::make_unique<std::thread>(std::move(body));
+    thread = std::make_unique<std::thread>([body = std::move(body)]() mutable {
+      ask_for_short_slices();
+      body();
+    });
   } catch (const std::system_error& error) {
     code = error.code().value();
   }
