@@ -18,11 +18,36 @@ constexpr std::uint32_t kLongestSleepMicroseconds = 4000;
 constexpr std::uint32_t kMaxSleeps =
     kSleepsPerStep * (kLongestSleepMicroseconds / kIdleSleepMicroseconds - 1);
 
+/// Threads that wait give a core back within microseconds, those that compute at the end of a
+/// slice.
+constexpr std::chrono::microseconds kSlowYield{500};
+/// So many times a thread sleeps in place of yielding after a slow yield, and twice as often after
+/// each further one, before it tries again.
+constexpr std::uint32_t kSleepsAtFirst = 16;
+constexpr std::uint32_t kSleepsAtMost = 256;
+
+struct Yields {
+  std::uint32_t sleeps = kSleepsAtFirst;
+  std::uint32_t sleeps_left = 0;
+};
+thread_local Yields yields;
+
 }  // namespace
 
 void give_way() noexcept {
   if (Scheduler* const scheduler = simulated_by()) return scheduler->pause();
+  if (yields.sleeps_left != 0) {
+    --yields.sleeps_left;
+    return sleep_for(std::chrono::microseconds(kIdleSleepMicroseconds));
+  }
+  const Clock::time_point begin = Clock::now();
   sched_yield();
+  if (Clock::now() - begin <= kSlowYield) {
+    yields.sleeps = std::max(yields.sleeps - 1, kSleepsAtFirst);
+    return;
+  }
+  yields.sleeps_left = yields.sleeps;
+  yields.sleeps = std::min(2 * yields.sleeps, kSleepsAtMost);
 }
 
 void sleep_for(std::chrono::nanoseconds time) noexcept {

@@ -40,7 +40,9 @@ inline void cpu_pause() noexcept {
 #endif
 }
 
-/// Gives the core to another thread that wants it; in a simulation, as `found_nothing`. Any thread.
+/// Gives the core to another thread that wants it; in a simulation, as `found_nothing`. When a
+/// thread that computes has taken it for a whole time slice, the next calls sleep for short times
+/// instead: the kernel lets who was asleep run sooner than who has yielded. Any thread.
 void give_way() noexcept;
 /// Sleeps for so long. Any thread.
 void sleep_for(std::chrono::nanoseconds time) noexcept;

@@ -2,9 +2,14 @@
 // Deadlines end, and patience goes from spinning over yielding to sleeping.
 #include "dtutils/wait.hpp"
 
+#include <sched.h>
+
+#include <atomic>
 #include <ctime>
+#include <thread>
 
 #include "support/catch.hpp"
+#include "support/require.hpp"
 
 using dtutils::Backoff;
 using dtutils::Deadline;
@@ -19,7 +24,47 @@ nanoseconds cpu_time() {
   return std::chrono::seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
 }
 
+void share_core(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  support::require(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity failed");
+}
+
+/// How long so many calls take.
+template <class Call>
+nanoseconds time_of(int calls, Call call) {
+  const auto start = steady_clock::now();
+  for (int i = 0; i < calls; ++i) call();
+  return steady_clock::now() - start;
+}
+
 }  // namespace
+
+TEST_CASE("who_gives_way_beside_one_that_computes_comes_back_sooner_than_who_yields") {
+  constexpr int kRounds = 4;
+  constexpr int kCalls = 100;
+  const int core = sched_getcpu();
+  std::atomic<bool> over{false};
+  std::thread computing([&] {
+    share_core(core);
+    while (!over.load(std::memory_order_relaxed)) {
+    }
+  });
+  nanoseconds yielding{0};
+  nanoseconds giving_way{0};
+  std::thread([&] {
+    share_core(core);
+    for (int i = 0; i < kRounds; ++i) {
+      yielding += time_of(kCalls, sched_yield);
+      giving_way += time_of(kCalls, dtutils::give_way);
+    }
+  }).join();
+  over.store(true, std::memory_order_relaxed);
+  computing.join();
+  CAPTURE(yielding.count(), giving_way.count());
+  CHECK(3 * giving_way < 2 * yielding);
+}
 
 TEST_CASE("deadline_of_no_time_has_passed_at_the_first_look") {
   CHECK(Deadline(nanoseconds(0)).passed());
