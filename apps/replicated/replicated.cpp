@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <exception>
+#include <stdexcept>
 
 #include "groups/groups.hpp"
 #include "simulation/settings_only_main.hpp"
@@ -21,18 +22,25 @@ int cariama_main(int argc, char** argv) try {
   const auto withdraw = [amount = 7](Account& a) {
     return a.balance < amount ? false : (a.balance -= amount, true);
   };
+  // Who has lost the majority, or was removed, would wait for ever.
+  const auto progress = [&] {
+    pace.after(account.progress());
+    const groups::GroupState state = account.group().state();
+    if (state == groups::GroupState::kMajorityLost || state == groups::GroupState::kRemoved) {
+      throw std::runtime_error(account.group().describe());
+    }
+  };
   groups::Answer<bool> answer;
   int mine = 0;
   do {
-    while (account.try_update(withdraw, &answer) != groups::SendStatus::kAccepted)
-      pace.after(account.progress());
-    while (!answer.ready()) pace.after(account.progress());
+    while (account.try_update(withdraw, &answer) != groups::SendStatus::kAccepted) progress();
+    while (!answer.ready()) progress();
     mine += answer.value();
   } while (answer.value());
   fmt::print("process {} withdrew {} times, {} is left\n", fabric.process().value, mine,
              account.query([](const Account& a) { return a.balance; }));
   account.group().leave();
-  while (account.group().state() != groups::GroupState::kOutside) pace.after(account.progress());
+  while (account.group().state() != groups::GroupState::kOutside) progress();
   return 0;
 } catch (const std::exception& error) {
   fmt::print(stderr, "replicated: {}\n", error.what());

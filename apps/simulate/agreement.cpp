@@ -105,8 +105,8 @@ class Voter {
     fabric_.fail({suspected_}, "it was suspected in error");
   }
 
-  /// Looks whether a connection of the tables broke. The fabric does not know these, and its own
-  /// may be well, so nobody else would say that the rows of that node come no more.
+  /// Looks whether a connection of the tables broke, sooner than the failure detector's thread
+  /// does, so that more of it falls into the time in which decisions are in progress.
   void poll() {
     for (std::uint16_t i = 0; i < run_.nodes; ++i) {
       if (i == me_ || course_.decided[i].size() == kDecisions) continue;

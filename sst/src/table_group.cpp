@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// TableGroup: connecting, offering and finding tables, cutting off who failed.
+// TableGroup: connecting, offering and finding tables.
 #include "sst/table_group.hpp"
 
 #include <fmt/format.h>
@@ -43,8 +43,10 @@ TableGroup::TableGroup(dsfabric::Fabric& fabric, const TableGroupOptions& option
                          "set TableGroupOptions::threads to as many as use it, at least 1");
   }
   const std::uint32_t processes = fabric.capacity();
-  mailbox_ = fabric.general_allocator().allocate(processes * kOffers * sizeof(Offer));
+  const std::size_t offers = processes * kOffers * sizeof(Offer);
+  mailbox_ = fabric.general_allocator().allocate(offers + processes * sizeof(std::uint64_t));
   std::memset(mailbox_.data(), 0, mailbox_.size());
+  links_->goodbyes = reinterpret_cast<const std::uint64_t*>(mailbox_.data() + offers);
   scratch_ = fabric.general_allocator().allocate(scratch_size(processes));
   max_inline_ = dtutils::kInline;
   auto transmitter_options = dtutils::TransmitterOptions::for_threads(options.threads);
@@ -62,7 +64,15 @@ TableGroup::TableGroup(dsfabric::Fabric& fabric, const TableGroupOptions& option
   }
   // The one to itself is made as those to newcomers.
   if (fabric.config().elastic != 0) heed(fabric.transmitter_of(0, fabric.process()).queue_pair());
-  if (founder) connect();
+  if (founder) {
+    try {
+      connect();
+    } catch (...) {
+      // Others may be connected with it, and go on.
+      say_goodbye();
+      throw;
+    }
+  }
   upcall_ = fabric.on_failure([weak = std::weak_ptr(links_)](ProcessId failed, const auto&) {
     if (const std::shared_ptr<Links> links = weak.lock()) links->cut_off(failed);
   });
@@ -70,32 +80,15 @@ TableGroup::TableGroup(dsfabric::Fabric& fabric, const TableGroupOptions& option
     groups_ = detail::TableGroups::of(fabric);
     number_ = groups_->add(*this);
   }
-}
-
-void TableGroup::Links::cut_off(ProcessId failed) noexcept {
-  const std::scoped_lock lock(ending);
-  // The fabric has broken its own before it called this.
-  if (transmitters[failed.value]) {
-    try {
-      transmitters[failed.value]->queue_pair().disconnect();
-    } catch (const dtutils::Error&) {
-      // It is broken already.
-    }
-  }
-  // Release, both: pair with TableGroup::cut_off() and failures().
-  cut[failed.value].store(true, std::memory_order_release);
-  failures.fetch_add(1, std::memory_order_release);
+  // Last: what it looks at ends with this object, and nothing that throws comes after it.
+  watch_ = fabric.on_watch([weak = std::weak_ptr(links_), &fabric] {
+    if (const std::shared_ptr<Links> links = weak.lock()) links->look(fabric);
+  });
 }
 
 TableGroup::~TableGroup() {
-  for (std::uint16_t i = 0; i < links_->transmitters.size(); ++i) {
-    const auto& own = links_->transmitters[i];
-    // When it fails, the peer is gone, and so is the need to tell it anything.
-    if (own) (void)own->flush(kFlushTimeout);
-    if (groups_ && !own && known_[i] && fabric_.connected({i})) {
-      (void)fabric_.transmitter_of(0, {i}).flush(kFlushTimeout);
-    }
-  }
+  say_goodbye();
+  fabric_.remove_upcall(watch_);
   fabric_.remove_upcall(upcall_);
   if (groups_) groups_->remove(number_);
   const std::scoped_lock lock(links_->ending);
@@ -139,31 +132,21 @@ void TableGroup::connect() {
   fabric_.exchange({});  // nobody writes before all are connected
 }
 
-bool TableGroup::present(ProcessId process) const noexcept {
-  if (process == fabric_.process()) return true;
-  return fabric_.state(process) == dsfabric::PeerState::kActive && !is_broken(process);
-}
-
-bool TableGroup::is_broken(ProcessId process) const noexcept {
-  if (const auto& own = links_->transmitters[process.value]) return own->broken();
-  return fabric_.connected(process) && fabric_.transmitter_of(0, process).broken();
-}
-
-bool TableGroup::cut_off(ProcessId process) const noexcept {
-  return fabric_.state(process) == dsfabric::PeerState::kLeft ||
-         links_->cut[process.value].load(std::memory_order_acquire);
-}
-
-bool TableGroup::write(ProcessId to, const RemoteMemoryLocator& where, const void* bytes,
-                       std::uint32_t length) noexcept {
+bool TableGroup::post(ProcessId to, const RemoteMemoryLocator& where, const void* bytes,
+                      std::uint32_t length) noexcept {
   dtutils::Transmitter& transmitter = this->transmitter(to);
   if (length <= max_inline_) {
     return transmitter.write({const_cast<void*>(bytes), length, 0}, where, dtutils::kInlined);
   }
   std::byte* place = scratch_.data() + to.value * kLine;
   std::memcpy(place, bytes, length);
-  return transmitter.write(scratch_.local(to.value * kLine, length), where) &&
-         transmitter.flush(fabric_.config().start_timeout);
+  return transmitter.write(scratch_.local(to.value * kLine, length), where);
+}
+
+bool TableGroup::write(ProcessId to, const RemoteMemoryLocator& where, const void* bytes,
+                       std::uint32_t length) noexcept {
+  return post(to, where, bytes, length) &&
+         (length <= max_inline_ || transmitter(to).flush(fabric_.config().start_timeout));
 }
 
 bool TableGroup::write_word(ProcessId to, const RemoteMemoryLocator& where,
@@ -171,18 +154,12 @@ bool TableGroup::write_word(ProcessId to, const RemoteMemoryLocator& where,
   return write(to, where, &value, sizeof value);
 }
 
-void TableGroup::throw_absent(ProcessId process, std::string_view name) const {
-  const std::string reason = fabric_.failure_reason(process);
-  throw dsfabric::PeerFailed(process, fmt::format("making table {}", name),
-                             reason.empty() ? "it has left" : reason);
-}
-
 std::optional<ProcessId> TableGroup::missing(const Meeting& meeting, ProcessId awaited) const {
   if (!present(awaited)) return awaited;
   for (const ProcessId member : meeting.members) {
     const dsfabric::PeerState state = fabric_.state(member);
-    const bool left = state == dsfabric::PeerState::kLeft && !meeting.made(member);
-    if (left || state == dsfabric::PeerState::kFailed) return member;
+    const bool ended = state == dsfabric::PeerState::kLeft || links_->parted(member);
+    if ((ended && !meeting.made(member)) || state == dsfabric::PeerState::kFailed) return member;
   }
   return std::nullopt;
 }

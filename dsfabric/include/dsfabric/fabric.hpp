@@ -220,19 +220,25 @@ class Fabric {
   ///
   /// Returns a name of the upcall for remove_upcall().
   UpcallId on_failure(std::function<void(ProcessId, const std::string& reason)> upcall);
-  /// Ends an upcall of on_failure and frees what it holds; nothing when it has ended. It may run
-  /// still, or once more, for a failure that is being told of now, so what it uses outlives that,
-  /// or it holds a std::weak_ptr. Any thread (takes a lock).
+  /// Ends an upcall of on_failure or on_watch and frees what it holds; nothing when it has ended.
+  /// It may run still, or once more, for a failure that is being told of now, so what it uses
+  /// outlives that, or it holds a std::weak_ptr. Any thread (takes a lock).
   void remove_upcall(UpcallId upcall) noexcept;
+  /// `look` runs on the failure detector's thread when it looks at idle peers, after each
+  /// Config::watch_interval in which nothing happened. A layer with queue pairs of its own, which
+  /// the fabric does not know, looks at them then (QueuePair::state, from any thread), and calls
+  /// fail() where one has broken. It must not wait. Setup only. Returns a name for remove_upcall(),
+  /// for which the same holds as above.
+  UpcallId on_watch(std::function<void()> look);
   /// They run for each process that comes, leaves in good order (~Fabric), or fails, each once, all
   /// in one order that is the same at all members, from the coming of this process on; on the
   /// failure detector's thread, also for what has happened before this call. They may call others,
   /// and must not wait. A job that is not elastic has failures alone, which each process sees in an
   /// order of its own. Setup only.
   void on_change(MemberUpcalls upcalls);
-  /// Declares a peer failed, because it broke a protocol of a layer above: its queue pairs are
-  /// broken, and everything else follows as for a crash. Nothing, when the job has no such process.
-  /// Any thread.
+  /// Declares a peer failed, because it broke a protocol of a layer above, or a connection of such
+  /// a layer to it has broken: its queue pairs are broken, and everything else follows as for a
+  /// crash. Nothing, when the job has no such process. Any thread.
   void fail(ProcessId process, std::string_view reason) noexcept;
 
   // --- exceptions of callables --------------------------------------------------------------

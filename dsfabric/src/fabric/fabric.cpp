@@ -164,6 +164,9 @@ std::string Fabric::failure_reason(ProcessId process) const {
 UpcallId Fabric::on_failure(std::function<void(ProcessId, const std::string& reason)> upcall) {
   return impl_->failures.on_failure(std::move(upcall));
 }
+UpcallId Fabric::on_watch(std::function<void()> look) {
+  return impl_->failures.on_watch(std::move(look));
+}
 void Fabric::remove_upcall(UpcallId upcall) noexcept { impl_->failures.remove(upcall); }
 void Fabric::on_change(MemberUpcalls upcalls) {
   impl_->failures.on_change([upcalls = std::move(upcalls)](JobEvent::Kind kind, ProcessId process,

@@ -53,6 +53,8 @@ void FailureDetector::run() {
     notices_.check_all();
     if (ready == 0) {
       touch_peers();
+      // After the notices, and after the fabric's own connections: these say better what happened.
+      failures_.watch();
       give_back();
     }
     const auto part = [this](ProcessId process, const std::string& reason) {

@@ -25,8 +25,9 @@ namespace dsfabric {
 /// It sleeps until the bootstrap has news, somebody suspects a peer, or Config::watch_interval is
 /// over. Then it answers those who want to connect, looks at what each peer has told about its end
 /// and at its connections, and handles what was declared failed. On devices that notice a dead peer
-/// only when they talk to it, it also writes nothing to each peer, so that the device has to. What
-/// members of an elastic job that are gone had here, it gives back.
+/// only when they talk to it, it also writes nothing to each peer, so that the device has to.
+/// Layers above look at connections of their own then. What members of an elastic job that are gone
+/// had here, it gives back.
 class FailureDetector {
  public:
   /// It runs from here on, and looks every `interval`.

@@ -145,10 +145,32 @@ UpcallId Failures::on(JobEvent::Kind kind, Upcall upcall) {
   return id;
 }
 
+UpcallId Failures::on_watch(std::function<void()> look) {
+  const std::scoped_lock lock(mutex_);
+  const UpcallId id{++taken_};
+  looks_.push_back({id, std::move(look)});
+  return id;
+}
+
+void Failures::watch() noexcept {
+  std::unique_lock lock(mutex_);
+  if (looks_.empty()) return;
+  // A copy: they declare failures, and more may be added or removed meanwhile.
+  const std::vector<Look> looks = looks_;
+  lock.unlock();
+  for (const Look& each : looks) each.look();
+}
+
 void Failures::remove(UpcallId upcall) noexcept {
   // What it holds is freed without the lock: it may end objects that ask for reasons.
   Upcall removed;
+  std::function<void()> removed_look;
   const std::scoped_lock lock(mutex_);
+  if (const auto found = std::ranges::find(looks_, upcall, &Look::id); found != looks_.end()) {
+    removed_look = std::move(found->look);
+    looks_.erase(found);
+    return;
+  }
   for (std::vector<Taken>& each : upcalls_) {
     const auto found = std::ranges::find(each, upcall, &Taken::id);
     if (found == each.end()) continue;

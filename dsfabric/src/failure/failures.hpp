@@ -71,7 +71,11 @@ class Failures {
   UpcallId on_failure(Upcall upcall) { return on(JobEvent::Kind::kFailed, std::move(upcall)); }
   /// Called with all such news, those from before first, on this thread. Setup only.
   UpcallId on(JobEvent::Kind kind, Upcall upcall);
-  /// It is not called with news that are told from now on. Any thread (takes a lock).
+  /// Those that look at connections of their own, when told to. Setup only.
+  UpcallId on_watch(std::function<void()> look);
+  /// Has them look. The failure detector's thread only.
+  void watch() noexcept;
+  /// It is not called with news that are told from now on, nor to look. Any thread (takes a lock).
   void remove(UpcallId upcall) noexcept;
   using Change = std::function<void(JobEvent::Kind, ProcessId, const std::string& reason)>;
   /// Called with all news, in their order, by the failure detector's thread. Setup only.
@@ -116,8 +120,13 @@ class Failures {
     UpcallId id;
     Upcall upcall;
   };
+  struct Look {
+    UpcallId id;
+    std::function<void()> look;
+  };
   /// By the kind of news.
   std::array<std::vector<Taken>, 4> upcalls_;
+  std::vector<Look> looks_;
   std::uint64_t taken_ = 0;
   std::list<Watcher> watchers_;
   /// How many of failed_ and left_ have been handled.

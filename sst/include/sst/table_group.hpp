@@ -39,10 +39,19 @@ struct TableGroupOptions {
 /// first worker, for which the same holds but for that other threads share them.
 ///
 /// Made by all processes of the job, outside of Fabric::run (a collective). It outlives its tables,
-/// and the fabric outlives it. Its end waits, at most kFlushTimeout, until pushes that were posted
-/// have arrived; from then on no other process can write into the tables of this process. In an
-/// elastic job it is a collective of the founders; a newcomer makes it alone, as the founders'
-/// of the same number, and what others may still write to stays with the fabric.
+/// and the fabric outlives it. Its end says goodbye to the others, and waits, at most
+/// kFlushTimeout, until that and the pushes that were posted have arrived; from then on no other
+/// process can write into the tables of this process. In an elastic job it is a collective of the
+/// founders; a newcomer makes it alone, as the founders' of the same number, and what others may
+/// still write to stays with the fabric.
+///
+/// Connections that break: a push that gets no answer breaks its queue pair, though the fabric's
+/// own may be well. The failure detector's thread looks at the pairs of this process every
+/// Config::watch_interval. It declares the peer of a broken pair failed, unless that has said
+/// goodbye: then only its tables have ended. The fabric tells the peer, where it lives, that it was
+/// given up, so it is enough that one of the two has used the pair. The thread reads the state of
+/// the queue pairs (QueuePair::state, Transmitter::error) and polls nothing, so it is none of
+/// TableGroupOptions::threads.
 ///
 /// Beliefs: a process is cut off here as soon as the fabric here calls it failed (`cut_off`), and
 /// from then on no byte of it arrives, whether it is dead or was only stopped and wakes. Others
@@ -75,7 +84,8 @@ class TableGroup {
     // Acquire: pairs with the upcall, so that whoever sees the count sees the frozen rows.
     return links_->failures.load(std::memory_order_acquire);
   }
-  /// The other process takes part: it has neither failed nor left. Any thread, wait-free.
+  /// The other process takes part: it has neither failed nor left, nor ended its TableGroup. Any
+  /// thread, wait-free.
   bool present(dsfabric::ProcessId process) const noexcept;
   /// The other process left, or it failed and all connections of this process to it are cut:
   /// nothing that it writes arrives here any more. Any thread, wait-free.
@@ -131,7 +141,7 @@ class TableGroup {
     /// One for each other member.
     std::vector<Goodbye> goodbyes;
   };
-  /// The value by which a member says that it writes no more.
+  /// The value by which a member says that it writes no more: in a table, or in all of them.
   static constexpr std::uint64_t kGoodbye = 2;
   /// Frees the memory when no member uses it any more, at the latest with the TableGroup. Does not
   /// wait.
@@ -151,23 +161,34 @@ class TableGroup {
     std::uint64_t unused[3];
   };
   static_assert(sizeof(Offer) == 64);
-  /// What the failure upcall needs, which may run when the TableGroup is gone.
+  /// What the fabric's upcalls need, which may run when the TableGroup is gone.
   struct Links {
     explicit Links(std::size_t processes) : transmitters(processes), cut(processes) {}
     void cut_off(dsfabric::ProcessId failed) noexcept;
+    /// Declares the peers of broken transmitters failed. The failure detector's thread.
+    void look(dsfabric::Fabric& fabric) noexcept;
+    /// The process has ended its TableGroup. While there are transmitters.
+    bool parted(dsfabric::ProcessId process) const noexcept;
     /// By process; nullptr where the fabric's are used.
     std::vector<std::unique_ptr<dtutils::Transmitter>> transmitters;
     std::atomic<std::uint32_t> failures{0};
     /// By process.
     std::vector<std::atomic<bool>> cut;
-    /// Held while a connection is cut, and while all of them are destroyed.
+    /// Held while a connection is cut or looked at, and while all of them are destroyed.
     dtutils::Mutex ending;
+    /// By process, in the mailbox: where it says goodbye.
+    const std::uint64_t* goodbyes = nullptr;
   };
 
   bool can_be_freed(const DeferredFree& deferred) const noexcept;
   bool write(dsfabric::ProcessId to, const dtutils::RemoteMemoryLocator& where, const void* bytes,
              std::uint32_t length) noexcept;
+  /// The same, without the wait for a copy: the scratch word of the process stays in use.
+  bool post(dsfabric::ProcessId to, const dtutils::RemoteMemoryLocator& where, const void* bytes,
+            std::uint32_t length) noexcept;
   void connect();
+  /// Tells all others that this process writes no more, and waits until they have it.
+  void say_goodbye() noexcept;
   /// Exchanges mailboxes with a process, unless that is done. Throws as await.
   void meet_first_time(const Meeting& meeting, dsfabric::ProcessId process);
   bool is_broken(dsfabric::ProcessId process) const noexcept;
@@ -186,7 +207,7 @@ class TableGroup {
   dsfabric::Fabric& fabric_;
   std::uint32_t max_inline_ = 0;
   bool bytes_in_order_ = true;
-  /// Offers from all processes, kOffers each.
+  /// Offers from all processes, kOffers each, and behind them a word from each: its goodbye.
   dtutils::RDMAMemory mailbox_;
   /// A word for each process, where `write` copies what a device does not take inline.
   dtutils::RDMAMemory scratch_;
@@ -202,6 +223,7 @@ class TableGroup {
   dtutils::CompletionQueue receives_;
   std::shared_ptr<Links> links_;
   dsfabric::UpcallId upcall_;
+  dsfabric::UpcallId watch_;
   /// Of an elastic job: where newcomers find this one, by its number.
   std::shared_ptr<detail::TableGroups> groups_;
   std::uint32_t number_ = 0;

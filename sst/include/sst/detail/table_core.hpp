@@ -89,7 +89,8 @@ class TableCore {
     }
     // The device copies inline bytes as it takes the request: later changes do not reach them.
     for (const Peer& peer : peers_) {
-      // When it is broken the fabric finds out why, and the upcall reports the member as failed.
+      // When it is broken the failure detector's thread finds that (TableGroup), and the upcall
+      // reports the member as failed.
       (void)peer.transmitter->write({row + offset, bytes, 0},
                                     {peer.own_row_there + offset, bytes, peer.rkey, 0, 0},
                                     dtutils::kInlined);
