@@ -140,7 +140,7 @@ int main(int argc, char** argv) try {
       .option("--seeds", settings.seeds, "Seeds to run")
       .option("--seconds", settings.seconds, "At most for so long; with no --seeds, until then")
       .option("--workload", settings.workload, "What to run",
-              {"all", "ring", "tree", "rounds", "agreement", "multicast"})
+              {"all", "ring", "tree", "rounds", "agreement", "multicast", "locks"})
       .option("--trace", settings.trace,
               "Of one run, a program's or a workload's: its timeline is written to this file, for "
               "ui.perfetto.dev and chrome://tracing")

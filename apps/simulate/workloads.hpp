@@ -50,6 +50,8 @@ Outcome run_rounds(const Run& run);
 Outcome run_agreement(const Run& run);
 /// Messages to all in the order of turns: the same ones in the same order everywhere, and whole.
 Outcome run_multicast(const Run& run);
+/// Locks of all schemes, and data behind them, while holders and homes fail.
+Outcome run_locks(const Run& run);
 
 /// All of them.
 std::span<const Workload> workloads() noexcept;

@@ -27,6 +27,24 @@ using dsfabric::ThreadId;
 constexpr std::chrono::milliseconds kLook{5};
 constexpr std::chrono::seconds kFlushBeforeThaw{5};
 
+/// Between two questions to a process that is not ready yet: soon at first, and then after twice as
+/// long each time, since a step may wait for a home that does not answer any more.
+class Questions {
+ public:
+  void pause() noexcept {
+    if (++asked_ <= kSoon) return backoff_.pause();
+    dtutils::sleep_for(sleep_);
+    sleep_ = std::min(2 * sleep_, kLongestSleep);
+  }
+
+ private:
+  static constexpr unsigned kSoon = 16;
+  static constexpr std::chrono::nanoseconds kLongestSleep = std::chrono::milliseconds(1);
+  dtutils::Backoff backoff_;
+  unsigned asked_ = 0;
+  std::chrono::nanoseconds sleep_ = std::chrono::microseconds(2);
+};
+
 }  // namespace
 
 Keeper::Keeper(SpaceCore& core) : core_(core) {}
@@ -73,7 +91,13 @@ void Keeper::suspect(std::uint64_t lock) {
 bool Keeper::take_wish(bool& limited) {
   const std::scoped_lock lock(mutex_);
   limited = std::exchange(lease_over_, false);
-  return std::exchange(wanted_, 0) != 0;
+  repairs_now_ = std::exchange(wanted_, 0) != 0;
+  return repairs_now_;
+}
+
+bool Keeper::idle() {
+  const std::scoped_lock lock(mutex_);
+  return !thread_.joinable() || (wanted_ == 0 && !repairs_now_);
 }
 
 void Keeper::run() {
@@ -128,11 +152,9 @@ void Keeper::repair(bool limited) {
 }
 
 bool Keeper::freeze_all(bool limited) {
-  dtutils::Backoff backoff;
   const ProcessId here = core_.here();
-  while (core_.freeze(here, dead_) == FreezeAnswer::kNotYet) {
+  for (Questions own; core_.freeze(here, dead_) == FreezeAnswer::kNotYet; own.pause()) {
     if (stopped()) return false;
-    backoff.pause();
   }
   const auto ask = [space = core_.number(), here](dsfabric::CallContext& call,
                                                   const std::vector<std::uint16_t>& dead) {
@@ -141,7 +163,7 @@ bool Keeper::freeze_all(bool limited) {
   };
   dsfabric::SendChannel calls(core_.fabric());
   for (std::uint16_t i = 0; i < core_.fabric().founders(); ++i) {
-    backoff.reset();
+    Questions questions;
     while (i != here.value && takes_part(i)) {
       if (stopped() || failed() != dead_) return false;
       FreezeAnswer answer = FreezeAnswer::kNotYet;
@@ -160,7 +182,7 @@ bool Keeper::freeze_all(bool limited) {
       }
       present_[i] = answer != FreezeAnswer::kNoSpace;
       if (answer == FreezeAnswer::kReady) break;
-      backoff.pause();
+      questions.pause();
     }
   }
   return failed() == dead_;

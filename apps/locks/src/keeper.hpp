@@ -45,6 +45,8 @@ class Keeper {
   /// The lock at that address stands still, says somebody who waits for it. Any thread, does not
   /// wait.
   void suspect(std::uint64_t lock);
+  /// Whether no repair goes on, or is about to. Any thread (takes a lock).
+  bool idle();
   /// Any thread, wait-free.
   std::uint64_t repairs() const noexcept { return repairs_.load(std::memory_order_relaxed); }
 
@@ -73,6 +75,7 @@ class Keeper {
   dtutils::WakeFd changed_;
   /// Repairs that were asked for.
   std::uint64_t wanted_ = 0;
+  bool repairs_now_ = false;
   bool lease_over_ = false;
   std::map<std::uint64_t, Suspicion> suspicions_;
   std::atomic<bool> stop_{false};

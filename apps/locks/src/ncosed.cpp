@@ -151,9 +151,11 @@ bool try_release(Worker& worker, Place& place, const LockAddress& lock, std::uin
     done = true;
   } else if (next != 0) {
     done = pass_on(worker, place, low(next), high(next));
-  } else if (place.detached != 0 || detach(worker, place, lock, readers)) {
+  } else if (place.detached == 1 || (place.detached == 0 && detach(worker, place, lock, readers))) {
     place.detached = 1;
     done = pass_on(worker, place, readers, 0);
+  } else {
+    place.detached = 2;
   }
   if (done) {
     place.next = 0;

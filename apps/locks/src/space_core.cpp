@@ -93,12 +93,15 @@ void SpaceCore::leave() {
     const std::scoped_lock lock(registry->mutex);
     if (--users_ != 0) return;
   }
+  dtutils::Backoff backoff;
+  // Others may hear of a failure by this home alone, as when it has given them up in error.
+  while (!told_of_failures()) backoff.pause();
   {
     const std::scoped_lock lock(mutex_);
     left_ = true;
   }
   // A home that reads the places of this process goes on to the end first.
-  dtutils::Backoff backoff;
+  backoff.reset();
   while (frozen_.load(std::memory_order_acquire) != 0) backoff.pause();
   keeper_->stop();
   server_.close();
@@ -107,6 +110,15 @@ void SpaceCore::leave() {
   const std::scoped_lock lock(registry->mutex);
   last = std::move(registry->spaces[number_]);
   registry->spaces.erase(number_);
+}
+
+bool SpaceCore::told_of_failures() {
+  // Then nobody is asked.
+  if (fabric_.failed(here())) return true;
+  for (std::uint16_t i = 0; i < fabric_.founders(); ++i) {
+    if (fabric_.failed({i}) && !cut_off({i})) return false;
+  }
+  return keeper_->idle();
 }
 
 std::shared_ptr<SpaceCore> SpaceCore::find(dsfabric::Fabric& fabric, std::uint32_t number) {
@@ -199,7 +211,9 @@ FreezeAnswer SpaceCore::freeze(dsfabric::ProcessId home, std::span<const std::ui
     }
   }
   for (const std::uint16_t process : dead) {
-    if (process != here().value && !cut_off({process})) return FreezeAnswer::kNotYet;
+    // One that has left here, before another process took it for failed, writes no more.
+    const bool left = fabric_.state({process}) == dsfabric::PeerState::kLeft;
+    if (process != here().value && !left && !cut_off({process})) return FreezeAnswer::kNotYet;
   }
   if (expedited_) (void)barrier_of_all_threads(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   for (const Stepping& stepping : stepping_) {
@@ -225,10 +239,10 @@ void SpaceCore::thaw(dsfabric::ProcessId home) noexcept {
 void SpaceCore::on_failure(dsfabric::ProcessId process) {
   // Newcomers to an elastic job have no locks.
   if (process.value >= cut_off_.size()) return;
-  cut_off_[process.value].store(true, std::memory_order_release);
-  thaw(process);
   // When this process has failed itself, its locks are gone, and nobody is asked about them.
   if (process != here()) keeper_->wake();
+  cut_off_[process.value].store(true, std::memory_order_release);
+  thaw(process);
 }
 
 }  // namespace locks::detail

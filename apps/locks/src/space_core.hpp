@@ -107,6 +107,8 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
 
  private:
   void on_failure(dsfabric::ProcessId process);
+  /// Whether the homes of others know of all that this process has given up.
+  bool told_of_failures();
 
   dsfabric::Fabric& fabric_;
   const std::uint32_t number_;

@@ -55,6 +55,8 @@ Swarm draw(std::uint64_t seed, std::uint32_t nodes, Options options, bool failur
   // Behind all else, so that seeds of before draw the same.
   if (one_in(2)) disorder.torn_lines = static_cast<std::uint32_t>(1 + below(8));
   text += fmt::format("; torn lines {}", disorder.torn_lines);
+  if (one_in(2)) disorder.interrupted = std::uint32_t{2} << below(7);
+  text += fmt::format("; interrupted {}", disorder.interrupted);
   const auto before = options.plan;
   options.plan = [before, faults](dtutils::Simulation& simulated) {
     if (before) before(simulated);

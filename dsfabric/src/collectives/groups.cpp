@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "dsfabric/fabric.hpp"
 #include "dsfabric/peer_failed.hpp"

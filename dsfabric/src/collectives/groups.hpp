@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "collectives/participants.hpp"
 #include "dsfabric/message.hpp"
 #include "dtutils/general_allocator.hpp"
+#include "dtutils/mutex.hpp"
 #include "threads/arrivals.hpp"
 
 namespace dsfabric {
@@ -116,7 +116,8 @@ class Groups {
   Collectives& of_all_;
   const std::chrono::milliseconds patience_;
 
-  std::mutex mutex_;
+  /// Revocations are posted under it.
+  dtutils::Mutex mutex_;
   std::map<std::uint64_t, Making> making_;
   /// How many groups of these members a worker has made.
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> made_;

@@ -112,7 +112,7 @@ void Fabric::Impl::leave() noexcept {
   if (own_failure.declared() || !failure_detector) return;
   handshakes.leave(kDrainTimeout);
   // What any thread has sent comes before the news that this process has left.
-  const dtutils::Deadline drained(kDrainTimeout);
+  dtutils::Deadline drained(kDrainTimeout);
   for (const ProcessId peer : connections.touched()) {
     if (!failures.active(peer) || !connections.ready(peer)) continue;
     // Not destroyed meanwhile.
@@ -123,9 +123,12 @@ void Fabric::Impl::leave() noexcept {
       (void)each->flush(std::max<std::chrono::nanoseconds>(left, std::chrono::nanoseconds(0)));
     }
   }
+  dtutils::Backoff backoff;
+  // Who was given up is told of that first: for a process that has left nothing needs a repair.
+  while (!failures.handled() && !drained.passed()) backoff.pause();
   end_notices.tell(EndNotice::kLeft, {});
   dtutils::Deadline deadline(config.leave_timeout);
-  dtutils::Backoff backoff;
+  backoff.reset();
   threads.bind(&threads.home());
   if (elastic()) bootstrap.goodbye();
   while (!may_go() && !deadline.passed()) {

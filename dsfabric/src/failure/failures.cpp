@@ -114,6 +114,11 @@ void Failures::handle(PendingTable& pending,
   }
 }
 
+bool Failures::handled() const {
+  const std::scoped_lock lock(mutex_);
+  return handled_ == failed_.size();
+}
+
 std::optional<ProcessId> Failures::first_of(const std::function<bool(ProcessId)>& wanted) const {
   const std::scoped_lock lock(mutex_);
   const auto found = std::ranges::find_if(failed_, wanted, &Failed::process);

@@ -62,6 +62,9 @@ class Failures {
               const std::function<void(ProcessId, const std::string& reason)>& part,
               const std::function<void(ProcessId)>& gone) noexcept;
 
+  /// Whether all that were declared have been told, and cut off. Any thread (takes a lock).
+  bool handled() const;
+
   /// Failed peers, this process itself included. Any thread, wait-free. Acquire: pairs with
   /// declare.
   std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }

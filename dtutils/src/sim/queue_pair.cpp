@@ -67,10 +67,13 @@ void QueuePair::schedule(Time at, Happening what) noexcept {
 }
 
 int QueuePair::post_send(ibv_send_wr* request, ibv_send_wr** bad) noexcept {
+  const bool simulated = World::current() == &world_;
+  if (simulated) world_.may_be_interrupted();
   for (; request != nullptr; request = request->next) {
     *bad = request;
     if (const int code = post_one(*request); code != 0) return code;
   }
+  if (simulated) world_.may_be_interrupted();
   return 0;
 }
 

@@ -82,6 +82,7 @@ int CompletionQueue::poll(int count, ibv_wc* into) noexcept {
   if (taken != 0) {
     world.charge(taken * kTake);
     world.used_adapter();
+    world.may_be_interrupted();
     return taken;
   }
   if (count > 0) world.polled_in_vain();

@@ -18,6 +18,8 @@ namespace {
 constexpr sim::Time kIdleShare = 16;
 /// So many polls in vain without a pause make one.
 constexpr unsigned kEmptyPolls = 8;
+/// The longest interruption is 1 ns shifted by this; all scales are as likely.
+constexpr unsigned kInterruptScales = 14;
 /// From the start of a thread to its first instruction.
 constexpr sim::Time kThreadStart = 5'000;
 /// The clock begins at this time, since programs take the clock's zero for "never".
@@ -65,6 +67,13 @@ void World::compute(std::chrono::nanoseconds how_long) noexcept {
   if (trace_) show_wait("compute", "computes");
   charge(how_long);
   wait_until(time());
+  if (trace_) show_end_of_wait(*running_, time());
+}
+
+void World::interrupt() noexcept {
+  if (trace_) show_wait("stall", "is interrupted");
+  const std::uint64_t longest = std::uint64_t{1} << (1 + random.below(kInterruptScales));
+  wait_until(time() + static_cast<sim::Time>(random.below(longest)));
   if (trace_) show_end_of_wait(*running_, time());
 }
 

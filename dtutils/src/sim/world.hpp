@@ -82,6 +82,11 @@ class World final : public Scheduler {
     got_on();
     running_->empty_polls = 0;
   }
+  /// The running thread stands still here, when the disorder says so; others run meanwhile.
+  void may_be_interrupted() noexcept {
+    if (!in_event_ && random.once_in(options.disorder.interrupted)) [[unlikely]]
+      interrupt();
+  }
   /// The running thread computes for so long, and others run meanwhile.
   void compute(std::chrono::nanoseconds time) noexcept;
   /// The running thread waits until then, or until it is woken.
@@ -146,6 +151,7 @@ class World final : public Scheduler {
   Thread& make_thread(Node& node);
   void launch(Thread& thread, std::function<void()> body);
   void leave_idle(Thread& thread) noexcept;
+  void interrupt() noexcept;
   void wake(Thread& thread, sim::Time at) noexcept;
   /// Lets happen what comes before a thread can go on, and makes that one the running one; nullptr:
   /// none ever can.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Faults of a simulation strike where they are told to.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -113,6 +114,40 @@ TEST_CASE("stop_of_a_simulated_node_may_end_before_its_time") {
   CHECK(woke >= 5ms);
   CHECK(woke < 6ms);
   CHECK(slept - woke >= 4ms);
+}
+
+TEST_CASE("interrupted_simulated_threads_stop_between_a_post_and_what_follows") {
+  for (const std::uint32_t one_in : {0u, 1u}) {
+    SimulationOptions options;
+    options.disorder.interrupted = one_in;
+    Simulation simulation(options);
+    Board board;
+    bool posts = false;
+    bool ended = false;
+    int seen_between = 0;
+    nanoseconds longest{};
+    simulation.start(0, [&] {
+      End end(board);
+      for (int i = 0; i < 100; ++i) {
+        const nanoseconds began = simulation.time();
+        posts = true;
+        support::must(end.side.qp.post_write(end.side.local(0, 8), end.there(0, 8), 1, kSignaled));
+        posts = false;
+        longest = std::max(longest, simulation.time() - began);
+        CHECK(completion(end.side) == IBV_WC_SUCCESS);
+      }
+      ended = true;
+    });
+    simulation.start(0, [&] {
+      for (; !ended; sleep_for(100ns)) seen_between += posts;
+    });
+    simulation.start(1, [&] { stay(board); });
+    CHECK(simulation.run().error == "");
+    CHECK((seen_between != 0) == (one_in == 1));
+    CHECK((longest > 1us) == (one_in == 1));
+    // Before a post and after it.
+    CHECK(longest < 40us);
+  }
 }
 
 TEST_CASE("cut_link_of_a_simulation_loses_and_resends") {

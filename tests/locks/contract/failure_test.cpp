@@ -218,6 +218,33 @@ TEMPLATE_TEST_CASE("a_holder_that_wakes_after_it_was_given_up_changes_nothing", 
   CHECK(job.memory().words[4] == 1);
 }
 
+TEMPLATE_TEST_CASE("a_process_that_gives_up_another_one_and_leaves_tells_the_home", "", SCHEMES) {
+  // 1 passes the lock of 0 on to 2, with which it has no connection any more, and leaves.
+  CHECK(support::run_members({.processes = 3}, [](Member& member, Thread& self) {
+          LockSpace space(self, options_of<TestType>());
+          SharedMutex<TestType> mutex(space, LockId{{0}, 1});
+          if (member.rank == 1) mutex.lock();
+          support::meet(member, self);
+          if (member.rank == 0) {
+            support::serve_until(self, [&] { return self.fabric().failed({2}); });
+            mutex.lock();
+            mutex.unlock();
+          } else if (member.rank == 1) {
+            serve_until_word(member, self, 1, 1);
+            self.fabric().fail({2}, "suspected in error");
+            mutex.unlock();
+          } else {
+            support::count_waiters(member.memory.words[1]);
+            try {
+              mutex.lock();
+              mutex.unlock();
+            } catch (const dsfabric::PeerFailed& failure) {
+              require(failure.process() == dsfabric::ProcessId{0}, failure.what());
+            }
+          }
+        }) == "");
+}
+
 TEST_CASE("a_lease_ends_the_hold_of_a_process_that_does_not_answer") {
   // No others: on a busy machine they might not answer in time either.
   ForkJob job(2, support::living({}, [](Member& member, Thread& self) {

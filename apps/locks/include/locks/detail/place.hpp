@@ -102,7 +102,8 @@ struct alignas(64) Place {
   /// Mode of the request. A reader that found no room is exclusive.
   Mode mode;
   Phase phase;
-  /// Releasing: the word does not name this place any more.
+  /// Releasing: 1 when the word does not name any place any more, 2 when it names one behind this,
+  /// which will tell.
   std::uint8_t detached;
   /// The holder before died.
   std::uint8_t owner_died;
