@@ -80,6 +80,8 @@ class OriginConnection final : public Watched {
   bool used_before_ = false;
   bool to_head_ = false;
   bool keep_ = false;
+  /// It takes no more bytes of the request.
+  bool broken_ = false;
 
   std::string out_;
   std::size_t out_sent_ = 0;
