@@ -19,6 +19,15 @@ bool changes_things(Method method) noexcept { return method == Method::kOther; }
 
 }  // namespace
 
+void Fetch::on_interim(const Response& response) {
+  for (Client* const reader : readers_) {
+    // Others may be given another response in the end.
+    if (reader->held() != request_) continue;
+    reader->pass_interim(interim_response(response));
+    owner_.schedule(*reader);
+  }
+}
+
 bool Fetch::on_head(const Response& response, const Framing& framing) {
   in_head_ = true;
   headed_ = true;

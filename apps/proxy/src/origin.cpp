@@ -26,6 +26,7 @@ void OriginConnection::start(ResponseSink& sink, std::string_view request, bool 
   to_head_ = to_head;
   out_.assign(request);
   out_sent_ = 0;
+  interims_ = 0;
   broken_ = false;
   in_.clear();
   scanner_.reset();
@@ -143,7 +144,7 @@ void OriginConnection::read() {
 
 bool OriginConnection::take_head(std::string_view& input) {
   in_.append(input);
-  for (std::size_t interim = 0;; ++interim) {
+  for (;; ++interims_) {
     const auto result = scanner_.scan(in_);
     const bool done = result == HeadScanner::Result::kDone;
     if ((done ? scanner_.size() : in_.size()) > context_.options.max_head) {
@@ -153,7 +154,7 @@ bool OriginConnection::take_head(std::string_view& input) {
     if (result == HeadScanner::Result::kNeedMore) return false;
     const std::size_t size = scanner_.size();
     const std::string_view head = std::string_view(in_).substr(0, size);
-    if (!done || interim > kMaxInterim || !parse_response(head, response_) ||
+    if (!done || interims_ > kMaxInterim || !parse_response(head, response_) ||
         !response_framing(response_, to_head_, framing_)) {
       fail(502, "the origin's response is not plain HTTP/1.1");
       return false;
@@ -168,6 +169,8 @@ bool OriginConnection::take_head(std::string_view& input) {
       input.remove_prefix(input.size() - (in_.size() - size));
       break;
     }
+    // The proxy has answered the expectation of the request itself.
+    if (response_.status != 100) sink_->on_interim(response_);
     in_.erase(0, size);
   }
   keep_ = keeps_alive(response_.fields, response_.minor_version);
