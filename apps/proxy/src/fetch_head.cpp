@@ -194,7 +194,7 @@ void Fetch::invalidate_by(const Response& response) {
       target.remove_prefix(kScheme.size());
       const std::size_t path = std::min(target.find('/'), target.size());
       // Others are not ours to speak of.
-      if (!same_text(target.substr(0, path), host)) continue;
+      if (!same_text(without_default_port(target.substr(0, path)), host)) continue;
       target.remove_prefix(path);
     }
     if (target.substr(0, 1) == "/") owner_.invalidate(std::string(host).append(target));
