@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Several proxies that share their memory: where documents come from, changes, deaths.
 import itertools
+import os
+import signal
 import subprocess
 import threading
 
@@ -88,6 +90,24 @@ def case_job_killed():
             killer.join()
             assert all(victim.killed for victim in victims)
             assert last.get("/d0").status == 200
+
+
+def case_job_stopped():
+    """One of them hangs: the others go on, and serve nothing old that lies in its memory."""
+    for scheme in ("bcc", "hybcc"):
+        with ChangingOrigin() as origin, Job(3, scheme, origin.port, "--cache-mib", "8") as proxies:
+            *others, stopped = proxies
+            before = origin.load(proxies, seconds=1)
+            os.kill(stopped.pid, signal.SIGSTOP)
+            try:
+                origin.load(others, seconds=4)
+                answered = origin.load(others, seconds=1)
+                assert answered > before / 5, "%d requests, and %d before" % (answered, before)
+            finally:
+                os.kill(stopped.pid, signal.SIGCONT)
+            # It is one of them again.
+            until(lambda: origin.load(others, seconds=0.2) and stopped.get("/d0").status == 200 and
+                  stopped.metric("documents") > 0, "it has documents")
 
 
 def case_small_caches():
