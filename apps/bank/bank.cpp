@@ -41,7 +41,8 @@ struct Options {
 /// What the workers of this process have done.
 struct Counts {
   explicit Counts(dsfabric::Fabric& fabric)
-      : transfers(monitoring::Board(fabric).counter("bank.transfers")) {}
+      : board(fabric), transfers(board.counter("bank.transfers")) {}
+  monitoring::Board board;
   monitoring::Counter transfers;
   std::atomic<std::uint64_t> finished{0};
   std::atomic<bool> wrong{false};
@@ -127,6 +128,9 @@ bank::Ledger::Audit report(dsfabric::Thread& self, bank::Ledger& ledger, const s
 
 void work(dsfabric::Thread& self, const Options& options, Counts& counts) {
   bank::Ledger ledger(self, static_cast<std::uint32_t>(options.accounts));
+  monitoring::WorkerFigures figures(self, counts.board);
+  figures.total("locks.requested", [&] { return ledger.locks().counters().requested; });
+  figures.total("locks.waited", [&] { return ledger.locks().counters().waited; });
   Meeting meeting(self);
   std::mt19937 random(self.fabric().rank_of(self.id()) + 1);
   const bool victim = options.kill_one && self.id() == dsfabric::ThreadId{{1}, 0};

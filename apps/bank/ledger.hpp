@@ -42,6 +42,8 @@ class Ledger {
   /// Reads all accounts under shared locks. Throws PeerFailed when a home fails meanwhile.
   Audit audit();
 
+  /// The locks of this worker.
+  const locks::LockSpace& locks() const noexcept { return space_; }
   /// Transfers that this worker has finished for others that died.
   std::uint64_t finished_for_others() const noexcept { return finished_; }
 

@@ -8,6 +8,7 @@
 #include "caching/caching.hpp"
 #include "dsfabric/dsfabric.hpp"
 #include "dtutils/error.hpp"
+#include "job_figures.hpp"
 #include "proxy/caching_store.hpp"
 #include "proxy/local_store.hpp"
 #include "site_placement.hpp"
@@ -55,7 +56,8 @@ struct Documents::Job {
         lends(is_lender(fabric, lenders)),
         placement(lends || sites.empty() ? nullptr
                                          : std::make_unique<SitePlacement>(fabric, sites)),
-        cache(fabric, options_for(scheme, bytes, lends)) {
+        cache(fabric, options_for(scheme, bytes, lends)),
+        figures(fabric) {
     // All have made what comes before the cache.
     if (placement) placement->find_others();
   }
@@ -63,6 +65,7 @@ struct Documents::Job {
   const bool lends;
   const std::unique_ptr<SitePlacement> placement;
   caching::Cache cache;
+  JobFigures figures;
 };
 
 Documents::Documents(const std::string& scheme, std::size_t bytes, std::uint64_t lenders,
@@ -83,5 +86,7 @@ Documents::Documents(const std::string& scheme, std::size_t bytes, std::uint64_t
 Documents::~Documents() = default;
 
 proxy::Placement* Documents::placement() noexcept { return job_ ? job_->placement.get() : nullptr; }
+
+proxy::Publisher* Documents::publisher() noexcept { return job_ ? &job_->figures : nullptr; }
 
 bool Documents::lends() const noexcept { return job_ && job_->lends; }

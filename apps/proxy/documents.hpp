@@ -11,6 +11,7 @@
 #include "dsfabric/config.hpp"
 #include "proxy/document_store.hpp"
 #include "proxy/placement.hpp"
+#include "proxy/publisher.hpp"
 #include "proxy/sites.hpp"
 
 /// The documents of this proxy: in its own memory alone ("local"), or in that of all processes of
@@ -31,6 +32,8 @@ class Documents {
   bool lends() const noexcept;
   /// Null without a job, without sites, and where this process lends.
   proxy::Placement* placement() noexcept;
+  /// Null without a job.
+  proxy::Publisher* publisher() noexcept;
 
  private:
   struct Job;

@@ -100,7 +100,7 @@ int main(int argc, char** argv) try {
   options.lends = documents.lends();
   options.listen = shifted(options.listen, documents.rank());
   options.metrics = shifted(options.metrics, documents.rank());
-  proxy::Server server(options, documents.store(), documents.placement());
+  proxy::Server server(options, documents.store(), documents.placement(), documents.publisher());
   if (options.lends) {
     fmt::print("lender {} (process {}) lends {} MiB, metrics on port {}\n", documents.rank(),
                ::getpid(), cache_mib, server.metrics_port());

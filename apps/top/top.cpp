@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: MIT
 // cariama-top: shows the counters of all processes of a job, and how fast they grow.
 #include <fmt/core.h>
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <exception>
-#include <map>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "common/command_line.hpp"
 #include "common/figures.hpp"
 #include "dtutils/error.hpp"
 #include "job.hpp"
 #include "monitoring/reporter.hpp"
+#include "table.hpp"
 
 namespace {
 
@@ -25,70 +29,41 @@ struct Options {
   bool once = false;
   bool list = false;
   bool json = false;
+  std::string filter;
 };
 
-/// 1234567 as 1.23 M.
-std::string short_form(double value) {
-  constexpr const char* kPrefixes[] = {"", " k", " M", " G", " T", " P", " E"};
-  std::size_t prefix = 0;
-  while (value >= 1000 && prefix + 1 < std::size(kPrefixes)) {
-    value /= 1000;
-    ++prefix;
-  }
-  return prefix == 0 && value == static_cast<double>(static_cast<std::uint64_t>(value))
-             ? fmt::format("{:.0f}", value)
-             : fmt::format("{:.3g}{}", value, kPrefixes[prefix]);
+/// What the screen has: 0 for what is no terminal.
+struct Screen {
+  std::size_t rows = 0, columns = 0;
+};
+
+Screen screen() {
+  winsize size{};
+  if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return {};
+  return {size.ws_row, size.ws_col};
 }
 
-/// What a total grew by in a second since `before`; nothing for levels and new counters.
-std::optional<double> rate_of(const top::Job& before, const top::Job& now, std::size_t process,
-                              std::size_t figure) {
-  const top::Figure& current = now.processes[process].figures[figure];
-  if (current.level || process >= before.processes.size()) return std::nullopt;
-  const auto& old = before.processes[process].figures;
-  const std::chrono::duration<double> took = now.at - before.at;
-  if (figure >= old.size() || old[figure].name != current.name || took.count() <= 0) {
-    return std::nullopt;
+void print(const Options& options, const top::Job& job, const top::Job& before, std::uint64_t pid) {
+  // A terminal is asked each time, since windows change.
+  const Screen size = screen();
+  std::vector<std::string> lines = top::table(job, before, pid, size.columns, options.filter);
+  if (!options.once) {
+    top::cut(lines, size.rows, size.columns);
+    if (size.columns != 0) fmt::print("\033[H\033[J");
   }
-  return static_cast<double>(current.value - old[figure].value) / took.count();
-}
-
-void print(const top::Job& job, const top::Job& before, std::uint64_t pid) {
-  fmt::print("job of process {}: {} processes\n\n{:>7} {:>8} {:>7} {:<20} {:<30} {:>12} {:>12}\n",
-             pid, job.processes.size(), "process", "pid", "machine", "host", "counter", "now",
-             "a second");
-  std::map<std::string, double> totals;
-  for (std::size_t i = 0; i < job.processes.size(); ++i) {
-    const top::Process& process = job.processes[i];
-    std::string who = fmt::format("{:>7} {:>8} {:>7} {:<20}", process.number, process.pid,
-                                  process.machine, process.host.substr(0, 20));
-    if (process.figures.empty()) {
-      fmt::print("{} {}\n", who, process.state == "ok" ? "no counters" : process.state);
-    }
-    for (std::size_t n = 0; n < process.figures.size(); ++n) {
-      const top::Figure& figure = process.figures[n];
-      const auto rate = rate_of(before, job, i, n);
-      if (rate) totals[figure.name] += *rate;
-      fmt::print("{:<45} {:<30} {:>12} {:>12}\n", who, figure.name,
-                 short_form(static_cast<double>(figure.value)) + figure.unit,
-                 rate ? short_form(*rate) + figure.unit : "");
-      who.clear();
-    }
-  }
-  for (const auto& [name, rate] : totals) {
-    fmt::print("{:<45} {:<30} {:>12} {:>12}\n", "all", name, "", short_form(rate));
-  }
+  for (const std::string& line : lines) fmt::print("{}\n", line);
   std::fflush(stdout);
 }
 
-void print_json(const top::Job& job, const top::Job& before) {
+void print_json(const top::Job& job, const top::Job& before, const std::string& filter) {
   std::vector<common::Figures> rows;
   for (std::size_t i = 0; i < job.processes.size(); ++i) {
     const top::Process& process = job.processes[i];
     common::Figures counters, rates;
     for (std::size_t n = 0; n < process.figures.size(); ++n) {
+      if (process.figures[n].name.find(filter) == std::string::npos) continue;
       counters.push_back({process.figures[n].name, process.figures[n].value});
-      if (const auto rate = rate_of(before, job, i, n)) {
+      if (const auto rate = top::rate_of(before, job, i, n)) {
         rates.push_back({process.figures[n].name, *rate});
       }
     }
@@ -120,12 +95,18 @@ void watch(const Options& options) {
   top::Job before = top::ask(pid);
   for (;;) {
     std::this_thread::sleep_for(interval);
-    const top::Job now = top::ask(pid);
-    // Clears the screen of a terminal only.
-    if (!options.once && !options.json && isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[J");
-    options.json ? print_json(now, before) : print(now, before, pid);
+    std::optional<top::Job> now;
+    try {
+      now = top::ask(pid);
+    } catch (const dtutils::Error& error) {
+      // One that lives answers again, when its machine has time for it.
+      if (options.once || kill(static_cast<pid_t>(pid), 0) != 0) throw;
+      fmt::print(stderr, "cariama-top: {}\n", error.what());
+      continue;
+    }
+    options.json ? print_json(*now, before, options.filter) : print(options, *now, before, pid);
     if (options.once) return;
-    before = now;
+    before = std::move(*now);
   }
 }
 
@@ -141,6 +122,7 @@ int main(int argc, char** argv) try {
       .option("--interval", options.interval_ms, "Milliseconds between two looks", 10, 3'600'000)
       .flag("--once", options.once, "Print once and end")
       .flag("--json", options.json, "Print arrays of objects, one for each process")
+      .option("--filter", options.filter, "Show only counters whose names contain this")
       .flag("--list", options.list, "Print the processes that report, and end");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (options.list) {

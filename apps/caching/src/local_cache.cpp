@@ -195,6 +195,17 @@ bool LocalCache::drop_key(std::uint64_t key_hash, Left& left) noexcept {
   return true;
 }
 
+std::uint32_t LocalCache::drop_from(std::uint32_t from, Left& left) noexcept {
+  const std::scoped_lock lock(mutex_);
+  for (std::uint32_t number = from; number < entries_.size(); ++number) {
+    const State state = entries_[number].state;
+    if (state != State::kHidden && state != State::kShown) continue;
+    if (left.count == Left::kMost) return number;
+    leave(number, left);
+  }
+  return kNoEntry;
+}
+
 void LocalCache::drop_name(const Name& name, Left& left) noexcept {
   const std::scoped_lock lock(mutex_);
   leave_name(name, left);

@@ -71,6 +71,8 @@ class LocalCache {
   void drop_name(const Name& name, Left& left) noexcept;
   /// Takes all documents with keys of that hash out. False when `left` is full.
   bool drop_key(std::uint64_t key_hash, Left& left) noexcept;
+  /// Takes documents out, from an entry on; returns where to go on, or kNoEntry.
+  std::uint32_t drop_from(std::uint32_t from, Left& left) noexcept;
   /// Without the lock for a block that becomes a spare.
   void unpin(std::uint32_t entry) noexcept;
 

@@ -40,7 +40,8 @@ Node::Node(dsfabric::Fabric& fabric, const CacheOptions& options)
       peers_(fabric, options),
       local_(peers_.blocks(), peers_.units(), peers_.passing(), peers_.touches(), options),
       hints_(std::bit_ceil(std::max(kHintsLeast, peers_.units() / kUnitsAHint))),
-      secret_(random_number()) {}
+      secret_(random_number()),
+      late_(static_cast<std::uint16_t>(fabric.founders())) {}
 
 Node::~Node() { close(); }
 
@@ -141,7 +142,7 @@ std::uint32_t Node::find(const Name& name, const Time* now, bool expired_too,
 std::uint32_t Node::fetch(const Name& name, Word word, const Hint& hint) {
   const std::uint16_t process = word.process();
   // A word may be anything: one that was read in parts, or of a process that ended in the middle.
-  if (process >= peers_.count() || process == peers_.self() || !peers_.alive(process) ||
+  if (process >= peers_.count() || process == peers_.self() || !peers_.usable(process) ||
       word.units() == 0 || word.block() + word.units() > peers_[process].units) {
     return kNoEntry;
   }

@@ -16,6 +16,7 @@
 #include "dsfabric/return_slot.hpp"
 #include "dtutils/mutex.hpp"
 #include "hints.hpp"
+#include "late_peers.hpp"
 #include "local_cache.hpp"
 #include "peers.hpp"
 #include "requests.hpp"
@@ -46,6 +47,8 @@ class Node {
   // --- what others ask for --------------------------------------------------------------------
   StoreRequest::Answer store(const StoreRequest& request, std::uint16_t source);
   void count_invalidation(std::uint64_t key_hash) noexcept;
+  void forget_all();
+  void take_news(std::uint16_t source, const InvalidateRequest& request);
   dsfabric::Fabric& fabric() noexcept { return peers_.fabric(); }
 
   /// The keeper looks for what a process that has failed took along.
@@ -58,6 +61,7 @@ class Node {
   struct Abandoned {
     std::unique_ptr<dsfabric::ReturnSlot<StoreRequest::Answer>> slot;
     std::uint32_t entry;
+    std::uint16_t owner;
   };
 
   std::uint32_t reserve(std::uint64_t units, Use use);
@@ -84,8 +88,14 @@ class Node {
   Stored send(std::uint16_t owner, std::uint32_t entry, const Name& name);
   bool ask_to_invalidate(std::uint16_t process, const InvalidateRequest& request);
   void take_out(const Left& left);
-  void sweep_abandoned();
+  /// Whether a put of that owner is still abandoned after it.
+  bool sweep_abandoned(std::uint16_t owner);
   void keep_listed();
+  void list_again(std::uint16_t dead);
+  /// True while a process is late, or has to be told that it, or another one, is or was.
+  bool look_after_late();
+  void tell_news(std::uint16_t process);
+  void wake_keeper();
   std::uint64_t new_number() noexcept;
   bool may_wait();
 
@@ -109,9 +119,14 @@ class Node {
   std::mutex abandoned_mutex_;
   std::vector<Abandoned> abandoned_;
 
+  LatePeers late_;
+  /// Of the keeper: the version of the list that each process was told last.
+  std::vector<std::uint64_t> told_;
+
   std::mutex keeper_mutex_;
   std::condition_variable keeper_wake_;
   std::vector<std::uint16_t> failed_;
+  bool some_late_ = false;
   bool ending_ = false;
   std::thread keeper_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Node: documents that come, here or at another process, and those that are invalidated.
+// Node: documents that come, here or at another process.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -9,7 +9,6 @@
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/send_channel.hpp"
 #include "dsfabric/thread.hpp"
-#include "dtutils/wait.hpp"
 #include "dtutils/wait_hook.hpp"
 #include "held.hpp"
 #include "node.hpp"
@@ -39,7 +38,7 @@ std::uint16_t Node::owner_of(const Name& name) const noexcept {
   double most = -1;
   for (std::uint16_t process = 0; process < peers_.count(); ++process) {
     const Peer& peer = peers_[process];
-    if (!peers_.alive(process) || (peer.lends != 0 && options_.scheme == Scheme::kCcwr)) continue;
+    if (!peers_.usable(process) || (peer.lends != 0 && options_.scheme == Scheme::kCcwr)) continue;
     const std::uint64_t mixed = sum_word(sum_word(name.hash, process), 1);
     const double part = (static_cast<double>(mixed >> 12) + 0.5) * 0x1p-52;
     const double score = -static_cast<double>(peer.units) / std::log(part);
@@ -105,8 +104,8 @@ Stored Node::put_once(const Name& name, const Attributes& attributes,
 
 Stored Node::send(std::uint16_t owner, std::uint32_t entry, const Name& name) {
   Held held(local_, entry);
-  if (!may_wait()) return Stored::kNoRoom;
-  sweep_abandoned();
+  // Who has not answered is not waited for again.
+  if (!may_wait() || sweep_abandoned(owner) || late_.is_late(owner)) return Stored::kNoRoom;
   auto slot = std::make_unique<dsfabric::ReturnSlot<StoreRequest::Answer>>(fabric());
   const Entry its = local_.entry(entry);
   const StoreRequest request{peers_[owner].node, its.units, its.block, 0};
@@ -118,7 +117,7 @@ Stored Node::send(std::uint16_t owner, std::uint32_t entry, const Name& name) {
   held.release();
   const auto abandon = [&] {
     const std::scoped_lock lock(abandoned_mutex_);
-    abandoned_.push_back({std::move(slot), entry});
+    abandoned_.push_back({std::move(slot), entry, owner});
   };
   try {
     if (slot->synchronizer().wait_for(options_.patience) ==
@@ -142,13 +141,14 @@ Stored Node::send(std::uint16_t owner, std::uint32_t entry, const Name& name) {
   }
 }
 
-void Node::sweep_abandoned() {
+bool Node::sweep_abandoned(std::uint16_t owner) {
   const std::scoped_lock lock(abandoned_mutex_);
   std::erase_if(abandoned_, [&](const Abandoned& each) {
     const bool over = each.slot->done();
     if (over) local_.unpin(each.entry);
     return over;
   });
+  return std::ranges::any_of(abandoned_, [&](const auto& each) { return each.owner == owner; });
 }
 
 StoreRequest::Answer StoreRequest::operator()(dsfabric::CallContext& call) const {
@@ -177,94 +177,6 @@ StoreRequest::Answer Node::store(const StoreRequest& request, std::uint16_t sour
   const Name name = name_of(block.key(), block.variant());
   if (!keep(entry, name, true, scratch)) return {{}, 1};
   return {Word::of(name.hash, peers_.self(), request.units, local_.entry(entry).block), 0};
-}
-
-void Node::count_invalidation(std::uint64_t key_hash) noexcept {
-  std::atomic_ref epoch(peers_.own_bucket(peers_.bucket_of(key_hash)).epoch);
-  epoch.fetch_add(1, std::memory_order_seq_cst);
-}
-
-bool InvalidateRequest::operator()(dsfabric::CallContext& /*call*/) const {
-  Node& there = *reinterpret_cast<Node*>(node);
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(failures, kMostFailed); ++i) {
-    const dsfabric::ProcessId process{failed[i]};
-    if (!there.fabric().failed(process)) {
-      there.fabric().fail(process, "another process of the cache has given it up");
-    }
-  }
-  if (round == Round::kCount) {
-    there.count_invalidation(key_hash);
-  } else {
-    there.drop(key_hash);
-  }
-  return true;
-}
-
-bool Node::invalidate(std::uint64_t key_hash) {
-  using Round = InvalidateRequest::Round;
-  if (!may_wait()) return false;
-  InvalidateRequest request{0, key_hash, Round::kCount, 0, {}};
-  // Who does not answer is not asked again, and does not keep the others from knowing.
-  std::vector<bool> silent(peers_.count());
-  // Who fails in the middle of a round is one more that all have to be told of: the round again.
-  const auto all_know = [&] {
-    for (std::uint32_t failed = ~0u; failed != request.failures;) {
-      failed = request.failures = 0;
-      for (std::uint16_t process = 0; process < peers_.count(); ++process) {
-        if (!fabric().failed({process})) continue;
-        if (request.failures == InvalidateRequest::kMostFailed) return false;
-        request.failed[request.failures++] = process;
-      }
-      for (std::uint16_t process = 0; process < peers_.count(); ++process) {
-        if (process == peers_.self()) {
-          request.round == Round::kCount ? count_invalidation(key_hash) : drop(key_hash);
-        } else if (peers_.alive(process) && !silent[process]) {
-          request.node = peers_[process].node;
-          silent[process] = !ask_to_invalidate(process, request);
-        }
-      }
-      for (std::uint16_t process = 0; process < peers_.count(); ++process) {
-        failed += fabric().failed({process}) ? 1 : 0;
-      }
-    }
-    return true;
-  };
-  if (!all_know()) return false;
-  request.round = Round::kDrop;
-  if (!all_know()) return false;
-  // Whoever has failed meanwhile is among those that all were told of.
-  const auto told = std::span(request.failed).first(request.failures);
-  for (std::uint16_t process = 0; process < peers_.count(); ++process) {
-    if (silent[process] && fabric().state({process}) != dsfabric::PeerState::kLeft &&
-        std::ranges::find(told, process) == told.end()) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool Node::ask_to_invalidate(std::uint16_t process, const InvalidateRequest& request) {
-  dtutils::Backoff backoff;
-  dtutils::Deadline deadline(options_.patience);
-  // One whose connection breaks fails soon, and then all have to be told: not before that it is
-  // known not to answer.
-  for (; peers_.alive(process) && !deadline.passed(); backoff.pause()) {
-    dsfabric::ReturnSlot<bool> slot(fabric());
-    dsfabric::SendChannel calls(fabric());
-    if (calls.call_return(ThreadId::service_of({process}), request, slot) !=
-        CallStatus::kAccepted) {
-      continue;
-    }
-    if (slot.synchronizer().wait_for(options_.patience) ==
-        dtutils::Synchronizer::Outcome::kTimeout) {
-      return false;
-    }
-    try {
-      return slot.get();
-    } catch (const dtutils::Error&) {
-    }
-  }
-  return false;
 }
 
 }  // namespace caching::detail

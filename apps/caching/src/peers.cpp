@@ -15,7 +15,7 @@ namespace caching::detail {
 namespace {
 
 /// "caching", and the version of what its processes say to each other.
-constexpr std::uint64_t kProtocol = 0x6361'6368'696e'6702;
+constexpr std::uint64_t kProtocol = 0x6361'6368'696e'6703;
 constexpr std::uint32_t kDirectoryLeast = 64;
 constexpr std::uint32_t kDirectoryMost = 1 << 28;
 
@@ -27,7 +27,7 @@ constexpr std::uint32_t kDirectoryMost = 1 << 28;
 }  // namespace
 
 Peers::Peers(dsfabric::Fabric& fabric, const CacheOptions& options)
-    : fabric_(fabric), options_(options) {
+    : fabric_(fabric), options_(options), doubts_(static_cast<std::uint16_t>(fabric.founders())) {
   if (!fabric.device().atomics) {
     throw dtutils::Error("caching::Cache", "the device has no atomics", "use another device");
   }
@@ -93,7 +93,7 @@ std::uint16_t Peers::home_of(std::uint64_t key_hash) const noexcept {
   const auto first = static_cast<std::uint16_t>(key_hash % all_.size());
   for (std::uint16_t i = 0; i < all_.size(); ++i) {
     const auto process = static_cast<std::uint16_t>((first + i) % all_.size());
-    if (alive(process)) return process;
+    if (usable(process)) return process;
   }
   return self();
 }

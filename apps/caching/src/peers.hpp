@@ -9,6 +9,7 @@
 #include "caching/options.hpp"
 #include "dsfabric/fabric.hpp"
 #include "dtutils/rdma_memory.hpp"
+#include "late_peers.hpp"
 #include "wire.hpp"
 
 namespace caching::detail {
@@ -48,6 +49,11 @@ class Peers {
   bool alive(std::uint16_t process) const noexcept {
     return fabric_.state({process}) == dsfabric::PeerState::kActive;
   }
+  /// It lives, and its documents and its part of the directory are to be relied on.
+  bool usable(std::uint16_t process) const noexcept {
+    return alive(process) && doubts_.trusted(process);
+  }
+  Doubts& doubts() noexcept { return doubts_; }
   /// The devices of all processes read in order.
   bool in_order() const noexcept { return in_order_; }
 
@@ -65,7 +71,9 @@ class Peers {
   std::uint32_t bucket_of(std::uint64_t key_hash) const noexcept {
     return static_cast<std::uint32_t>(key_hash >> 20) & static_cast<std::uint32_t>(buckets_ - 1);
   }
-  /// The process whose part of the directory has the bucket of a key: the first that lives.
+  /// Buckets of each process.
+  std::uint32_t buckets() const noexcept { return static_cast<std::uint32_t>(buckets_); }
+  /// The process whose part of the directory has the bucket of a key: the first usable one.
   std::uint16_t home_of(std::uint64_t key_hash) const noexcept;
 
   // --- memory of this process -----------------------------------------------------------------
@@ -131,6 +139,7 @@ class Peers {
   bool in_order_ = true;
   dtutils::RDMAMemory memory_;
   std::vector<Peer> all_;
+  Doubts doubts_;
   std::atomic<std::uint64_t> free_scratches_{~std::uint64_t{0}};
 };
 

@@ -33,15 +33,18 @@ struct StoreRequest {
   Answer operator()(dsfabric::CallContext& call) const;
 };
 
-/// The two rounds of an invalidation.
+/// The two rounds of an invalidation, and the news of who is late and who is not any more.
 struct InvalidateRequest {
   static constexpr std::string_view kCallName = "cariama.caching.invalidate";
   static constexpr std::size_t kMostFailed = 32;
+  static constexpr std::size_t kMostLate = 32;
   enum class Round : std::uint32_t {
     /// Count it in the bucket, so that no put with an older ticket comes any more.
     kCount,
     /// Take the documents out.
     kDrop,
+    /// Nothing: only for the lists below.
+    kNews,
   };
   std::uint64_t node;
   std::uint64_t key_hash;
@@ -50,6 +53,21 @@ struct InvalidateRequest {
   std::uint32_t failures;
   /// Processes that are not asked: nobody reads from them any more.
   std::array<std::uint16_t, kMostFailed> failed;
+  /// Of the list of this process; later ones are greater.
+  std::uint64_t late_version;
+  /// Of `late`.
+  std::uint32_t lates;
+  std::uint32_t unused;
+  /// Processes that have not answered: their documents are not read until they have forgotten them.
+  std::array<std::uint16_t, kMostLate> late;
+  bool operator()(dsfabric::CallContext& call) const;
+};
+
+/// Asks a process that may have missed invalidations to drop all documents, and to count all
+/// buckets, so that no put with an older ticket comes any more.
+struct ForgetRequest {
+  static constexpr std::string_view kCallName = "cariama.caching.forget";
+  std::uint64_t node;
   bool operator()(dsfabric::CallContext& call) const;
 };
 

@@ -46,6 +46,8 @@ void LockSpace::adopt(std::span<LockWords> words) { core_->adopt(words); }
 
 std::uint64_t LockSpace::repairs() const noexcept { return core_->keeper().repairs(); }
 
+LockCounters LockSpace::counters() const noexcept { return worker_->counters(); }
+
 namespace detail {
 
 void refuse_lock(bool exclusive, bool held_exclusively) {

@@ -143,6 +143,7 @@ void Worker::require_home(Place& place) {
 }
 
 Verdict Worker::wait_long(Place& place) {
+  ++counters_.waited;
   auto& granted = *reinterpret_cast<dtutils::Synchronizer*>(&place.granted);
   for (;;) {
     try {
@@ -165,6 +166,7 @@ void Worker::pause(std::uint32_t round) {
 }
 
 void Worker::pause(Place& place, std::uint32_t round) {
+  if (round == 0) ++counters_.waited;
   try {
     pause(round);
   } catch (...) {

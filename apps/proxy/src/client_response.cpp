@@ -8,6 +8,7 @@
 
 #include "proxy/client.hpp"
 #include "proxy/forwarding.hpp"
+#include "proxy/http_date.hpp"
 #include "proxy/status.hpp"
 #include "proxy/text.hpp"
 
@@ -35,6 +36,12 @@ void Client::append_length(std::uint64_t length) {
   output_.append("\r\n");
 }
 
+void Client::append_date() {
+  output_.append("Date: ");
+  output_.append(format_http_date(context_.now / 1000));
+  output_.append("\r\n");
+}
+
 void Client::end_head(std::string_view cache_status, std::optional<std::int64_t> age) {
   std::string& text = output_.text();
   if (age) {
@@ -55,6 +62,7 @@ void Client::end_head(std::string_view cache_status, std::optional<std::int64_t>
 void Client::answer(int status, std::string_view text, std::string_view more_fields) {
   begin_status(status);
   const bool plain = more_fields.find("Content-Type") == std::string_view::npos;
+  append_date();
   if (plain) output_.append("Content-Type: text/plain\r\n");
   output_.append(more_fields);
   append_length(text.size());
@@ -96,11 +104,17 @@ bool Client::begin_not_modified(const ResponseHead& head) {
 
 bool Client::begin_unsatisfiable(const ResponseHead& head) {
   begin_status(416);
+  append_date();
   output_.append(fmt::format("Content-Range: bytes */{}\r\n", *head.length));
   append_length(0);
   end_head(head.cache_status, std::nullopt);
   finish();
   return false;
+}
+
+void Client::pass_interim(std::string_view response) {
+  if (begun_ || request().minor_version == 0) return;
+  output_.append(response);
 }
 
 bool Client::begin(const ResponseHead& head) {

@@ -19,6 +19,15 @@ bool changes_things(Method method) noexcept { return method == Method::kOther; }
 
 }  // namespace
 
+void Fetch::on_interim(const Response& response) {
+  for (Client* const reader : readers_) {
+    // Others may be given another response in the end.
+    if (reader->held() != request_) continue;
+    reader->pass_interim(interim_response(response));
+    owner_.schedule(*reader);
+  }
+}
+
 bool Fetch::on_head(const Response& response, const Framing& framing) {
   in_head_ = true;
   headed_ = true;
@@ -185,7 +194,7 @@ void Fetch::invalidate_by(const Response& response) {
       target.remove_prefix(kScheme.size());
       const std::size_t path = std::min(target.find('/'), target.size());
       // Others are not ours to speak of.
-      if (!same_text(target.substr(0, path), host)) continue;
+      if (!same_text(without_default_port(target.substr(0, path)), host)) continue;
       target.remove_prefix(path);
     }
     if (target.substr(0, 1) == "/") owner_.invalidate(std::string(host).append(target));

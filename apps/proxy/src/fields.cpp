@@ -34,6 +34,7 @@ constexpr Name k10[] = {{FieldId::kConnection, "connection"},
                         {FieldId::kUserAgent, "user-agent"},
                         {FieldId::kSetCookie, "set-cookie"},
                         {FieldId::kKeepAlive, "keep-alive"}};
+constexpr Name k12[] = {{FieldId::kMaxForwards, "max-forwards"}};
 constexpr Name k13[] = {{FieldId::kCacheControl, "cache-control"},
                         {FieldId::kIfNoneMatch, "if-none-match"},
                         {FieldId::kAuthorization, "authorization"},
@@ -75,6 +76,8 @@ FieldId field_id(std::string_view name) noexcept {
       return among(k8, name);
     case 10:
       return among(k10, name);
+    case 12:
+      return among(k12, name);
     case 13:
       return among(k13, name);
     case 14:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "proxy/http_date.hpp"
+#include "proxy/status.hpp"
 #include "proxy/text.hpp"
 
 namespace proxy {
@@ -33,6 +34,7 @@ constexpr std::uint64_t kConditions =
 constexpr std::uint64_t kOfRequest =
     set_of(FieldId::kHost, FieldId::kContentLength, FieldId::kExpect, FieldId::kVia,
            FieldId::kXForwardedFor);
+constexpr std::uint64_t kOfOptions = set_of(FieldId::kMaxForwards);
 constexpr std::uint64_t kOfResponse = set_of(FieldId::kContentLength, FieldId::kAge);
 /// What a 304 does not replace: these describe the body that is stored.
 constexpr std::string_view kOfBody[] = {"content-length", "content-encoding", "content-type",
@@ -96,6 +98,18 @@ void for_each_line(std::string_view fields, Use use) {
 
 }  // namespace
 
+std::optional<std::uint64_t> forwards_left(const Request& request) noexcept {
+  if (request.method != Method::kOptions) return std::nullopt;
+  return parse_decimal(request.fields.first(FieldId::kMaxForwards));
+}
+
+std::string interim_response(const Response& response) {
+  std::string text;
+  append_status_line(text, response.status);
+  append_fields(text, response.fields, kOfResponse);
+  return text.append("\r\n");
+}
+
 std::string forwarded_fields(const Response& response, std::int64_t now) {
   std::string text;
   append_fields(text, response.fields, kOfResponse);
@@ -129,7 +143,10 @@ std::string origin_request(const Request& request, const ForwardOptions& options
   std::string text;
   text.append(request.method_name).append(" ").append(request.path).append(" HTTP/1.1\r\n");
   append_line(text, "Host", request.host.empty() ? options.default_host : request.host);
-  append_fields(text, request.fields, kOfRequest | (options.whole ? kConditions : 0));
+  const auto forwards = forwards_left(request);
+  append_fields(text, request.fields,
+                kOfRequest | (options.whole ? kConditions : 0) | (forwards ? kOfOptions : 0));
+  if (forwards) append_line(text, "Max-Forwards", std::to_string(*forwards - 1));
   if (options.validate != nullptr) {
     const Validators validators = options.validate->validators();
     if (!validators.etag.empty()) append_line(text, "If-None-Match", validators.etag);

@@ -81,8 +81,9 @@ bool split_target(std::string_view target, Request& request) noexcept {
   target.remove_prefix(kScheme.size());
   const std::size_t end = std::min(target.find_first_of("/?"), target.size());
   request.host = target.substr(0, end);
-  request.path = end == target.size() ? std::string_view("/") : target.substr(end);
-  return !request.host.empty() && request.path.front() == '/';
+  request.path = target.substr(end);
+  if (request.path.empty()) request.path = request.method == Method::kOptions ? "*" : "/";
+  return !request.host.empty() && request.path.front() != '?';
 }
 
 }  // namespace

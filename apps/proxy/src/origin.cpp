@@ -26,6 +26,8 @@ void OriginConnection::start(ResponseSink& sink, std::string_view request, bool 
   to_head_ = to_head;
   out_.assign(request);
   out_sent_ = 0;
+  interims_ = 0;
+  broken_ = false;
   in_.clear();
   scanner_.reset();
   decoder_ = {};
@@ -41,6 +43,7 @@ void OriginConnection::start(ResponseSink& sink, std::string_view request, bool 
 }
 
 void OriginConnection::send(std::string_view bytes) {
+  if (broken_) return;
   if (out_sent_ == out_.size()) {
     out_.clear();
     out_sent_ = 0;
@@ -77,8 +80,13 @@ void OriginConnection::flush() {
   while (unsent() != 0) {
     const ssize_t sent = ::send(socket_.fd(), out_.data() + out_sent_, unsent(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    // An origin that takes no more may have answered all the same: reading tells.
-    if (sent < 0) break;
+    if (sent < 0 && errno == EAGAIN) break;
+    if (sent < 0) {
+      // An origin that takes no more may have answered all the same: reading tells.
+      broken_ = true;
+      out_sent_ = out_.size();
+      break;
+    }
     out_sent_ += static_cast<std::size_t>(sent);
     deadline_ = context_.steady + context_.options.origin_timeout.count();
   }
@@ -100,8 +108,15 @@ void OriginConnection::watch() {
   if ((events & ~events_ & EPOLLIN) != 0 && state_ == State::kBody) {
     deadline_ = context_.steady + context_.options.origin_timeout.count();
   }
+  if (events == 0) {
+    // Lest the loop turns for nothing when the origin breaks the connection meanwhile.
+    context_.poller.remove(socket_.fd());
+  } else if (events_ == 0) {
+    context_.poller.add(socket_.fd(), events, *this);
+  } else {
+    context_.poller.change(socket_.fd(), events, *this);
+  }
   events_ = events;
-  context_.poller.change(socket_.fd(), events, *this);
 }
 
 void OriginConnection::read() {
@@ -129,7 +144,7 @@ void OriginConnection::read() {
 
 bool OriginConnection::take_head(std::string_view& input) {
   in_.append(input);
-  for (std::size_t interim = 0;; ++interim) {
+  for (;; ++interims_) {
     const auto result = scanner_.scan(in_);
     const bool done = result == HeadScanner::Result::kDone;
     if ((done ? scanner_.size() : in_.size()) > context_.options.max_head) {
@@ -139,7 +154,7 @@ bool OriginConnection::take_head(std::string_view& input) {
     if (result == HeadScanner::Result::kNeedMore) return false;
     const std::size_t size = scanner_.size();
     const std::string_view head = std::string_view(in_).substr(0, size);
-    if (!done || interim > kMaxInterim || !parse_response(head, response_) ||
+    if (!done || interims_ > kMaxInterim || !parse_response(head, response_) ||
         !response_framing(response_, to_head_, framing_)) {
       fail(502, "the origin's response is not plain HTTP/1.1");
       return false;
@@ -154,6 +169,8 @@ bool OriginConnection::take_head(std::string_view& input) {
       input.remove_prefix(input.size() - (in_.size() - size));
       break;
     }
+    // The proxy has answered the expectation of the request itself.
+    if (response_.status != 100) sink_->on_interim(response_);
     in_.erase(0, size);
   }
   keep_ = keeps_alive(response_.fields, response_.minor_version);
@@ -203,7 +220,7 @@ void OriginConnection::end(bool doubtful) {
   ResponseSink* const sink = std::exchange(sink_, nullptr);
   // An origin that says more than it has announced, or that has not taken the whole request, is not
   // asked again by this connection.
-  if (keep_ && !doubtful && unsent() == 0 && !context_.draining) {
+  if (keep_ && !doubtful && !broken_ && unsent() == 0 && !context_.draining) {
     state_ = State::kIdle;
     deadline_ = context_.steady + context_.options.idle_timeout.count();
     pool_.keep(*this);

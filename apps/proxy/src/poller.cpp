@@ -24,6 +24,8 @@ void Poller::change(int fd, std::uint32_t events, Watched& watched) noexcept {
   (void)::epoll_ctl(epoll_.fd(), EPOLL_CTL_MOD, fd, &event);
 }
 
+void Poller::remove(int fd) noexcept { (void)::epoll_ctl(epoll_.fd(), EPOLL_CTL_DEL, fd, nullptr); }
+
 void Poller::wait(int timeout) noexcept {
   const int count = ::epoll_wait(epoll_.fd(), events_.data(), static_cast<int>(kBatch), timeout);
   count_ = count < 0 ? 0 : static_cast<std::size_t>(count);

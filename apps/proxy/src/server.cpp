@@ -48,10 +48,12 @@ class Server::Listener final : public Watched {
   bool paused_ = false;
 };
 
-Server::Server(const Options& options, DocumentStore& documents, Placement* placement)
+Server::Server(const Options& options, DocumentStore& documents, Placement* placement,
+               Publisher* publisher)
     : context_(options),
       documents_(documents),
       placement_(placement),
+      publisher_(publisher),
       random_(std::random_device{}()) {
   context_.metrics.site_requests.resize(options.sites.size());
   for (const Site& site : options.sites) {
@@ -117,6 +119,7 @@ void Server::look_at_deadlines() {
   }
   for (const auto& origin : origins_) origin->check_deadlines();
   end_turn();
+  if (publisher_ != nullptr) publisher_->publish(context_.metrics, documents_.figures());
   const bool full = clients_.size() >= context_.options.max_clients;
   if (listener_) listener_->pause(full);
   if (metrics_listener_) metrics_listener_->pause(false);

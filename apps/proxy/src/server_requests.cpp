@@ -46,6 +46,9 @@ void Server::serve(Client& client) {
   if (request.method == Method::kConnect || request.method == Method::kTrace) {
     return client.answer(405, "this method is not served here", "Allow: GET, HEAD\r\n");
   }
+  if (forwards_left(request) == 0) {
+    return client.answer(200, "", "Allow: GET, HEAD, OPTIONS, POST, PUT, DELETE, PATCH\r\n");
+  }
   if (!context_.options.sites.empty()) {
     const auto site = site_of(context_.options.sites, request.host);
     if (!site) return client.answer(421, "no site of this name is served here");

@@ -8,6 +8,8 @@ namespace proxy {
 
 std::string_view reason_of(int status) noexcept {
   switch (status) {
+    case 103:
+      return "Early Hints";
     case 200:
       return "OK";
     case 201:

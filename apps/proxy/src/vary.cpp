@@ -9,9 +9,16 @@
 
 namespace proxy {
 
+std::string_view without_default_port(std::string_view host) noexcept {
+  for (const std::string_view port : {":80", ":"}) {
+    if (host.ends_with(port)) return host.substr(0, host.size() - port.size());
+  }
+  return host;
+}
+
 void make_key(const Request& request, std::string& key) {
   key.clear();
-  for (const char c : request.host) key.push_back(lower(c));
+  for (const char c : without_default_port(request.host)) key.push_back(lower(c));
   key.append(request.path);
 }
 

@@ -100,6 +100,8 @@ class RingSet final : private dsfabric::Forwarder {
   std::uint64_t issued() const noexcept;
   /// Calls that this worker has made through rings to workers of these processes, sent or not.
   std::uint64_t issued(std::span<const dsfabric::ProcessId> processes) const noexcept;
+  /// Times that a ring to another worker was found full.
+  std::uint64_t stalls() const noexcept;
   /// Calls of others that have run here. Any thread, wait-free.
   std::uint64_t executed() const noexcept { return receiver_.executed(); }
   /// Calls of these processes that have run here. Any thread, wait-free.

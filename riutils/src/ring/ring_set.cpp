@@ -206,6 +206,12 @@ std::uint64_t RingSet::issued() const noexcept {
   return calls;
 }
 
+std::uint64_t RingSet::stalls() const noexcept {
+  std::uint64_t stalls = 0;
+  for (const detail::OutgoingRing* const ring : rings_) stalls += ring->counters().stalls;
+  return stalls;
+}
+
 std::uint64_t RingSet::issued(std::span<const dsfabric::ProcessId> processes) const noexcept {
   std::uint64_t calls = 0;
   for (const detail::OutgoingRing* const ring : rings_) {

@@ -232,3 +232,38 @@ TEST_CASE("a_reporter_tells_programs_of_the_machine_what_all_boards_say") {
   });
   CHECK(job.wait() == "");
 }
+
+TEST_CASE("what_workers_count_for_themselves_comes_to_the_board_while_they_make_progress") {
+  ForkJob job(2, [](Member& member) {
+    dsfabric::Config config = one_worker();
+    config.threads = 2;
+    dsfabric::Fabric fabric = member.join(config);
+    Board board(fabric);
+    fabric.run([&](dsfabric::Thread& self) {
+      std::uint64_t mine = 0;
+      {
+        WorkerFigures figures(self, board, std::chrono::milliseconds(1));
+        figures.total("mine", [&mine] { return mine; });
+        mine = 10 + self.id().index;
+        self.barrier();
+        // Of both workers of process 1, read from afar while they only make progress.
+        if (self.id() == dsfabric::ThreadId{{0}, 0}) {
+          Watcher watcher(fabric);
+          Reading reading;
+          require(eventually([&] {
+                    require_status(watcher.read({1}, reading), Status::kDone);
+                    return figure(watcher, {1}, "mine", reading) == 21u;
+                  }),
+                  "the sum of both workers");
+        }
+        self.barrier();
+        mine += 100;
+      }
+      // What was counted last is not lost.
+      self.barrier();
+      require_equal(board.counter("mine").value(), 221u, "the sum at the end");
+      self.barrier();
+    });
+  });
+  CHECK(job.wait() == "");
+}

@@ -102,6 +102,9 @@ def case_invalidation():
         assert link.get("/move", method="PUT").status == 201
         assert link.get("/bad", method="PUT").status == 500
         assert [link.get(name).body for name in ("/b", "/c", "/d")] == [b"2", b"2", b"1"]
+        # The port of http is the same as none.
+        link.send(b"PUT /d HTTP/1.1\r\nHost: test:80\r\nContent-Length: 0\r\n\r\n")
+        assert link.read().body == b"2" and link.get("/d").body == b"3"
         # What was on its way before a change is not stored.
         with proxy.link() as other:
             other.send(b"GET /late HTTP/1.1\r\nHost: test\r\n\r\n")

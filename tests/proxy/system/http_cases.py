@@ -125,14 +125,20 @@ def case_passed_on():
         early = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
         return early + response(b"end")
 
-    with Origin({"/e": echo, "/i": interim}) as origin, Proxy(origin.port) as proxy, \
-            proxy.link() as link:
+    pages = {"/e": echo, "/i": interim, "*": response(b"all")}
+    with Origin(pages) as origin, Proxy(origin.port) as proxy, proxy.link() as link:
         answer = link.get("/e", "Connection: X-Mine\r\nX-Mine: 1\r\nX-Other: 2\r\n")
         seen = origin.last("/e")
         assert answer["x-hop"] is None and answer["x-end"] == "2"
         assert seen["x-mine"] is None and seen["x-other"] == "2"
         assert seen["via"] == "1.1 cariama" and seen["x-forwarded-for"] == "127.0.0.1"
-        assert link.get("/i").body == b"end"
+        # 100 answers what the proxy may have asked; other interim responses are the client's.
+        hints = link.get("/i")
+        assert hints.status == 103 and hints["link"] == "x", hints.head
+        assert link.read().body == b"end"
+        with proxy.link() as old:
+            old.send(b"GET /i HTTP/1.0\r\n\r\n")
+            assert old.read().body == b"end"
         # Bodies of requests, by length and in chunks, after an answer to their expectation.
         link.send(b"PUT /e HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel")
         link.send(b"lo\r\n1\r\n!\r\n0\r\n\r\n")
@@ -143,7 +149,14 @@ def case_passed_on():
         link.send(b"abcd")
         assert link.read().body.endswith(b"abcd")
         assert link.get("/e", method="OPTIONS").status == 200
-        assert link.get("/e", method="TRACE").status == 405
+        count = origin.count("/e")
+        last = link.get("/e", "Max-Forwards: 0\r\n", "OPTIONS")
+        assert last.status == 200 and "OPTIONS" in last["allow"] and origin.count("/e") == count
+        link.send(b"OPTIONS http://test HTTP/1.1\r\nHost: test\r\nMax-Forwards: 1\r\n\r\n")
+        assert link.read().body == b"all" and origin.last("*")["max-forwards"] == "0"
+        refused = link.get("/e", method="TRACE")
+        # What the proxy says itself has a date too.
+        assert refused.status == 405 and refused["date"].endswith(" GMT")
         assert proxy.get("test:80", method="CONNECT").status == 405
         done = subprocess.run(["curl", "-sS", "--data-binary", "@-", "-D", "-",
                                "http://127.0.0.1:%d/e" % proxy.port], input=b"z" * 300000,

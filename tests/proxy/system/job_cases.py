@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 # Several proxies that share their memory: where documents come from, changes, deaths.
 import itertools
+import json
+import os
+import signal
 import subprocess
+import sys
 import threading
+import time
 
 from changing import ChangingOrigin
 from messages import FRESH, PATIENCE, response
-from support import Job, Origin, Proxy, job_command, until
+from support import Job, Origin, Proxy, job_command, skip, until
 SCHEMES = ("ac", "bcc", "ccwr", "mtacc", "hybcc")
 
 
@@ -88,6 +93,57 @@ def case_job_killed():
             killer.join()
             assert all(victim.killed for victim in victims)
             assert last.get("/d0").status == 200
+
+
+def case_job_stopped():
+    """One of them hangs: the others go on, and serve nothing old that lies in its memory."""
+    for scheme in ("bcc", "hybcc"):
+        with ChangingOrigin() as origin, Job(3, scheme, origin.port, "--cache-mib", "8") as proxies:
+            *others, stopped = proxies
+            before = origin.load(proxies, seconds=1)
+            os.kill(stopped.pid, signal.SIGSTOP)
+            try:
+                origin.load(others, seconds=4)
+                answered = origin.load(others, seconds=1)
+                assert answered > before / 5, "%d requests, and %d before" % (answered, before)
+            finally:
+                os.kill(stopped.pid, signal.SIGCONT)
+            # It is one of them again.
+            until(lambda: origin.load(others, seconds=0.2) and stopped.get("/d0").status == 200 and
+                  stopped.metric("documents") > 0, "it has documents")
+
+
+def case_job_figures():
+    """cariama-top shows what the proxies of a job do, and that one has died."""
+    top = os.path.join(os.path.dirname(sys.argv[2]), "../top/cariama-top")
+    if not os.path.exists(top):
+        skip("cariama-top is not built")
+    pages = {"/d%d" % i: response(b"%d " % i * 300, FRESH) for i in range(20)}
+    with Origin(pages) as origin, Job(3, "bcc", origin.port, "--cache-mib", "8") as proxies:
+        for proxy in proxies:
+            for i in range(20):
+                assert proxy.get("/d%d" % i).status == 200
+
+        def rows():
+            done = subprocess.run([top, "--job", str(proxies[0].pid), "--once", "--json",
+                                   "--interval", "100"], timeout=PATIENCE, check=True,
+                                  capture_output=True, text=True)
+            return json.loads(done.stdout)
+
+        def shown():
+            counters = [row["counters"] for row in rows()]
+            return (counters[0]["proxy.miss"], counters[2]["proxy.neighbour"],
+                    counters[1]["cache.documents"]) == (20, 20, 20)
+        until(shown, "misses, hits and documents")
+        proxies[1].kill()
+        until(lambda: rows()[1]["state"] == "the process has failed or left", "it is gone")
+        assert rows()[2]["counters"]["cache.neighbour"] > 0
+        # Nobody asks for anything: the proxies, and those who sample and report, do nothing.
+        living = [proxies[0], proxies[2]]
+        before = sum(proxy.processor_time() for proxy in living)
+        time.sleep(2)
+        used = sum(proxy.processor_time() for proxy in living) - before
+        assert used < 0.2, "%.2f s of processor time in 2 s" % used
 
 
 def case_small_caches():

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Origins that die and come back, and one that takes no connections.
 import socket
+import struct
+import threading
+import time
 
-from messages import FRESH, response
+from messages import FRESH, PATIENCE, response
 from support import Origin, Proxy
 
 
@@ -51,3 +54,37 @@ def case_origin_dies():
         assert answer.status == 504 and b"cannot be reached in time" in answer.body
         for one in waiting:
             one.close()
+
+
+def case_origin_breaks():
+    """An origin that resets the connection while the client takes nothing."""
+    broken = threading.Event()
+
+    def reset(link):
+        link.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        link.socket.close()
+        broken.set()
+
+    def breaks(_, link):
+        link.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
+        link.socket.settimeout(0.5)
+        try:
+            for _ in range(100):
+                link.send(b"x" * 1000000)
+        except TimeoutError:
+            reset(link)
+
+    with Origin({"/": response(b"root", FRESH), "/breaks": breaks}) as origin, \
+            Proxy(origin.port) as proxy, proxy.link() as slow:
+        slow.send(b"GET /breaks HTTP/1.1\r\nHost: test\r\n\r\n")
+        assert broken.wait(PATIENCE)
+        before = proxy.processor_time()
+        time.sleep(1)
+        used = proxy.processor_time() - before
+        assert used < 0.2, "%.2f s of a second for nothing" % used
+        assert proxy.get("/").body == b"root"
+        # Who takes the rest finds out that there is no end.
+        try:
+            raise AssertionError("%d bytes were taken for whole" % len(slow.read().body))
+        except (EOFError, ConnectionResetError):
+            pass

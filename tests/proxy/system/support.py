@@ -117,6 +117,12 @@ class Clients:
         lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
         return int(lines["cariama_proxy_" + name])
 
+    def processor_time(self):
+        """Seconds that it has taken."""
+        with open("/proc/%d/stat" % self.pid) as file:
+            words = file.read().rsplit(")", 1)[1].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
     def memory(self):
         """KiB of it that are in memory."""
         with open("/proc/%d/status" % self.pid) as lines:

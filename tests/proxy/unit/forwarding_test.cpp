@@ -49,6 +49,17 @@ TEST_CASE("a response without a date gets one") {
   CHECK(has(proxy::forwarded_fields(Answer("A: b\r\n").response, kToday), "Date: "));
 }
 
+TEST_CASE("a request of options says how often it may still be passed on") {
+  const auto passed_on = [](const std::string& value, const std::string& line) {
+    const Question question("Max-Forwards: " + value + "\r\n", line);
+    return proxy::origin_request(question.request, {});
+  };
+  CHECK(has(passed_on("3", "OPTIONS /p HTTP/1.1"), "\r\nMax-Forwards: 2\r\n"));
+  CHECK(has(passed_on("x", "OPTIONS /p HTTP/1.1"), "\r\nMax-Forwards: x\r\n"));
+  // Other methods do not have it.
+  CHECK(has(passed_on("3", "GET /p HTTP/1.1"), "\r\nMax-Forwards: 3\r\n"));
+}
+
 TEST_CASE("a request is passed on with what the proxy adds") {
   const Question question(
       "Via: 1.0 x\r\nRange: bytes=0-1\r\nIf-None-Match: \"a\"\r\nTE: trailers\r\n"

@@ -77,6 +77,8 @@ TEST_CASE("a target in absolute form names the host") {
   CHECK(parsed.request.host == "other");
   CHECK(parsed.request.path == "/p");
   CHECK(Parsed("GET http://other HTTP/1.1\r\nHost: a\r\n\r\n").request.path == "/");
+  CHECK(Parsed("OPTIONS http://other HTTP/1.1\r\nHost: a\r\n\r\n").request.path == "*");
+  CHECK(Parsed("OPTIONS http://other/ HTTP/1.1\r\nHost: a\r\n\r\n").request.path == "/");
   CHECK(Parsed("GET http:///p HTTP/1.1\r\nHost: a\r\n\r\n").status == 400);
   CHECK(Parsed("GET http://u@o/p HTTP/1.1\r\nHost: a\r\n\r\n").status == 400);
   CHECK(Parsed("GET ftp://other/ HTTP/1.1\r\nHost: a\r\n\r\n").status == 400);

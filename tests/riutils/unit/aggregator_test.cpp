@@ -98,6 +98,9 @@ void call_in_runs(Thread& self, const AggregatorOptions& options, std::uint64_t 
   require_equal(counters.incoming[0].calls, count, "calls counted by the receiver");
   require(counters.incoming[0].records < count, "equal calls share a record");
   require_equal(aggregator.ring_set().issued(), count, "issued");
+  std::uint64_t stalls = 0;
+  for (const auto& ring : counters.outgoing) stalls += ring.stalls;
+  require_equal(aggregator.ring_set().stalls(), stalls, "stalls");
   require_equal(aggregator.ring_set().executed(), count, "executed");
   self.barrier();
 }

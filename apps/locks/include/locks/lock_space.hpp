@@ -65,6 +65,14 @@ struct LockSpaceOptions {
   void (*at_point)(detail::Point) = nullptr;
 };
 
+/// What a worker has done with the locks of a space so far.
+struct LockCounters {
+  /// Requests for locks, granted or not.
+  std::uint64_t requested = 0;
+  /// Those that had to wait for others for longer than a moment.
+  std::uint64_t waited = 0;
+};
+
 /// A worker's handle on locks that all workers of the job share: LockSpaceOptions::locks of them at
 /// each process, named by LockId. All of them are free at first. Several spaces may live at once.
 ///
@@ -96,6 +104,9 @@ class LockSpace {
 
   /// The number of repairs that this process, as a home, has made. Any thread, wait-free.
   std::uint64_t repairs() const noexcept;
+
+  /// Of this worker.
+  LockCounters counters() const noexcept;
 
   /// For SharedMutex.
   detail::Worker& worker() noexcept { return *worker_; }

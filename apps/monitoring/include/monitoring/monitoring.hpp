@@ -6,3 +6,4 @@
 #include "monitoring/reporter.hpp"
 #include "monitoring/sampler.hpp"
 #include "monitoring/watcher.hpp"
+#include "monitoring/worker_figures.hpp"

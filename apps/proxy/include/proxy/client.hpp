@@ -112,6 +112,8 @@ class Client final : public Watched {
   const std::shared_ptr<const HeldRequest>& held() const noexcept { return held_; }
   /// Holds the request; its response comes from `source`.
   void wait_for(Source& source);
+  /// An interim response, which a client of HTTP/1.0 does not get, and none that comes too late.
+  void pass_interim(std::string_view response);
   /// The response that the client waits for begins. True when its body is wanted.
   bool begin(const ResponseHead& head);
   bool begun() const noexcept { return begun_; }
@@ -158,6 +160,7 @@ class Client final : public Watched {
   bool begin_not_modified(const ResponseHead& head);
   bool begin_unsatisfiable(const ResponseHead& head);
   void append_length(std::uint64_t length);
+  void append_date();
   void begin_status(int status);
   void set_deadline() noexcept;
 

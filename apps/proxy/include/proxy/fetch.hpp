@@ -82,6 +82,7 @@ class Fetch final : public Source, public ResponseSink {
   void upload_ended() override;
   bool takes_upload() const noexcept override;
 
+  void on_interim(const Response& response) override;
   bool on_head(const Response& response, const Framing& framing) override;
   void on_body(std::string_view bytes) override;
   void on_end(bool doubtful) override;

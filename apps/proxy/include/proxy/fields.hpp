@@ -32,6 +32,7 @@ enum class FieldId : std::uint8_t {
   kKeepAlive,
   kLastModified,
   kLocation,
+  kMaxForwards,
   kPragma,
   kProxyConnection,
   kRange,

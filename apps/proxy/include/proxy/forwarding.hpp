@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,12 @@ inline constexpr std::string_view kProxyName = "cariama";
 /// (RFC 9110, section 7.6.1; also those that Connection names), Content-Length and Age, which are
 /// written anew each time. A Date is added where there is none. `now` in seconds since 1970.
 std::string forwarded_fields(const Response& response, std::int64_t now);
+
+/// The head of an interim response (1xx) as it is passed on.
+std::string interim_response(const Response& response);
+
+/// How often an OPTIONS request may still be passed on, if it says so (RFC 9110, section 7.6.2).
+std::optional<std::uint64_t> forwards_left(const Request& request) noexcept;
 
 /// The field lines of a stored response after the origin has said that it is still the same (RFC
 /// 9111, section 3.2): those of the 304 replace those of the same names, but for those of the body.
@@ -40,7 +47,8 @@ struct ForwardOptions {
   std::string_view default_host;
 };
 
-/// The head of the request to the origin, with Via and X-Forwarded-For.
+/// The head of the request to the origin, with Via and X-Forwarded-For. One that says how often it
+/// may be passed on may be so once, at least.
 std::string origin_request(const Request& request, const ForwardOptions& options);
 
 }  // namespace proxy

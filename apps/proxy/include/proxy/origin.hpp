@@ -19,6 +19,8 @@ namespace proxy {
 /// Who takes the response to a request. Owner thread only.
 class ResponseSink {
  public:
+  /// An interim head (1xx) but for 100 and 101; its views hold during the call.
+  virtual void on_interim(const Response& response) = 0;
   /// The final head; its views hold during the call. False: the rest is not wanted.
   virtual bool on_head(const Response& response, const Framing& framing) = 0;
   virtual void on_body(std::string_view bytes) = 0;
@@ -80,10 +82,13 @@ class OriginConnection final : public Watched {
   bool used_before_ = false;
   bool to_head_ = false;
   bool keep_ = false;
+  /// It takes no more bytes of the request.
+  bool broken_ = false;
 
   std::string out_;
   std::size_t out_sent_ = 0;
   std::string in_;
+  std::size_t interims_ = 0;
   HeadScanner scanner_;
   Response response_;
   Framing framing_;

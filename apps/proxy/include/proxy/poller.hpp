@@ -30,7 +30,10 @@ class Poller {
   Poller();
 
   void add(int fd, std::uint32_t events, Watched& watched) noexcept;
+  /// With no events, `watched` is still told, in each turn, of a connection that has broken.
   void change(int fd, std::uint32_t events, Watched& watched) noexcept;
+  /// Nothing is told of it until it is added again.
+  void remove(int fd) noexcept;
   /// Waits for events for so many milliseconds at most. A signal ends it.
   void wait(int timeout) noexcept;
   /// Tells of the events that wait() has found.

@@ -16,6 +16,7 @@
 #include "proxy/options.hpp"
 #include "proxy/origin.hpp"
 #include "proxy/placement.hpp"
+#include "proxy/publisher.hpp"
 
 namespace proxy {
 
@@ -28,10 +29,11 @@ struct Commands {
 /// A caching reverse proxy for one origin, or one for each site, on one thread. Owner thread only.
 class Server final : private RequestHandler, private FetchOwner {
  public:
-  /// Listens from here on. `documents` and `placement` outlive it; without `placement` it is for
-  /// all sites. Throws dtutils::Error when it cannot listen, or does not know the origin. Setup
-  /// only.
-  Server(const Options& options, DocumentStore& documents, Placement* placement = nullptr);
+  /// Listens from here on. `documents`, `placement` and `publisher` outlive it; without `placement`
+  /// it is for all sites. Throws dtutils::Error when it cannot listen, or does not know the origin.
+  /// Setup only.
+  Server(const Options& options, DocumentStore& documents, Placement* placement = nullptr,
+         Publisher* publisher = nullptr);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server();
@@ -82,6 +84,7 @@ class Server final : private RequestHandler, private FetchOwner {
   Context context_;
   DocumentStore& documents_;
   Placement* const placement_;
+  Publisher* const publisher_;
   /// One for each site; one, where there are no sites.
   std::vector<std::unique_ptr<OriginPool>> origins_;
   std::unique_ptr<Listener> listener_, metrics_listener_;

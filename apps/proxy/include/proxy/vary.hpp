@@ -10,8 +10,11 @@
 
 namespace proxy {
 
-/// The key of what a request names: its host in lower case and its path. No two targets share one,
-/// since a host has no slash. Replaces what is in `key`.
+/// The host of a request or a URI without a port that http has anyway (RFC 9110, section 4.2.3).
+std::string_view without_default_port(std::string_view host) noexcept;
+
+/// The key of what a request names: its host in lower case, without that port, and its path. No two
+/// targets share one, since a host has no slash. Replaces what is in `key`.
 void make_key(const Request& request, std::string& key);
 
 /// The names of Vary in lower case, sorted, each once, with commas between; empty without Vary; "*"

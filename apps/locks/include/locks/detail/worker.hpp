@@ -50,6 +50,7 @@ class Worker {
     const std::uint32_t slot = free_;
     free_ = next_free_[slot];
     ++used_;
+    ++counters_.requested;
     Place& place = places_[slot];
     place.lock = lock.memory.address;
     place.home = lock.memory.process;
@@ -145,6 +146,7 @@ class Worker {
   void keep_exception(Place& place) noexcept;
   /// Tells the home that the lock of a place stands still.
   void suspect(const Place& place) noexcept;
+  const LockCounters& counters() const noexcept { return counters_; }
   std::chrono::nanoseconds lease() const noexcept { return lease_; }
   /// The clock of leases.
   std::chrono::nanoseconds lease_now() const noexcept;
@@ -180,6 +182,7 @@ class Worker {
   std::chrono::nanoseconds lease_;
   std::uint32_t free_ = kNoSlot;
   std::uint32_t used_ = 0;
+  LockCounters counters_;
   std::vector<std::uint32_t> next_free_;
   /// Homes to which nothing can be posted any more.
   std::vector<bool> unreachable_;
