@@ -10,5 +10,7 @@ namespace bench {
 /// its core; 0 where the kernel does not tell. Some microseconds a call: not for inside a batch.
 /// Source: Documentation/scheduler/sched-stats.rst in Linux, /proc/<pid>/schedstat. Any thread.
 std::uint64_t core_wait_ns();
+/// The same of all other threads of this process that there are now.
+std::uint64_t core_wait_of_others_ns();
 
 }  // namespace bench
