@@ -206,7 +206,11 @@ Status Client::get(const Datum& datum, std::span<std::byte> into, std::uint64_t*
   ++counters_.fetches;
   try {
     if (datum.model.coherence >= Coherence::kRead) return get_excluding(datum, into, its, wait);
-    if (datum.model.coherence == Coherence::kDelta) subscribe(datum);
+    // Of what is not kept the host need not hear.
+    if (datum.model.coherence == Coherence::kDelta &&
+        datum.bytes <= space_.options().cached_bytes) {
+      subscribe(datum);
+    }
     // Before the bytes are fetched, so that their age is never taken for less than it is.
     const std::chrono::nanoseconds time = now();
     const Status status = fetch(datum, into, its);
