@@ -98,9 +98,10 @@ class Link {
     }
     return count > 0;
   }
-  /// Calls `arrived(completion)` for each message. `flushed` turns true behind the last one.
+  /// Calls `arrived(completion)` for each message, but for so many at a time: true when there may
+  /// be more. `flushed` turns true behind the last one.
   template <class Arrived>
-  void poll_receives(Arrived arrived) noexcept {
+  bool poll_receives(Arrived arrived) noexcept {
     std::array<ibv_wc, 8> completions;
     const int count = receives_.poll(completions);
     if (count < 0) broken_ = flushed_ = true;
@@ -113,6 +114,7 @@ class Link {
         broken_ = flushed_ = true;
       }
     }
+    return count == static_cast<int>(completions.size());
   }
 
   /// The queue pair cannot be used any more.
