@@ -144,7 +144,7 @@ class Packetized {
   // packetized_receive.cpp
   void poll_receives() noexcept;
   void look_at_sent() noexcept;
-  void hear(std::uint64_t count, unsigned bits, std::uint32_t flags) noexcept;
+  void hear(std::uint64_t count, unsigned bits, std::uint32_t flags, bool by_write) noexcept;
   void look(bool keeps_bytes) noexcept;
   Result why_nothing() const noexcept;
   std::size_t copy_out(std::span<const iovec> buffers, std::size_t limit) noexcept;

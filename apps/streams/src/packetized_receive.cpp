@@ -19,8 +19,7 @@ void Packetized::poll_receives() noexcept {
     if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
       writes_.count_heard();
       const std::uint32_t told = dtutils::immediate_of(completion);
-      heard_by_write_ = true;
-      return hear(told, kImmediateBits, told >> kImmediateBits);
+      return hear(told, kImmediateBits, told >> kImmediateBits, true);
     }
     bell_came_ = true;
     quiet_ = false;
@@ -35,11 +34,11 @@ void Packetized::look_at_sent() noexcept {
   const std::uint64_t word = load(board().sent);
   if (word == sent_word_ || !dtutils::is_hashed_word(word, kSentWord)) return;
   sent_word_ = word;
-  heard_by_write_ = false;
-  hear(word, kCountBits, flags_of(word));
+  hear(word, kCountBits, flags_of(word), false);
 }
 
-void Packetized::hear(std::uint64_t count, unsigned bits, std::uint32_t flags) noexcept {
+void Packetized::hear(std::uint64_t count, unsigned bits, std::uint32_t flags,
+                      bool by_write) noexcept {
   constexpr std::uint32_t kLasting = kEnded | kClosed | kUnread;
   const std::int64_t more = ahead_of(count, heard_, bits);
   // A word is seen at once, and may be newer than a write whose completion is polled later.
@@ -52,6 +51,7 @@ void Packetized::hear(std::uint64_t count, unsigned bits, std::uint32_t flags) n
   }
   ++steps_;
   flags_there_ = flags;
+  heard_by_write_ = by_write;
   quiet_ = poll_always_ = false;
 }
 
