@@ -86,6 +86,7 @@ class Link {
     std::array<ibv_wc, 8> completions;
     const int count = sends_.poll(completions);
     if (count < 0) broken_ = true;
+    if (count > 0) hears_peer_ = true;
     if (count > 0 && std::exchange(sends_armed_, false)) ++events_due_;
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
@@ -105,6 +106,7 @@ class Link {
     std::array<ibv_wc, 8> completions;
     const int count = receives_.poll(completions);
     if (count < 0) broken_ = flushed_ = true;
+    if (count > 0) hears_peer_ = true;
     if (count > 0 && std::exchange(receives_armed_, false)) ++events_due_;
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
@@ -127,9 +129,11 @@ class Link {
   int descriptor() const noexcept { return watched_; }
   /// Takes events off the descriptor: those of completions that were seen, and one at least.
   void drain_events() noexcept;
-  /// Asks for the next receive, and for the next send that is under way: a request that is posted
-  /// later makes no event. Finds also that the peer is gone.
-  void arm() noexcept;
+  /// Asks for the next receive, and with `sends` for the next send that is under way: a request
+  /// that is posted later makes no event. Finds also that the peer is gone, unless completions came
+  /// since the last call: then the socket makes the descriptor readable, and the next call finds
+  /// it.
+  void arm(bool sends = true) noexcept;
 
  private:
   /// Fruitless looks between two looks at the clock.
@@ -164,6 +168,8 @@ class Link {
   bool sends_armed_ = false;
   bool receives_armed_ = false;
   std::uint32_t events_due_ = 0;
+  /// There were completions since the last `arm`.
+  bool hears_peer_ = false;
   bool broken_ = false;
   bool flushed_ = false;
 };

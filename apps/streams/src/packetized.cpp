@@ -131,20 +131,21 @@ void Packetized::arm() noexcept {
   const bool wants = wants_space();
   if (wants != wanted_space_) quiet_ = false;
   wanted_space_ = wants;
-  for (std::uint32_t looks = 0; looks < kLooksForAnswer && needs_bell() && !link_.broken();
-       ++looks) {
+  for (std::uint32_t looks = 0;
+       looks < kLooksForAnswer && !quiet_ && !sleeps_unasked() && !link_.broken(); ++looks) {
     ask_for_bell();
     poll_sends();
     dtutils::cpu_pause();
   }
-  link_.arm();
+  // Who sleeps unasked waits for nothing that it has sent: what poll() had to put off needs room.
+  link_.arm(!sleeps_unasked() || asking_ || fetching_ || closed_ || !link_.has_room(kRoomToSend));
   // A bell that came before this makes no event, but the answer to one more question does.
   poll();
-  if (needs_bell()) ask_for_bell();
+  if (!quiet_ && !sleeps_unasked()) ask_for_bell();
 }
 
-bool Packetized::needs_bell() const noexcept {
-  return !quiet_ && (wanted_space_ || !heard_by_write_ || (flags_there_ & kPacking) != 0);
+bool Packetized::sleeps_unasked() const noexcept {
+  return heard_by_write_ && !wanted_space_ && (flags_there_ & kPacking) == 0;
 }
 
 void Packetized::ask_for_bell() noexcept {

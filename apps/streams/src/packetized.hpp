@@ -161,7 +161,8 @@ class Packetized {
   void poll() noexcept;
   void poll_sends() noexcept;
   bool wants_space() noexcept;
-  bool needs_bell() const noexcept;
+  /// The next change wakes this side without a bell.
+  bool sleeps_unasked() const noexcept;
   void ask_for_bell() noexcept;
   /// The content of Feedback::armed.
   std::uint64_t arming() const noexcept { return armed_ << 1 | (wanted_space_ ? 1 : 0); }
