@@ -97,7 +97,7 @@ class Poll {
       place.connection = nullptr;
       place.stream = 0;
     }
-    take_wakes();
+    if (asked_[entries_.size()].revents != 0) take_wakes();
     errno = code;
     return count;
   }

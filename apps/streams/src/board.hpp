@@ -26,7 +26,7 @@ inline constexpr std::size_t kStagingAt = 2048;
 /// Bits of a count of bytes in a word; counts are compared modulo 2^kCountBits.
 inline constexpr unsigned kCountBits = 38;
 /// Flags above the count. Bytes behind these may be packed and not written, until the receiver
-/// tells that it knows of these.
+/// tells that it knows of these; or the next ones will be told of by a word, which wakes nobody.
 inline constexpr std::uint32_t kPacking = 1;
 /// No bytes come after these.
 inline constexpr std::uint32_t kEnded = 2;
@@ -36,7 +36,14 @@ inline constexpr std::uint32_t kClosed = 4;
 inline constexpr std::uint32_t kUnread = 8;
 
 /// Which word it is, for its hash.
-enum WordKind : std::uint64_t { kSentWord = 1, kTakenWord, kSeenWord, kArmedWord, kPackedWord };
+enum WordKind : std::uint64_t {
+  kSentWord = 1,
+  kTakenWord,
+  kSeenWord,
+  kArmedWord,
+  kPackedWord,
+  kHeardWord
+};
 
 constexpr std::uint64_t count_word(WordKind kind, std::uint64_t count,
                                    std::uint32_t flags = 0) noexcept {
@@ -45,6 +52,14 @@ constexpr std::uint64_t count_word(WordKind kind, std::uint64_t count,
 }
 constexpr std::uint32_t flags_of(std::uint64_t word) noexcept {
   return static_cast<std::uint32_t>((word & dtutils::kHashedMask) >> kCountBits);
+}
+/// Immediate data, which tells the same as the word `sent`: the flags are above the count here,
+/// too.
+inline constexpr unsigned kImmediateBits = 28;
+static_assert(kLargestRing <= (1u << (kImmediateBits - 2)));
+constexpr std::uint32_t sent_immediate(std::uint64_t count, std::uint32_t flags) noexcept {
+  return (static_cast<std::uint32_t>(count) & ((1u << kImmediateBits) - 1)) | flags
+                                                                                  << kImmediateBits;
 }
 /// How far the low `bits` bits of `word` are ahead of `count`; negative: behind.
 constexpr std::int64_t ahead_of(std::uint64_t word, std::uint64_t count, unsigned bits) noexcept {
@@ -59,8 +74,10 @@ struct Feedback {
   std::uint64_t seen;
   /// Bit 0: also for space. The other bits: a number; a new one asks for a bell at the next change.
   std::uint64_t armed;
+  /// Writes with immediate data that came. Not written where there are none.
+  std::uint64_t heard;
 };
-static_assert(sizeof(Feedback) == kInlineNeeded);
+static_assert(sizeof(Feedback) == kInlineNeeded && offsetof(Feedback, heard) == 24);
 
 /// What a side lets the other one read.
 struct Published {

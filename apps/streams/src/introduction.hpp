@@ -13,7 +13,7 @@ namespace streams {
 /// One message of each side over the socket on which they meet.
 ///
 ///   byte  0       8         12     16         56        64     68     72        76         80
-///         | magic | version | flow | endpoint | address | rkey | ring | staging | reserved |
+///         | magic | version | flow | endpoint | address | rkey | ring | staging | receives |
 struct Introduction {
   /// kMagic.
   std::uint64_t magic;
@@ -29,13 +29,13 @@ struct Introduction {
   /// Bytes of the ring in it, and of the staging memory. 0 with kCredits.
   std::uint32_t ring;
   std::uint32_t staging;
-  /// 0.
-  std::uint32_t reserved;
+  /// Receives that it posts for writes with immediate data; 0: none may come.
+  std::uint32_t receives;
 };
 static_assert(sizeof(Introduction) == 80 && std::is_trivially_copyable_v<Introduction>);
 
 inline constexpr std::uint64_t kMagic = 0x6d61657274732d63;
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 
 constexpr bool valid_ring(std::uint32_t ring) noexcept {
   return ring >= kSmallestRing && ring <= kLargestRing && (ring & (ring - 1)) == 0;

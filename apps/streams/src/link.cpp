@@ -93,11 +93,11 @@ void Link::drain_events() noexcept {
   }
 }
 
-void Link::arm() noexcept {
+void Link::arm(bool sends) noexcept {
   // A queue that cannot be armed has failed, and the next look finds that.
   receives_armed_ = receives_.arm();
-  if (signals_ != signals_seen_) sends_armed_ = sends_.arm();
-  if (hung_up()) give_up();
+  if (sends && signals_ != signals_seen_) sends_armed_ = sends_.arm();
+  if (!std::exchange(hears_peer_, false) && hung_up()) give_up();
 }
 
 void Link::look_at_meeting() noexcept {

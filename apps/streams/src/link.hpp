@@ -86,6 +86,7 @@ class Link {
     std::array<ibv_wc, 8> completions;
     const int count = sends_.poll(completions);
     if (count < 0) broken_ = true;
+    if (count > 0) hears_peer_ = true;
     if (count > 0 && std::exchange(sends_armed_, false)) ++events_due_;
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
@@ -98,12 +99,14 @@ class Link {
     }
     return count > 0;
   }
-  /// Calls `arrived(completion)` for each message. `flushed` turns true behind the last one.
+  /// Calls `arrived(completion)` for each message, but for so many at a time: true when there may
+  /// be more. `flushed` turns true behind the last one.
   template <class Arrived>
-  void poll_receives(Arrived arrived) noexcept {
+  bool poll_receives(Arrived arrived) noexcept {
     std::array<ibv_wc, 8> completions;
     const int count = receives_.poll(completions);
     if (count < 0) broken_ = flushed_ = true;
+    if (count > 0) hears_peer_ = true;
     if (count > 0 && std::exchange(receives_armed_, false)) ++events_due_;
     for (int i = 0; i < count; ++i) {
       const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
@@ -113,6 +116,7 @@ class Link {
         broken_ = flushed_ = true;
       }
     }
+    return count == static_cast<int>(completions.size());
   }
 
   /// The queue pair cannot be used any more.
@@ -125,9 +129,11 @@ class Link {
   int descriptor() const noexcept { return watched_; }
   /// Takes events off the descriptor: those of completions that were seen, and one at least.
   void drain_events() noexcept;
-  /// Asks for the next receive, and for the next send that is under way: a request that is posted
-  /// later makes no event. Finds also that the peer is gone.
-  void arm() noexcept;
+  /// Asks for the next receive, and with `sends` for the next send that is under way: a request
+  /// that is posted later makes no event. Finds also that the peer is gone, unless completions came
+  /// since the last call: then the socket makes the descriptor readable, and the next call finds
+  /// it.
+  void arm(bool sends = true) noexcept;
 
  private:
   /// Fruitless looks between two looks at the clock.
@@ -162,6 +168,8 @@ class Link {
   bool sends_armed_ = false;
   bool receives_armed_ = false;
   std::uint32_t events_due_ = 0;
+  /// There were completions since the last `arm`.
+  bool hears_peer_ = false;
   bool broken_ = false;
   bool flushed_ = false;
 };

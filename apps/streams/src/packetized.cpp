@@ -13,6 +13,8 @@ namespace {
 
 /// Looks for the answer to a question before this side sleeps until it is there.
 constexpr std::uint32_t kLooksForAnswer = 1000;
+/// A bell, and one more that the next question makes possible.
+constexpr std::uint32_t kBells = 2;
 /// Inline bytes that are worth a request.
 constexpr std::uint32_t kLongestPiece = 512;
 
@@ -22,9 +24,10 @@ bool is_direct(dtutils::Device& device, Packetized::Source source) {
          source == Packetized::Source::kAsTheDeviceLets;
 }
 
-Link::Sizes sizes_for(dtutils::Device& device, std::uint32_t ring, std::uint32_t staging) {
+Link::Sizes sizes_for(dtutils::Device& device, std::uint32_t ring, std::uint32_t staging,
+                      std::uint32_t receives) {
   return {.memory = kStagingAt + staging + ring,
-          .receives = 4,
+          .receives = kBells + receives,
           .inline_bytes = std::min(device.info().max_inline, kLongestPiece)};
 }
 
@@ -35,7 +38,9 @@ Packetized::Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring,
     : ring_(ring),
       staging_(is_direct(domain.device(), source) ? kStaging : ring),
       useful_space_(useful_space),
-      link_(domain, sizes_for(domain.device(), ring, staging_)) {
+      writes_(is_direct(domain.device(), source) ? 0 : kReceivesForWrites),
+      link_(domain, sizes_for(domain.device(), ring, staging_, writes_.receives())),
+      heard_by_write_(writes_.receives() != 0) {
   if (link_.pair().max_inline() < kInlineNeeded) {
     throw dtutils::Error("stream", "the device grants too few inline bytes",
                          "use another device, or FlowControl::kCredits");
@@ -49,6 +54,7 @@ Introduction Packetized::introduction() const {
   Introduction mine = link_.introduction(FlowControl::kPacketized);
   mine.ring = ring_;
   mine.staging = staging_;
+  mine.receives = writes_.receives();
   return mine;
 }
 
@@ -57,9 +63,9 @@ void Packetized::meet(const Introduction& peer) {
   staging_there_ = peer.staging;
   packs_ = direct_ != 0 || ring_there_ <= staging_;
   signal_part_ = (direct_ != 0 ? ring_there_ : std::min(ring_there_, staging_)) / kPartsOfRing;
+  writes_.meet(peer.receives);
   link_.connect(peer);
-  for (int i = 0; i < 2; ++i) {
-    // A bell, and one more that the next question makes possible.
+  for (std::uint32_t i = 0; i < kBells + writes_.receives(); ++i) {
     if (link_.pair().post_receive({}, 0) != dtutils::PostResult::kOk) {
       throw dtutils::Error("stream", "the peer left while it connected", "connect again");
     }
@@ -89,11 +95,7 @@ void Packetized::poll_sends() noexcept {
 
 void Packetized::poll() noexcept {
   poll_sends();
-  link_.poll_receives([this](const ibv_wc&) {
-    bell_came_ = true;
-    quiet_ = false;
-    static_cast<void>(link_.pair().post_receive({}, 0));
-  });
+  if (!fetching_) poll_receives();
   link_.look_for_peer();
   if (link_.broken()) asking_ = fetching_ = false;
   // What was written before the peer went away.
@@ -129,15 +131,21 @@ void Packetized::arm() noexcept {
   const bool wants = wants_space();
   if (wants != wanted_space_) quiet_ = false;
   wanted_space_ = wants;
-  for (std::uint32_t looks = 0; looks < kLooksForAnswer && !quiet_ && !link_.broken(); ++looks) {
+  for (std::uint32_t looks = 0;
+       looks < kLooksForAnswer && !quiet_ && !sleeps_unasked() && !link_.broken(); ++looks) {
     ask_for_bell();
     poll_sends();
     dtutils::cpu_pause();
   }
-  link_.arm();
+  // Who sleeps unasked waits for nothing that it has sent: what poll() had to put off needs room.
+  link_.arm(!sleeps_unasked() || asking_ || fetching_ || closed_ || !link_.has_room(kRoomToSend));
   // A bell that came before this makes no event, but the answer to one more question does.
   poll();
-  if (!quiet_) ask_for_bell();
+  if (!quiet_ && !sleeps_unasked()) ask_for_bell();
+}
+
+bool Packetized::sleeps_unasked() const noexcept {
+  return heard_by_write_ && !wanted_space_ && (flags_there_ & kPacking) == 0;
 }
 
 void Packetized::ask_for_bell() noexcept {

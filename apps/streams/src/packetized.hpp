@@ -12,6 +12,7 @@
 #include "dtutils/wait.hpp"
 #include "link.hpp"
 #include "streams/result.hpp"
+#include "writes_that_tell.hpp"
 
 namespace streams {
 
@@ -30,8 +31,13 @@ namespace streams {
 // both; then the same bytes come twice to the same place of the ring, which is not used for others
 // before all writes to it are done and the receiver has taken the bytes.
 //
-// Who sleeps asks in the same way: it writes a new number into `armed`, and then reads what the
-// other side has published. Later changes are told by a bell (an empty message), once a number.
+// Where the peer takes writes that tell (writes_that_tell.hpp) the last bytes bring the count with
+// them, as immediate data. Who has heard by such a write that nothing is packed behind it, and that
+// one more may follow, sleeps without asking: the completion of the next one wakes it.
+//
+// Who sleeps otherwise asks in the same way: it writes a new number into `armed`, and then reads
+// what the other side has published. Later changes are told by a bell (an empty message), once a
+// number.
 //
 /// Owner thread only.
 class Packetized {
@@ -118,17 +124,27 @@ class Packetized {
   void pack(Cursor& cursor, std::size_t bytes) noexcept;
   std::size_t write(Cursor& cursor, std::size_t bytes) noexcept;
   bool write_packed() noexcept;
-  bool write_piece(dtutils::LocalBuffer from, std::uint64_t at, unsigned flags) noexcept;
-  bool tell_sent() noexcept;
+  bool write_piece(dtutils::LocalBuffer from, std::uint64_t at, unsigned flags,
+                   const std::uint32_t* immediate = nullptr) noexcept;
+
+  // packetized_tell.cpp
   bool send_packed() noexcept;
-  std::uint32_t own_flags() const noexcept;
+  /// Of what is told about the bytes before `end`.
+  std::uint32_t flags_behind(std::uint64_t end) const noexcept;
+  bool may_tell_by_write() noexcept;
+  bool write_and_tell(dtutils::LocalBuffer from, unsigned flags) noexcept;
+  bool tell_sent() noexcept;
+  void note_told(std::uint32_t flags) noexcept;
+  bool tell_all(std::uint32_t flag) noexcept;
   void publish() noexcept;
   void publish_packed() noexcept;
   void ring_bell(bool space_only) noexcept;
   void send_end() noexcept;
 
   // packetized_receive.cpp
+  void poll_receives() noexcept;
   void look_at_sent() noexcept;
+  void hear(std::uint64_t count, unsigned bits, std::uint32_t flags, bool by_write) noexcept;
   void look(bool keeps_bytes) noexcept;
   Result why_nothing() const noexcept;
   std::size_t copy_out(std::span<const iovec> buffers, std::size_t limit) noexcept;
@@ -145,6 +161,8 @@ class Packetized {
   void poll() noexcept;
   void poll_sends() noexcept;
   bool wants_space() noexcept;
+  /// The next change wakes this side without a bell.
+  bool sleeps_unasked() const noexcept;
   void ask_for_bell() noexcept;
   /// The content of Feedback::armed.
   std::uint64_t arming() const noexcept { return armed_ << 1 | (wanted_space_ ? 1 : 0); }
@@ -167,6 +185,7 @@ class Packetized {
   bool packs_ = true;
   /// Written bytes of which the last is signaled at the latest.
   std::uint32_t signal_part_ = 0;
+  WritesThatTell writes_;
   Link link_;
 
   // Sending. Counts of bytes since the beginning: given to send; written into the ring; told of;
@@ -180,14 +199,14 @@ class Packetized {
   std::uint64_t seen_there_ = 0;
   std::uint64_t taken_word_ = 0;
   std::uint64_t seen_word_ = 0;
-  /// The last count that was told came with kPacking.
+  /// The flags of the last count that was told, and whether they have kPacking.
+  std::uint32_t told_flags_ = 0;
   bool packing_ = false;
   /// With packing_: how far bytes may be packed.
   std::uint64_t pack_until_ = 0;
   /// Sends since the last bytes arrived.
   std::uint32_t sends_ = 0;
   bool end_wanted_ = false;
-  bool end_told_ = false;
   bool closed_ = false;
   bool more_unread_ = false;
   /// The number of `armed` that was answered by a bell; a bell could not be posted yet.
@@ -200,11 +219,17 @@ class Packetized {
   std::uint64_t returned_ = 0;
   /// Told to the peer as known here.
   std::uint64_t seen_ = 0;
-  /// The last word of the peer, and the one for which it was asked what it has packed.
+  /// The last word of the peer.
   std::uint64_t sent_word_ = 0;
-  std::uint64_t asked_word_ = 0;
+  /// Bytes that the peer has told of, in how many steps, and whether the last one came by a write
+  /// with immediate data; if that came without kPacking, the next one does, too, or none came yet.
+  std::uint64_t heard_ = 0;
+  std::uint64_t steps_ = 0;
+  bool heard_by_write_;
+  /// The step for which the peer was asked what it has packed.
+  std::uint64_t asked_step_ = 0;
   /// The one behind which nothing was found, and since when.
-  std::uint64_t empty_word_ = 0;
+  std::uint64_t empty_step_ = 0;
   std::chrono::steady_clock::time_point empty_since_{};
   std::uint32_t flags_there_ = 0;
   bool asking_ = false;

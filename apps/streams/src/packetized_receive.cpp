@@ -13,18 +13,45 @@ constexpr std::uint32_t kLooksPerPoll = 8;
 
 }  // namespace
 
+void Packetized::poll_receives() noexcept {
+  while (link_.poll_receives([this](const ibv_wc& completion) {
+    static_cast<void>(link_.pair().post_receive({}, 0));
+    if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
+      writes_.count_heard();
+      const std::uint32_t told = dtutils::immediate_of(completion);
+      return hear(told, kImmediateBits, told >> kImmediateBits, true);
+    }
+    bell_came_ = true;
+    quiet_ = false;
+  })) {
+  }
+}
+
 void Packetized::look_at_sent() noexcept {
+  // What is being fetched arrives in its place of the ring until it is complete.
+  if (fetching_) return;
+  if (writes_.receives() != 0) poll_receives();
   const std::uint64_t word = load(board().sent);
-  // What is being fetched arrives in that place of the ring until it is complete.
-  if (word == sent_word_ || fetching_ || !dtutils::is_hashed_word(word, kSentWord)) return;
-  const std::int64_t more = ahead_of(word, arrived_, kCountBits);
-  if (more > static_cast<std::int64_t>(ring_ - (arrived_ - taken_))) return link_.give_up();
-  if (more > 0) {
-    arrived_ += static_cast<std::uint64_t>(more);
+  if (word == sent_word_ || !dtutils::is_hashed_word(word, kSentWord)) return;
+  sent_word_ = word;
+  hear(word, kCountBits, flags_of(word), false);
+}
+
+void Packetized::hear(std::uint64_t count, unsigned bits, std::uint32_t flags,
+                      bool by_write) noexcept {
+  constexpr std::uint32_t kLasting = kEnded | kClosed | kUnread;
+  const std::int64_t more = ahead_of(count, heard_, bits);
+  // A word is seen at once, and may be newer than a write whose completion is polled later.
+  if (more < 0 || (more == 0 && (flags & kLasting & ~flags_there_) == 0)) return;
+  heard_ += static_cast<std::uint64_t>(more);
+  if (ahead_of(heard_, taken_, 64) > std::int64_t{ring_}) return link_.give_up();
+  if (heard_ > arrived_) {
+    arrived_ = heard_;
     sends_ = 0;
   }
-  sent_word_ = word;
-  flags_there_ = flags_of(word);
+  ++steps_;
+  flags_there_ = flags;
+  heard_by_write_ = by_write;
   quiet_ = poll_always_ = false;
 }
 
@@ -35,12 +62,12 @@ void Packetized::look(bool keeps_bytes) noexcept {
   // The peer may have packed bytes since it told of the last ones. Who takes bytes takes those
   // that are there, first; then the peer gets a moment to pack more, instead of being asked
   // for each.
-  if ((flags_there_ & kPacking) == 0 || asked_word_ == sent_word_) return;
+  if ((flags_there_ & kPacking) == 0 || asked_step_ == steps_) return;
   if (keeps_bytes) return ask();
   if (arrived_ != taken_) return;
   const auto now = std::chrono::steady_clock::now();
-  if (empty_word_ != sent_word_) {
-    empty_word_ = sent_word_;
+  if (empty_step_ != steps_) {
+    empty_step_ = steps_;
     empty_since_ = now;
   } else if (now - empty_since_ >= kPatienceWithPacking) {
     ask();
@@ -95,7 +122,8 @@ bool Packetized::receive_ready() noexcept {
 }
 
 void Packetized::return_space() noexcept {
-  if (taken_ - returned_ < ring_ / kPartsOfRing || link_.broken()) return;
+  if (taken_ - returned_ < ring_ / kPartsOfRing && !writes_.owes_credits()) return;
+  if (link_.broken()) return;
   if (!tell_feedback()) return;
   publish();
   ring_bell(true);
@@ -106,16 +134,19 @@ bool Packetized::tell_feedback() noexcept {
   if (!link_.has_room(kRoomToSend)) return false;
   const std::uint64_t number = arming();
   Feedback words{count_word(kTakenWord, taken_), count_word(kSeenWord, seen_),
-                 armed_ == 0 ? 0 : dtutils::hashed_word(number & dtutils::kHashedMask, kArmedWord)};
+                 armed_ == 0 ? 0 : dtutils::hashed_word(number & dtutils::kHashedMask, kArmedWord),
+                 count_word(kHeardWord, writes_.heard())};
+  const std::uint32_t length = writes_.receives() != 0 ? sizeof words : offsetof(Feedback, heard);
   const unsigned flags = link_.flags(false);
-  if (!link_.count(link_.pair().post_write({&words, sizeof words, 0},
-                                           link_.there(offsetof(Board, feedback), sizeof words),
+  if (!link_.count(link_.pair().post_write({&words, length, 0},
+                                           link_.there(offsetof(Board, feedback), length),
                                            written_ << 2 | kWritten, flags | dtutils::kInlined),
                    flags)) {
     return false;
   }
   if ((flags & dtutils::kSignaled) != 0) signaled_ = written_;
   returned_ = taken_;
+  writes_.count_returned();
   return true;
 }
 
@@ -134,7 +165,7 @@ void Packetized::ask() noexcept {
       link_.count(link_.pair().post_read(into, from, written_ << 2 | kAsked, dtutils::kSignaled),
                   dtutils::kSignaled);
   if (!asking_) return;
-  asked_word_ = sent_word_;
+  asked_step_ = steps_;
   asked_arming_ = arming();
   poll_sends();
 }
@@ -145,7 +176,7 @@ void Packetized::on_answer() noexcept {
   const std::uint64_t state = load(board().answer.state);
   if (!dtutils::is_hashed_word(packed, kPackedWord) ||
       !dtutils::is_hashed_word(state, kTakenWord)) {
-    asked_word_ = 0;  // Once more.
+    asked_step_ = 0;  // Once more.
     return;
   }
   const std::uint64_t count = packed & ((1u << kPackedBits) - 1);
@@ -162,7 +193,7 @@ void Packetized::fetch(std::uint64_t bytes) noexcept {
   if (bytes > ring_ - (arrived_ - taken_)) return link_.give_up();
   // At most two pieces on each side.
   if (!link_.has_room(kRoomToSend)) {
-    asked_word_ = 0;
+    asked_step_ = 0;
     return;
   }
   const std::uint64_t end = arrived_ + bytes;

@@ -69,6 +69,10 @@ bool Packetized::may_pack(std::size_t bytes) const noexcept {
 
 bool Packetized::pack_at_once(std::span<const iovec> buffers, std::size_t limit) noexcept {
   if (!packing_ || buffers.size() != 1 || link_.broken()) return false;
+  if (writes_.receives() != 0) {
+    look_at_sent();
+    if (cannot_send()) return false;
+  }
   const iovec& buffer = buffers.front();
   if (buffer.iov_len == 0 || buffer.iov_len > limit) return false;
   const std::size_t offset = accepted_ & (staging_ - 1);
@@ -99,17 +103,20 @@ void Packetized::pack(Cursor& cursor, std::size_t bytes) noexcept {
       });
 }
 
-bool Packetized::write_piece(dtutils::LocalBuffer from, std::uint64_t at, unsigned flags) noexcept {
+bool Packetized::write_piece(dtutils::LocalBuffer from, std::uint64_t at, unsigned flags,
+                             const std::uint32_t* immediate) noexcept {
   // The staging memory is used again only for what is known to be written.
   const std::uint64_t part = packing_ ? kPacked : signal_part_;
-  const bool must = at + from.length - signaled_ >= part;
+  const bool must = at + from.length - signaled_ >= part || closed_;
   flags |= link_.flags(must);
   const std::uint64_t offset = kStagingAt + staging_there_ + (at & (ring_there_ - 1));
   const std::uint64_t id = (at + from.length) << 2 | kWritten;
-  if (!link_.count(link_.pair().post_write(from, link_.there(offset, from.length), id, flags),
-                   flags)) {
-    return false;
-  }
+  const dtutils::RemoteMemoryLocator to = link_.there(offset, from.length);
+  const dtutils::PostResult posted =
+      immediate == nullptr
+          ? link_.pair().post_write(from, to, id, flags)
+          : link_.pair().post_write_with_immediate(from, to, *immediate, id, flags);
+  if (!link_.count(posted, flags)) return false;
   if ((flags & dtutils::kSignaled) != 0) signaled_ = at + from.length;
   written_ = at + from.length;
   return true;
@@ -126,7 +133,9 @@ bool Packetized::write_packed() noexcept {
     const bool fits = length <= link_.pair().max_inline();
     const dtutils::LocalBuffer local{staging() + from, static_cast<std::uint32_t>(length),
                                      link_.region().lkey()};
-    if (!write_piece(local, written_, fits ? dtutils::kInlined : 0u)) return false;
+    const unsigned flags = fits ? dtutils::kInlined : 0u;
+    const bool tells = written_ + length == accepted_ && may_tell_by_write();
+    if (!(tells ? write_and_tell(local, flags) : write_piece(local, written_, flags))) return false;
   }
   return true;
 }
@@ -196,103 +205,6 @@ Result Packetized::send(std::span<const iovec> buffers, std::size_t limit) noexc
   send_packed();
   if (done != 0) return {done, Status::kOk};
   return {0, link_.broken() ? Status::kBrokenPipe : Status::kWouldBlock};
-}
-
-bool Packetized::send_packed() noexcept {
-  return write_packed() && (written_ == told_ || tell_sent());
-}
-
-std::uint32_t Packetized::own_flags() const noexcept {
-  std::uint32_t flags = 0;
-  if (end_wanted_ && written_ == accepted_) flags |= kEnded;
-  if (closed_) flags |= kEnded | kClosed | (arrived_ != taken_ || more_unread_ ? kUnread : 0);
-  return flags;
-}
-
-bool Packetized::tell_sent() noexcept {
-  if (!link_.has_room(1)) poll_sends();
-  if (!link_.has_room(1)) return false;
-  // Who answers each message has no use for packing: the peer waits for what it gets.
-  const bool packing =
-      packs_ && sends_ >= kSendsBeforePacking && written_ - told_ <= kPacked && !end_wanted_;
-  std::uint64_t word = count_word(kSentWord, written_, own_flags() | (packing ? kPacking : 0));
-  const unsigned flags = link_.flags(closed_);
-  if (!link_.count(link_.pair().post_write({&word, sizeof word, 0},
-                                           link_.there(offsetof(Board, sent), sizeof word),
-                                           written_ << 2 | kWritten, flags | dtutils::kInlined),
-                   flags)) {
-    return false;
-  }
-  if ((flags & dtutils::kSignaled) != 0) signaled_ = written_;
-  told_ = written_;
-  packing_ = packing;
-  pack_until_ = 0;
-  // Bytes that were fetched are seen before they are told of.
-  if (packing && seen_there_ < told_) {
-    poll_sends();
-    if (link_.has_room(kRoomToSend)) {
-      pack_until_ = std::min({told_ + kPacked, accepted_ + space(), accepted_ + staging_space()});
-    }
-  }
-  publish();
-  ring_bell(false);
-  return true;
-}
-
-void Packetized::publish() noexcept {
-  Published& mine = board().published;
-  const std::uint64_t state = count_word(kTakenWord, returned_, own_flags() & (kEnded | kClosed));
-  std::atomic_ref(mine.state).store(state, std::memory_order_relaxed);
-  publish_packed();
-}
-
-void Packetized::publish_packed() noexcept {
-  const std::uint64_t packed = packs_ ? std::min<std::uint64_t>(accepted_ - written_, kStaging) : 0;
-  // seq_cst: before the loads of `seen` and `armed`; see the head of packetized.hpp.
-  std::atomic_ref(board().published.packed)
-      .store(packed_word(written_, packed), std::memory_order_seq_cst);
-}
-
-void Packetized::ring_bell(bool space_only) noexcept {
-  const std::uint64_t word =
-      std::atomic_ref(board().feedback.armed).load(std::memory_order_seq_cst);
-  if (word == answered_) return;
-  bell_pending_ = false;
-  // One that is not whole yet means that somebody is falling asleep.
-  if (!dtutils::is_hashed_word(word, kArmedWord)) {
-    bell_pending_ = word != 0;
-    return;
-  }
-  if (space_only && (word & 1) == 0) return;
-  if ((word & dtutils::kHashedMask) >> 1 == (answered_ & dtutils::kHashedMask) >> 1) return;
-  const unsigned flags = link_.flags(closed_);
-  bell_pending_ = !link_.has_room(1) || !link_.count(link_.pair().post_send_with_immediate(
-                                                         {}, 0, written_ << 2 | kWritten, flags),
-                                                     flags);
-  if (bell_pending_) return;
-  if ((flags & dtutils::kSignaled) != 0) signaled_ = written_;
-  answered_ = word;
-}
-
-void Packetized::finish_sending() noexcept {
-  end_wanted_ = true;
-  pack_until_ = 0;
-  poll();
-}
-
-void Packetized::send_end() noexcept {
-  if (!end_wanted_ || end_told_ || link_.broken()) return;
-  end_told_ = write_packed() && tell_sent();
-}
-
-bool Packetized::say_closed() noexcept {
-  closed_ = end_wanted_ = true;
-  return write_packed() && tell_sent();
-}
-
-bool Packetized::delivered() noexcept {
-  poll_sends();
-  return link_.broken() || link_.idle();
 }
 
 }  // namespace streams

@@ -18,7 +18,7 @@ using namespace streams;
 namespace {
 
 /// Looks in vain, among which there is one at the socket.
-constexpr int kLooks = 1000;
+constexpr int kLooks = 200;
 
 template <class Flow, class... Options>
 void lose_a_peer(const Options&... options) {

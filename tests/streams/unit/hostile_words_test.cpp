@@ -3,9 +3,12 @@
 // else.
 #include "board.hpp"
 #include "dtutils/device.hpp"
+#include "dtutils/wait.hpp"
 #include "packetized.hpp"
 #include "support/catch.hpp"
+#include "support/device_under_test.hpp"
 #include "support/random.hpp"
+#include "support/require.hpp"
 
 using namespace streams;
 using namespace support;
@@ -14,21 +17,22 @@ namespace {
 
 /// Two sides in one process; the test is a part of the peer of `here`.
 struct Sides {
-  Sides() {
+  explicit Sides(Packetized::Source from = Packetized::Source::kAsTheDeviceLets) : source(from) {
     here.meet(there.introduction());
     there.meet(here.introduction());
   }
   Board& board() { return *reinterpret_cast<Board*>(here.link().data()); }
 
+  Packetized::Source source;
   std::unique_ptr<dtutils::Device> device = dtutils::open_device("shm");
   dtutils::ProtectionDomain domain{*device};
-  Packetized here{domain, kRing};
-  Packetized there{domain, kRing};
+  Packetized here{domain, kRing, 1, source};
+  Packetized there{domain, kRing, 1, source};
 };
 
 std::uint64_t any_word(Random& random) {
   const std::uint64_t noise = static_cast<std::uint64_t>(random.below(SIZE_MAX));
-  const auto kind = static_cast<WordKind>(1 + random.below(5));
+  const auto kind = static_cast<WordKind>(1 + random.below(6));
   // Noise, a word that fits with any content, or one that is nearly right.
   switch (random.below(3)) {
     case 0:
@@ -38,6 +42,20 @@ std::uint64_t any_word(Random& random) {
     default:
       return count_word(kind, random.below(2 * kRing), static_cast<std::uint32_t>(noise % 16));
   }
+}
+
+/// What a receive answers after the peer has told of so many bytes.
+Status status_after_immediate(std::uint32_t bytes) {
+  Sides sides(Packetized::Source::kStaged);
+  Link& peer = sides.there.link();
+  REQUIRE(peer.pair().post_write_with_immediate({}, peer.there(kStagingAt, 0),
+                                                sent_immediate(bytes, 0), 0,
+                                                dtutils::kSignaled) == dtutils::PostResult::kOk);
+  ibv_wc completion;
+  REQUIRE(peer.pair().wait(completion, kPatience) == dtutils::QueuePair::Wait::kCompleted);
+  std::byte byte;
+  const iovec buffer{&byte, 1};
+  return sides.here.receive({&buffer, 1}).status;
 }
 
 void use(Packetized& side, Random& random) {
@@ -63,14 +81,22 @@ TEST_CASE("words_of_a_hostile_peer_break_only_the_stream") {
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);
   Random random(seed);
+  // With immediate data and without.
+  const auto source = GENERATE(Packetized::Source::kAsTheDeviceLets, Packetized::Source::kStaged);
   for (int i = 0; i < 150; ++i) {
-    Sides sides;
+    Sides sides(source);
     use(sides.there, random);
     for (int k = 0; k < 20; ++k) {
       Board& board = sides.board();
       std::uint64_t* const words[] = {&board.sent, &board.feedback.taken, &board.feedback.seen,
-                                      &board.feedback.armed};
-      std::atomic_ref(*words[random.below(4)]).store(any_word(random));
+                                      &board.feedback.armed, &board.feedback.heard};
+      std::atomic_ref(*words[random.below(5)]).store(any_word(random));
+      if (source == Packetized::Source::kStaged && random.one_in(2)) {
+        const auto told = static_cast<std::uint32_t>(any_word(random));
+        Link& peer = sides.there.link();
+        static_cast<void>(peer.pair().post_write_with_immediate({}, peer.there(kStagingAt, 0), told,
+                                                                0, dtutils::kUnsignaled));
+      }
       // What this side reads of the other one.
       Published& published = reinterpret_cast<Board*>(sides.there.link().data())->published;
       std::atomic_ref(random.one_in(2) ? published.packed : published.state)
@@ -90,6 +116,33 @@ TEST_CASE("more_bytes_than_the_ring_has_break_the_stream") {
   const iovec buffer{&byte, 1};
   CHECK(sides.here.receive({&buffer, 1}).status == Status::kReset);
   CHECK(sides.here.send({&buffer, 1}).status == Status::kBrokenPipe);
+}
+
+TEST_CASE("immediate_data_that_tells_of_more_bytes_than_the_ring_has_breaks_the_stream") {
+  CHECK(status_after_immediate(kRing) == Status::kOk);
+  CHECK(status_after_immediate(kRing + 1) == Status::kReset);
+  // Behind what was told before; nothing comes of it.
+  CHECK(status_after_immediate(1u << (kImmediateBits - 1)) == Status::kWouldBlock);
+}
+
+TEST_CASE("credits_that_nobody_took_break_the_stream") {
+  Sides sides(Packetized::Source::kStaged);
+  std::byte byte{};
+  const iovec buffer{&byte, 1};
+  for (std::uint32_t i = 1; i < kReceivesForWrites; ++i) {
+    // An answer each time, so that nothing is packed.
+    REQUIRE(sides.here.send({&buffer, 1}).bytes == 1);
+    static_cast<void>(sides.there.readable());
+    REQUIRE(sides.there.send({&buffer, 1}).bytes == 1);
+    dtutils::Deadline deadline(kPatience);
+    while (sides.here.receive({&buffer, 1}).bytes == 0) {
+      require(!deadline.passed(), "no answer came");
+    }
+  }
+  std::atomic_ref(sides.board().feedback.heard)
+      .store(count_word(kHeardWord, kReceivesForWrites + 1));
+  static_cast<void>(sides.here.send({&buffer, 1}));
+  CHECK(sides.here.link().broken());
 }
 
 TEST_CASE("a_word_that_is_not_whole_is_not_there_yet") {

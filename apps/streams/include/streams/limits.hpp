@@ -32,7 +32,11 @@ inline constexpr std::uint32_t kSignalInterval = 4;
 /// Requests of the send queue.
 inline constexpr std::uint32_t kRequests = 16;
 /// Inline bytes that a device must grant: all words that the sides write for each other.
-inline constexpr std::uint32_t kInlineNeeded = 24;
+inline constexpr std::uint32_t kInlineNeeded = 32;
+/// On devices other than shm: receives for writes with immediate data, which tell of bytes.
+inline constexpr std::uint32_t kReceivesForWrites = 64;
+/// The receiver tells how many of them came once it knows of this part of them.
+inline constexpr std::uint32_t kPartsOfReceives = 2;
 
 // --- credits -----------------------------------------------------------------------------------
 /// Bytes of a buffer, which a message takes whatever its size (paper 003, section 6).
