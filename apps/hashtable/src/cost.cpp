@@ -12,20 +12,14 @@
 namespace hashtable::cost {
 namespace {
 
-/// Nanoseconds that a service thread looks for messages before it sleeps, about: 256 looks.
-constexpr double kStaysAwake = 15'000;
-
 /// What an insert takes.
 double insert(const Basics& basics, const Load& load) noexcept {
-  const double look = basics.read + basics.hit;
-  const double found = basics.compare_and_swap + basics.alter + basics.hit + basics.write;
-  const double second = std::max(load.factor - load.full, 0.0);
-  const double common = basics.entry + load.further * look;
-  const double without_room = common + (1 - load.factor) * basics.claim + second * found;
-  const double room =
-      basics.compare_and_swap + look + basics.block + 2 * basics.read_word + 2 * basics.hit;
+  const double first = (1 - load.factor) * basics.claim;
+  const double other = std::max(load.factor - load.full, 0.0) * basics.taken;
+  const double without_room = first + other + load.further * basics.look;
+  const double room = basics.compare_and_swap + basics.look + basics.block + 2 * basics.read_word;
   // The inserts between two that ask for room are as many as chance has it.
-  const double asleep = std::exp(-kStaysAwake * load.full / without_room);
+  const double asleep = std::exp(-basics.awake * load.full / without_room);
   return without_room + load.full * (room + asleep * (basics.wake - basics.service));
 }
 
@@ -36,30 +30,20 @@ double expect(Operation operation, Mode mode, const Basics& basics, double hit_r
   if (mode == Mode::kAutomatic) {
     mode = cheaper(operation, basics, hit_rate, load);
   }
-  double miss = 0;
-  if (mode == Mode::kByCall) {
-    miss = basics.call + (1 + load.chained) * basics.hit;
-  } else {
-    const double look = basics.read + basics.hit;
-    const double chain = load.chained * look;
-    const double change = basics.alter + basics.hit;
-    switch (operation) {
-      case Operation::kFind:
-        miss = look + chain;
-        break;
-      case Operation::kInsert:
-        miss = insert(basics, load);
-        break;
-      case Operation::kUpdate:
-        miss = change + basics.write + chain;
-        break;
-      case Operation::kRemove:
-        miss = change + chain;
-        break;
-    }
+  if (mode == Mode::kByCall) return basics.call + (1 + load.chained) * basics.hit;
+  const double chain = load.chained * basics.look;
+  switch (operation) {
+    case Operation::kInsert:
+      return insert(basics, load);
+    case Operation::kUpdate:
+      return basics.change + basics.write + chain;
+    case Operation::kRemove:
+      return basics.change + chain;
+    case Operation::kFind:
+      break;
   }
-  if (operation != Operation::kFind || mode != Mode::kCached) return miss;
-  return basics.keep + hit_rate * (basics.read_word + basics.hit) + (1 - hit_rate) * miss;
+  if (mode != Mode::kCached) return basics.look + chain;
+  return hit_rate * basics.kept + (1 - hit_rate) * (basics.missed + chain);
 }
 
 Load chaining(double taken, std::uint32_t slots) noexcept {

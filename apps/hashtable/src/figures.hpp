@@ -21,16 +21,19 @@ inline constexpr std::array kFigures = {Figure{"write", &Basics::write},
                                         Figure{"read", &Basics::read},
                                         Figure{"compare_and_swap", &Basics::compare_and_swap},
                                         Figure{"fetch_and_add", &Basics::fetch_and_add},
+                                        Figure{"look", &Basics::look},
+                                        Figure{"change", &Basics::change},
                                         Figure{"claim", &Basics::claim},
-                                        Figure{"alter", &Basics::alter},
+                                        Figure{"taken", &Basics::taken},
+                                        Figure{"kept", &Basics::kept},
+                                        Figure{"missed", &Basics::missed},
                                         Figure{"call", &Basics::call},
                                         Figure{"service", &Basics::service},
                                         Figure{"wake", &Basics::wake},
+                                        Figure{"awake", &Basics::awake},
                                         Figure{"block", &Basics::block},
                                         Figure{"lock", &Basics::lock},
-                                        Figure{"hit", &Basics::hit},
-                                        Figure{"entry", &Basics::entry},
-                                        Figure{"keep", &Basics::keep}};
+                                        Figure{"hit", &Basics::hit}};
 static_assert(kFigures.size() * sizeof(double) == sizeof(Basics), "a figure is left out");
 
 }  // namespace hashtable::cost

@@ -2,12 +2,11 @@
 // Measuring the basic operations of a job for the cost model.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <chrono>
+#include <random>
 #include <span>
 #include <vector>
 
-#include "dsfabric/peer_failed.hpp"
 #include "dtutils/clock.hpp"
 #include "dtutils/limits.hpp"
 #include "dtutils/wait.hpp"
@@ -17,6 +16,7 @@
 #include "hashtable/detail/attempt.hpp"
 #include "hashtable/detail/cache.hpp"
 #include "hashtable/detail/ports.hpp"
+#include "places.hpp"
 #include "riutils/riutils.hpp"
 
 namespace hashtable::cost {
@@ -28,29 +28,9 @@ constexpr std::uint32_t kBatches = 5;
 constexpr std::uint32_t kKeys = 256;
 /// Requests to a service thread that sleeps, and how long nobody asks it before each.
 constexpr std::size_t kWakes = 15;
-constexpr std::chrono::microseconds kFallsAsleep{200};
+constexpr std::chrono::microseconds kFallsAsleep{40};
 /// Blocks of FullTable that are made one behind the other in a page of memory.
 constexpr std::uint32_t kBlocksOfPage = dtutils::kPage / detail::shape_of(1, 1).block_bytes();
-constexpr std::uint64_t kMostTableBytes = 16 << 20;
-constexpr std::uint32_t kLine = 64;
-
-/// A port on which a claim has nothing to do but its own work.
-struct NoPort {
-  bool swap(std::uint32_t, std::uint32_t, std::uint64_t, std::uint64_t claimed) const noexcept {
-    asm volatile("" : : "r"(claimed));
-    return true;
-  }
-  void write(std::uint32_t, std::uint32_t, const std::uint64_t* words, std::uint32_t,
-             std::uint32_t) const noexcept {
-    asm volatile("" : : "r"(words) : "memory");
-  }
-};
-
-/// Places of `stride` bytes in a table; a power of two.
-std::uint32_t places_of(std::uint64_t table_bytes, std::uint32_t stride) noexcept {
-  const std::uint64_t places = std::min(table_bytes, kMostTableBytes) / stride;
-  return static_cast<std::uint32_t>(std::bit_floor(std::max<std::uint64_t>(places, 1)));
-}
 
 /// One worker's way to measure: operations on memory of the next worker.
 class Meter {
@@ -58,79 +38,56 @@ class Meter {
   Meter(Thread& self, const Subject& subject)
       : self_(self),
         to_(self.neighbour(+1)),
-        block_bytes_(std::clamp(subject.block_bytes, 8u, 32u << 10)),
-        entry_bytes_(std::clamp(subject.entry_bytes, 8u, 4096u)),
-        stride_((std::max(block_bytes_, entry_bytes_ + kLine) + kLine - 1) / kLine * kLine),
-        places_(places_of(subject.table_bytes, stride_)),
         rounds_(std::max(subject.rounds / kBatches, 1u)),
         kept_(std::max(subject.kept, 1u)),
-        memory_(
-            self.fabric().general_allocator(self.zone()).allocate(std::size_t{places_} * stride_)),
-        here_(self.fabric().general_allocator(self.zone()).allocate(stride_)),
-        transmitter_(self.transmitter(to_.process)),
+        places_(self, to_, subject),
         calls_(self),
         slot_(self.fabric()),
         home_(self, detail::shape_of(1, 1), {.bytes = 512 << 10, .buckets = kKeys / 4}, 0),
         full_(self, to_) {
-    std::fill_n(memory_.data(), memory_.size(), std::byte{0});
-    const auto all = self.all_gather(memory_.remote());
-    there_ = all[self.fabric().rank_of(to_)];
-    kept_entries_.resize(kept_);
+    keep_entries();
     detail::LocalPort port(home_);
-    for (std::uint64_t key = 0; key < kKeys; ++key) (void)look(port, key, Operation::kInsert);
+    for (std::uint64_t key = 0; key < kKeys; ++key) (void)here(port, key, Operation::kInsert);
   }
 
   Basics measure() {
-    take_lines();
-    const dtutils::LocalBuffer word = here_.local(0, 8);
-    const dtutils::LocalBuffer block = here_.local(0, block_bytes_);
-    const dtutils::RemoteMemoryLocator first = there_.part(0, stride_);
+    places_.take_lines();
+    places_.first();
     Basics basics;
-    basics.write = median([&] { write(first); });
-    basics.read_word = median([&] { require(transmitter_.blocking_read(word, next(8))); });
-    basics.read = median([&] { require(transmitter_.blocking_read(block, next(block_bytes_))); });
-    basics.compare_and_swap =
-        median([&] { require(transmitter_.blocking_compare_and_swap(first, 1, 2).has_value()); });
-    basics.fetch_and_add =
-        median([&] { require(transmitter_.blocking_fetch_and_add(first, 1).has_value()); });
+    basics.write = median([&] { places_.write(0); });
+    basics.compare_and_swap = median([&] { places_.swap(0, 1, 2); });
+    basics.fetch_and_add = median([&] { places_.add(0); });
     basics.lock = median([&] {
-      require(transmitter_.blocking_compare_and_swap(first, 0, 1) &&
-              transmitter_.blocking_compare_and_swap(first, 1, 0));
+      places_.swap(0, 0, 1);
+      places_.swap(0, 1, 0);
     });
-    basics.claim = median([&, slot = 0u]() mutable {
-      slot = (slot + 8) % kLine;  // slots begin at any word of a line
-      const dtutils::RemoteMemoryLocator place = next(stride_).part(slot, entry_bytes_);
-      require(transmitter_.blocking_compare_and_swap(place, 1, 2).has_value());
-      write(place);
+    basics.read_word = median([&] {
+      places_.next(0);
+      places_.read_word();
     });
-    basics.alter = median([&] {
-      const dtutils::RemoteMemoryLocator place = next(block_bytes_);
-      require(transmitter_.blocking_read(block, place) &&
-              transmitter_.blocking_compare_and_swap(place, 1, 2).has_value());
+    basics.read = median([&] {
+      places_.next(0);
+      places_.read();
     });
-    basics.call = median([&, number = std::uint64_t{0}]() mutable {
-      const auto add = [number = ++number] { return number + 1; };
-      (void)calls_.call_return(to_, add, slot_);
-      (void)slot_.get();
-    });
-    basics.service = median([&] { ask_service(); });
+    basics.look = median([&] { (void)find(known()); });
+    basics.change = median([&] { (void)there(known(), Operation::kRemove, false); });
+    basics.claim = median([&] { (void)there(unknown(), Operation::kInsert, false); });
+    basics.taken = median([&] { (void)there(unknown(), Operation::kInsert, true); });
+    basics.kept = median([&] { find_kept(); });
+    basics.missed = median([&] { find_and_keep(); });
+    basics.call = median(
+        [&, number = std::uint64_t{0}]() mutable {
+          const auto add = [number = ++number] { return number + 1; };
+          (void)calls_.call_return(to_, add, slot_);
+          (void)slot_.get();
+        },
+        calls_of_batch());
+    basics.service = median([&] { ask_service(); }, calls_of_batch());
     basics.block = block_made();  // the service thread is awake still
-    basics.wake = wake();
+    basics.wake = ask_after<kWakes>(kFallsAsleep);
+    basics.awake = stays_awake(basics);
     detail::LocalPort port(home_);
-    basics.hit = median([&, draw = std::uint64_t{1}]() mutable {
-      draw = draw * 6'364'136'223'846'793'005 + 1;  // an order that no processor can learn
-      (void)look(port, (draw >> 32) % kKeys, Operation::kFind);
-    });
-    NoPort nowhere;
-    basics.entry = median([&, key = std::uint64_t{0}]() mutable {
-      const auto request = request_for(++key, Operation::kInsert);
-      (void)detail::insert_blindly(nowhere, home_.bucket_of(request.hash), request);
-    });
-    basics.keep = median([&, number = std::uint64_t{0}]() mutable {
-      const Request request = request_for(++number % kept_, Operation::kFind);
-      kept_entries_.line(request.hash) = {{}, request.hash, request.key, request.value, 0, 0};
-      asm volatile("" : : : "memory");
-    });
+    basics.hit = median([&] { (void)here(port, known(), Operation::kFind); });
     return basics;
   }
 
@@ -138,32 +95,85 @@ class Meter {
   using Clock = dtutils::Clock;
   using Request = detail::Request<1, 1>;
 
-  void require(bool done) const {
-    if (!done) {
-      throw dsfabric::PeerFailed(to_.process, "measuring costs",
-                                 self_.fabric().failure_reason(to_.process));
+  /// Draws a number that no processor can learn to foresee.
+  std::uint64_t draw() noexcept {
+    drawn_ = drawn_ * 6'364'136'223'846'793'005 + 1;
+    return drawn_ >> 32;
+  }
+  /// A key that home_ has, and one that it has not.
+  std::uint64_t known() noexcept { return draw() % kKeys; }
+  std::uint64_t unknown() noexcept { return kKeys + draw(); }
+
+  /// A find by one-sided operations, as a table does it.
+  Status find(std::uint64_t key) {
+    Request request = request_for(key, Operation::kFind);
+    PlacePort port(places_, home_, request.hash, false);
+    const detail::BucketWord bucket = home_.bucket_of(request.hash);
+    const std::uint64_t* const block = port.read(bucket.index());
+    detail::Seen<1> seen;
+    Status status = Status::kDone;
+    if (!detail::first_has_value<1, 1>(block, bucket, request.hash, request.key, request.value)) {
+      detail::examine<1, 1>(block, bucket, request.hash, request.key, seen);
+      status = detail::attempt(port, bucket, request, seen, true).status;
     }
+    return used(request, status);
   }
-  /// The next place of the table, one after the other as hashes order them: far apart.
-  dtutils::RemoteMemoryLocator next(std::uint32_t bytes) noexcept {
-    place_ = (place_ + (places_ / 8 * 5 | 1)) & (places_ - 1);
-    return there_.part(std::uint64_t{place_} * stride_, bytes);
-  }
-  /// Makes this worker the last one that wrote each line of the table, as it is the last one in a
-  /// table that it changes; and brings what of it fits into its caches.
-  void take_lines() {
-    for (std::uint64_t at = 0; at < std::uint64_t{places_} * stride_; at += kLine) {
-      require(transmitter_.blocking_fetch_and_add(there_.part(at, 8), 0).has_value());
+  /// Another operation; `taken`: an insert claims in vain, and looks then.
+  Status there(std::uint64_t key, Operation operation, bool taken) {
+    Request request = request_for(key, operation);
+    PlacePort port(places_, home_, request.hash, taken);
+    const detail::BucketWord bucket = home_.bucket_of(request.hash);
+    if (operation == Operation::kInsert && detail::insert_blindly(port, bucket, request)) {
+      return Status::kDone;
     }
+    detail::Seen<1> seen;
+    return used(request, detail::attempt(port, bucket, request, seen, false).status);
   }
-  void write(const dtutils::RemoteMemoryLocator& place) {
-    const bool inlined = entry_bytes_ <= transmitter_.queue_pair().max_inline();
-    dtutils::Synchronizer done(1);
-    require(transmitter_.write(
-                here_.local(0, entry_bytes_), place.part(0, entry_bytes_),
-                dtutils::PostOptions(done, inlined ? dtutils::kInlined : dtutils::kUnsignaled)) &&
-            transmitter_.wait(done) == dtutils::Synchronizer::Outcome::kDone);
+  /// An operation in memory of this process.
+  Status here(detail::LocalPort& port, std::uint64_t key, Operation operation) {
+    Request request = request_for(key, operation);
+    detail::Seen<1> seen;
+    return used(request,
+                detail::attempt(port, home_.bucket_of(request.hash), request, seen, false).status);
   }
+  /// So that the compiler keeps the work.
+  static Status used(const Request& request, Status status) noexcept {
+    asm volatile("" : : "m"(request.value), "r"(status) : "memory");
+    return status;
+  }
+
+  /// Fills kept_entries_ as finds do, and kept_keys_ with those that are in it.
+  void keep_entries() {
+    kept_entries_.resize(kept_);
+    for (std::uint64_t key = 0; key < kept_; ++key) {
+      const Request request = request_for(key, Operation::kFind);
+      kept_entries_.line(request.hash) = {{1}, request.hash, request.key, request.value, 0, 0};
+    }
+    for (std::uint64_t key = 0; key < kept_; ++key) {
+      if (kept_entries_.line(detail::hash_of(&key, 1)).key[0] == key) kept_keys_.push_back(key);
+    }
+    std::shuffle(kept_keys_.begin(), kept_keys_.end(), std::minstd_rand());
+  }
+  void find_kept() {
+    next_kept_ = (next_kept_ + 1) % kept_keys_.size();
+    Request request = request_for(kept_keys_[next_kept_], Operation::kFind);
+    const auto& line = kept_entries_.line(request.hash);
+    places_.next(line.block);
+    if (line.hash == request.hash && line.key == request.key) places_.read_word();
+    request.value = line.value;
+    (void)used(request, Status::kDone);
+  }
+  void find_and_keep() {
+    auto& line = kept_entries_.line(draw() << 20);
+    const std::uint64_t key = known();
+    if (line.key[0] == ~key) return;  // no line has such a key
+    (void)find(key);
+    // All of a line but what find_kept() looks for.
+    line.word = {key + 1};
+    line.value[0] = key;
+    line.block = line.at = static_cast<std::uint32_t>(key);
+  }
+
   void ask_service() {
     dsfabric::SendChannel channel(self_.fabric());
     channel
@@ -171,16 +181,33 @@ class Meter {
                      [here = self_.id()] { return here; })
         .get();
   }
-  /// As median(), of few rounds, each of which finds the service thread asleep.
-  double wake() {
-    std::array<double, kWakes> taken;
+  /// What it takes to ask a service thread whom nobody has asked for so long: as median(), of few
+  /// rounds.
+  template <std::size_t kAsked>
+  double ask_after(std::chrono::nanoseconds pause) {
+    std::array<double, kAsked> taken;
+    ask_service();
     for (double& each : taken) {
-      dtutils::sleep_for(kFallsAsleep);
+      // Not asleep itself: its core, and the other one, would fall asleep more deeply.
+      dtutils::Deadline over(pause);
+      while (!over.passed()) dtutils::cpu_pause();
       const auto begin = Clock::now();
       ask_service();
       each = nanoseconds(Clock::now() - begin);
     }
     return middle(taken);
+  }
+  /// How long it stays awake: by bisection, since who is woken takes much longer.
+  double stays_awake(const Basics& basics) {
+    constexpr int kSteps = 5;
+    std::chrono::nanoseconds awake{0};
+    std::chrono::nanoseconds asleep = kFallsAsleep;
+    for (int step = 0; step < kSteps; ++step) {
+      const auto between = (awake + asleep) / 2;
+      (ask_after<kBatches>(between) > (basics.service + basics.wake) / 2 ? asleep : awake) =
+          between;
+    }
+    return nanoseconds((awake + asleep) / 2);
   }
   /// The median of those that a page holds: the first of them is the first to touch it.
   double block_made() {
@@ -200,15 +227,6 @@ class Meter {
     request.hash = detail::hash_of(request.key.data(), 1);
     return request;
   }
-  Status look(detail::LocalPort& port, std::uint64_t key, Operation operation) {
-    Request request = request_for(key, operation);
-    detail::Seen<1> seen;
-    const Status status =
-        detail::attempt(port, home_.bucket_of(request.hash), request, seen, false).status;
-    // Used, so that the compiler keeps the work.
-    asm volatile("" : : "m"(request.value), "r"(status) : "memory");
-    return status;
-  }
   static double nanoseconds(Clock::duration taken) noexcept {
     return std::chrono::duration<double, std::nano>(taken).count();
   }
@@ -217,37 +235,35 @@ class Meter {
     std::nth_element(figures.begin(), half, figures.end());
     return *half;
   }
+  /// Fewer: calls wait for other threads, and those for a core where others compute.
+  std::uint32_t calls_of_batch() const noexcept { return std::max(rounds_ / 50, 1u); }
   template <class Work>
   double median(Work work) {
+    return median(work, rounds_);
+  }
+  template <class Work>
+  double median(Work work, std::uint32_t rounds) {
     std::array<double, kBatches> batches;
-    for (std::uint32_t i = 0; i < rounds_ / 4; ++i) work();
+    for (std::uint32_t i = 0; i < rounds / 4; ++i) work();
     for (double& batch : batches) {
       const auto begin = Clock::now();
-      for (std::uint32_t i = 0; i < rounds_; ++i) work();
-      batch = nanoseconds(Clock::now() - begin) / rounds_;
+      for (std::uint32_t i = 0; i < rounds; ++i) work();
+      batch = nanoseconds(Clock::now() - begin) / rounds;
     }
     return middle(batches);
   }
 
   Thread& self_;
   const dsfabric::ThreadId to_;
-  const std::uint32_t block_bytes_;
-  const std::uint32_t entry_bytes_;
-  /// From one place of the table to the next one.
-  const std::uint32_t stride_;
-  /// A power of two.
-  const std::uint32_t places_;
   const std::uint32_t rounds_;
   const std::uint32_t kept_;
-  std::uint32_t place_ = 0;
-  /// What the worker before this one works on.
-  dtutils::RDMAMemory memory_;
-  dtutils::RDMAMemory here_;
-  dtutils::RemoteMemoryLocator there_{};
-  dtutils::Transmitter& transmitter_;
+  Places places_;
   riutils::RDMAMessengerGlobal calls_;
   dsfabric::ReturnSlot<std::uint64_t> slot_;
   detail::Cache<1, 1> kept_entries_;
+  std::vector<std::uint64_t> kept_keys_;
+  std::size_t next_kept_ = 0;
+  std::uint64_t drawn_ = 1;
   detail::Home home_;
   FullTable full_;
 };

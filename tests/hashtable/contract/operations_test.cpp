@@ -86,8 +86,10 @@ TEST_CASE("automatic_operations_go_the_way_that_the_cost_model_finds_cheaper") {
                         .read_word = 100,
                         .read = 100,
                         .compare_and_swap = 100,
+                        .look = 100,
+                        .change = 200,
                         .claim = 200,
-                        .alter = 200};
+                        .taken = 500};
     std::uint64_t value = 0;
     // A find is one read and an insert two operations; updates and removals are more.
     for (const double call : {1.0, 150.0, 1000.0, 1.0}) {

@@ -11,7 +11,9 @@
 namespace hashtable::cost {
 
 /// Latencies of basic operations, in nanoseconds. Those on "a place" go to another place of a table
-/// each time, of which the processor's caches hold as much as they can; the others go to one line.
+/// each time, in an order that nothing can foresee, and the processor's caches hold as much of it
+/// as they can; the others go to one line. Those of a table have the work that it does before and
+/// behind each step, since a processor overlaps steps with each other, and hardly with such work.
 struct Basics {
   /// RDMA write of a slot's entry until it is there.
   double write = 0;
@@ -23,27 +25,33 @@ struct Basics {
   double compare_and_swap = 0;
   /// Fetch-and-add.
   double fetch_and_add = 0;
-  /// Compare-and-swap of a place, then a write there of a slot's entry.
+  /// A table's: hash of a key, RDMA read of its block, a place, and the look for the key in it.
+  double look = 0;
+  /// A table's: the same, then a compare-and-swap in the place.
+  double change = 0;
+  /// A table's: compare-and-swap of an empty slot of a place, then a write of its entry.
   double claim = 0;
-  /// RDMA read of a place, then a compare-and-swap in it.
-  double alter = 0;
+  /// A table's: such a compare-and-swap that finds the slot taken; then a look, and a claim.
+  double taken = 0;
+  /// A table's, Mode::kCached: a look among the entries that were kept, then a read_word.
+  double kept = 0;
+  /// A table's, Mode::kCached: a look among them in vain, then `look`; and it is kept.
+  double missed = 0;
   /// call_return over rings, from one worker to another.
   double call = 0;
   /// call_return by message, to a service thread that is awake.
   double service = 0;
   /// The same to one that sleeps.
   double wake = 0;
+  /// How long a service thread whom nobody asks looks for calls before it sleeps; 40 us at most.
+  double awake = 0;
   /// Such a call to one that is awake, and makes a block behind one that this worker has filled,
   /// until this worker has read both and has claimed a slot of the new one.
   double block = 0;
   /// Exclusive lock and unlock of a word that nobody else wants: two compare-and-swaps.
   double lock = 0;
-  /// A find in memory of this process: the work on a block that was read, or on what was kept.
+  /// A find in memory of this process.
   double hit = 0;
-  /// The work on an entry before it is written: hash, bucket, check.
-  double entry = 0;
-  /// Mode::kCached: the look for an entry among those that were kept, or the keeping.
-  double keep = 0;
 };
 
 /// What was measured of a job.
@@ -68,18 +76,17 @@ struct Load {
 
 /// Nanoseconds that an operation is expected to take.
 ///
-///     find   = read + hit + chained * (read + hit)
-///     cached: keep + hit_rate * (read_word + hit) + (1 - hit_rate) * find
-///     insert = entry + (1 - factor) * claim + (factor - full) * (swap + alter + hit + write)
-///              + further * (read + hit) + full * room
-///     room   = swap + read + hit + block + 2 * (read_word + hit) + asleep * (wake - service)
-///     update = alter + hit + write + chained * (read + hit)
-///     remove = alter + hit + chained * (read + hit)
+///     find   = look + chained * look
+///     cached: hit_rate * kept + (1 - hit_rate) * (missed + chained * look)
+///     insert = (1 - factor) * claim + (factor - full) * taken + further * look + full * room
+///     room   = compare_and_swap + look + block + 2 * read_word + asleep * (wake - service)
+///     update = change + write + chained * look
+///     remove = change + chained * look
 ///     by call: call + hit + chained * hit
 ///
 /// The first slot that an insert claims is taken with probability `factor`; an insert into a full
 /// bucket asks the home for room, a block that is chained to it. `asleep`: how likely its service
-/// thread sleeps by then, which it does after some microseconds in which this worker has not asked.
+/// thread sleeps by then, as chance has it: exp(-awake * full / (an insert without room)).
 /// `hit_rate`: the part of finds in Mode::kCached that what was kept answers. Any thread.
 double expect(Operation operation, Mode mode, const Basics& basics, double hit_rate,
               const Load& load) noexcept;
