@@ -13,13 +13,13 @@
    Checked: without a fault nobody calls anybody failed; and when nothing can happen any more, a
    process whose push was lost, and that has not ended its TableGroup, knows that the other one has
    failed or said goodbye. The mutants, which must fail:
-   MUTANT_GOODBYE_FIRST: the thread looks at the goodbye before it looks at the state.
+   MUTANT_STATE_LAST: the thread looks at the goodbye before it looks at the state.
    MUTANT_NO_WAIT: the queue pair is destroyed though the goodbye is under way.
    MUTANT_NO_LOOK: nobody looks at these queue pairs. */
 /* spin-check: spin="-DFAULTS=0" cc="-DSAFETY" expect=pass */
 /* spin-check: spin="-DFAULTS=1" cc="-DSAFETY" expect=pass */
 /* spin-check: spin="-DFAULTS=2" cc="-DSAFETY" expect=pass */
-/* spin-check: spin="-DFAULTS=0 -DMUTANT_GOODBYE_FIRST" cc="-DSAFETY" expect=fail error="assertion" */
+/* spin-check: spin="-DFAULTS=0 -DMUTANT_STATE_LAST" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DFAULTS=0 -DMUTANT_NO_WAIT" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DFAULTS=1 -DMUTANT_NO_LOOK" cc="-DSAFETY" expect=fail error="assertion" */
 
@@ -105,7 +105,7 @@ end:
   do
 #ifdef MUTANT_NO_LOOK
   :: false -> skip
-#elif defined(MUTANT_GOODBYE_FIRST)
+#elif defined(MUTANT_STATE_LAST)
   :: !heard[me] ->
      if
      :: atomic { pair[me] == BROKEN && !failed[me] -> assert(faults > 0); call_failed() }
