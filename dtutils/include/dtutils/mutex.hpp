@@ -9,8 +9,8 @@
 namespace dtutils {
 
 /// A std::mutex. In a simulation a thread that finds it taken lets other threads run. Layers use it
-/// where the owner may wait, post, poll or sleep; where it does not, a std::mutex is as good, since no
-/// other simulated thread runs meanwhile. Any thread; as std::mutex.
+/// where the owner may wait, post, poll or sleep; where it does not, a std::mutex is as good, since
+/// no other simulated thread runs meanwhile. Any thread; as std::mutex.
 class Mutex {
  public:
   /// Waits until it is free, and takes it.

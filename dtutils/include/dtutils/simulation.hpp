@@ -74,15 +74,15 @@ struct Disorder {
   /// One write in this many that is longer than a word, and no longer than a cache line, lands in
   /// two parts, the lower words first; 0: none.
   std::uint32_t torn_lines = 0;
-  /// Once in this many times a thread is interrupted for up to 16 us where it begins a post, has
-  /// posted, or has taken completions, as the kernel interrupts threads anywhere; 0: never.
-  std::uint32_t interrupted = 0;
   /// One send in this many is answered "not ready" once; 0: none.
   std::uint32_t not_ready = 0;
   /// One request in this many is lost on its way, and sent again after the time-out; 0: none.
   std::uint32_t lost = 0;
   /// What happens at the same time happens in any order.
   bool any_order = false;
+  /// Once in this many times a thread is interrupted for up to 16 us where it begins a post, has
+  /// posted, or has taken completions, as the kernel interrupts threads anywhere; 0: never.
+  std::uint32_t interrupted = 0;
 };
 
 /// What a user may choose about a simulation.
