@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Faults of a simulation strike where they are told to.
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -123,7 +124,7 @@ TEST_CASE("interrupted_simulated_threads_stop_between_a_post_and_what_follows") 
     Simulation simulation(options);
     Board board;
     bool posts = false;
-    bool ended = false;
+    std::atomic<bool> ended = false;
     int seen_between = 0;
     nanoseconds longest{};
     simulation.start(0, [&] {
@@ -139,7 +140,7 @@ TEST_CASE("interrupted_simulated_threads_stop_between_a_post_and_what_follows") 
       ended = true;
     });
     simulation.start(0, [&] {
-      for (; !ended; sleep_for(100ns)) seen_between += posts;
+      for (; !ended.load(); sleep_for(100ns)) seen_between += posts;
     });
     simulation.start(1, [&] { stay(board); });
     CHECK(simulation.run().error == "");
