@@ -25,13 +25,13 @@ using calibration::Operation;
 
 // In an emulator a packet takes some 20 us.
 constexpr std::array<Figure, 3> kBasics{{
-    {"write_latency", Operation::kWrite, calibration::kTiny, 1000},
+    {"write_stream", Operation::kWrite, calibration::kTiny, 4096, true},
     {"write_stream", Operation::kWrite, calibration::kSmall, 2048, true},
     {"write_stream", Operation::kWrite, calibration::kLarge, 320, true},
 }};
 constexpr std::array<Figure, 7> kPredicted{{
-    {"write_stream", Operation::kWrite, 8, 4096, true},
     {"write_stream", Operation::kWrite, 8192, 640, true},
+    {"write_latency", Operation::kWrite, 8, 1000},
     {"write_latency", Operation::kWrite, 4096, 500},
     {"read_latency", Operation::kRead, 8, 1000},
     {"read_latency", Operation::kRead, 4096, 500},
@@ -51,7 +51,7 @@ struct Calibration {
     for (std::size_t i = 0; i < kBasics.size(); ++i) {
       if (basics[i].empty()) {
         throw std::runtime_error(
-            "a --filter leaves out what calibrates the model: write_latency/8,"
+            "a --filter leaves out what calibrates the model: write_stream/8,"
             " write_stream/1024, write_stream/65536");
       }
       medians[i] = bench::summarize(basics[i]).median;

@@ -16,7 +16,7 @@ dtutils::NetworkModel fit(const Basics& basics, std::uint32_t mtu) {
   using Time = dtutils::NetworkModel::Time;
   const auto time = [](double ns) { return Time(std::llround(ns)); };
   if (mtu < kSmall) throw std::runtime_error(fmt::format("packets of {} bytes are too small", mtu));
-  const double byte = (basics.small - basics.latency) / (kSmall - kTiny);
+  const double byte = (basics.small - basics.tiny) / (kSmall - kTiny);
   const double packets = std::ceil(double{kLarge} / mtu);
   const double packet = (basics.large - basics.small - byte * (kLarge - kSmall)) / (packets - 1);
   const double message = basics.small - packet - byte * kSmall;
@@ -24,7 +24,7 @@ dtutils::NetworkModel fit(const Basics& basics, std::uint32_t mtu) {
     throw std::runtime_error(
         fmt::format("{:.0f} ns, {:.0f} ns, {:.0f} ns are figures of no adapter in software; "
                     "measure while the machine has nothing else to do",
-                    basics.latency, basics.small, basics.large));
+                    basics.tiny, basics.small, basics.large));
   }
   dtutils::NetworkModel model;
   model.mtu = mtu;

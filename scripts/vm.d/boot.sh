@@ -50,6 +50,7 @@ accel_options() {
   case $1 in
     kvm) echo "-accel kvm -cpu host" ;;
     tcg) echo "-accel tcg,thread=multi -cpu max" ;;
+    counted) echo "-accel tcg,thread=single -icount shift=4,sleep=off -cpu max" ;;
   esac
 }
 
