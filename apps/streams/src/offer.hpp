@@ -99,6 +99,8 @@ struct OfferBoard {
   alignas(64) std::uint64_t word;
   /// Where the word of the peer arrives as it was before this side changed it.
   alignas(64) std::uint64_t answer;
+  /// Where the word of this side arrives, on devices that change it for this side, too.
+  alignas(64) std::uint64_t own_answer;
 };
 inline constexpr std::size_t kOffersAt = sizeof(Board);
 static_assert(kOffersAt + sizeof(OfferBoard) <= kStagingAt);

@@ -145,7 +145,7 @@ void Packetized::arm() noexcept {
 }
 
 bool Packetized::sleeps_unasked() const noexcept {
-  return heard_by_write_ && !wanted_space_ && (flags_there_ & kPacking) == 0;
+  return heard_by_write_ && !wanted_space_ && !needs_bell_ && (flags_there_ & kPacking) == 0;
 }
 
 void Packetized::ask_for_bell() noexcept {

@@ -96,8 +96,10 @@ class Packetized {
     while (completing_ && !link_.broken()) wait_a_bit(backoff);
     return !link_.broken();
   }
-  /// Wakes the peer if it sleeps.
+  /// Wakes the peer if it sleeps and has asked for a bell.
   void wake_peer() noexcept;
+  /// This side waits for what the peer tells by wake_peer() alone: it asks before it sleeps.
+  void needs_bell(bool needs) noexcept { needs_bell_ = needs; }
   /// There are bytes that arrived and were not received, although all of this stream were.
   void keep_unread(bool unread) noexcept { more_unread_ = unread; }
 
@@ -242,6 +244,7 @@ class Packetized {
   std::uint64_t armed_ = 0;
   bool bell_came_ = true;
   bool wanted_space_ = false;
+  bool needs_bell_ = false;
   /// What the last question came with.
   std::uint64_t asked_arming_ = 0;
   bool quiet_ = false;

@@ -15,10 +15,10 @@ const dtutils::MemoryRegion* RegionBook::find(std::byte* address, std::size_t si
       return region.get();
     }
   }
-  if (dtutils::SharedSegment::find(address, size)) return nullptr;
+  if (keeps_ && dtutils::SharedSegment::find(address, size)) return nullptr;
   try {
     auto made = std::make_unique<dtutils::MemoryRegion>(domain_, address, size, access_);
-    auto& place = regions_[oldest_++ % kKept];
+    auto& place = regions_[keeps_ ? oldest_++ % kKept : 0];
     place = std::move(made);
     return place.get();
   } catch (const std::exception&) {

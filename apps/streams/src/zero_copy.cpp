@@ -15,6 +15,10 @@ ZeroCopy::ZeroCopy(dtutils::ProtectionDomain& domain, const StreamOptions& optio
       ahead_(kReadAhead, dtutils::PageKind::kSmall, -1),
       ahead_region_(domain, ahead_.data(), ahead_.size(), IBV_ACCESS_LOCAL_WRITE) {
   new (&offers()) OfferBoard{};
+  if (OwnWord::possible(domain.device())) {
+    word_.emplace(domain, link().region(), offers().word, offers().own_answer,
+                  OwnWord::needs_device(domain.device()));
+  }
   if (!options.asynchronous || !link().on_shm()) return;
   guard_ = PageGuard::shared(options.protection);
   if (guard_ == nullptr) return;

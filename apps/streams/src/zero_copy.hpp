@@ -10,6 +10,7 @@
 
 #include "dtutils/shared_segment.hpp"
 #include "offer.hpp"
+#include "own_word.hpp"
 #include "packetized.hpp"
 #include "page_guard.hpp"
 #include "region_book.hpp"
@@ -19,8 +20,8 @@
 namespace streams {
 
 /// A packetized stream of frames: short sends are frames of bytes, and a long one is an offer,
-/// which stands at its place among them (see offer.hpp). Offers are made on the shm device, where
-/// the processor and the device change words atomically together; elsewhere all bytes are copied.
+/// which stands at its place among them (see offer.hpp). Offers are made on devices that have
+/// atomics; elsewhere all bytes are copied.
 ///
 /// Nothing that the peer says is believed: a frame of a kind that does not exist, an offer without
 /// bytes or with too many, or a word that only this side could have written breaks the stream, and
@@ -46,7 +47,10 @@ class ZeroCopy {
   bool receive_ready() noexcept;
   bool send_ready() noexcept { return writable() != 0 || base_.cannot_send(); }
   void finish_sending() noexcept { base_.finish_sending(); }
-  void arm() noexcept { base_.arm(); }
+  void arm() noexcept {
+    base_.needs_bell(offered_ != 0);
+    base_.arm();
+  }
   bool peer_closed() const noexcept { return base_.peer_closed(); }
   bool say_closed() noexcept;
   bool delivered() noexcept { return base_.delivered(); }
@@ -102,6 +106,8 @@ class ZeroCopy {
   Result take(std::span<const iovec> buffers, bool keep) noexcept;
 
   Packetized base_;
+  /// Empty where there are no offers.
+  std::optional<OwnWord> word_;
   RegionBook sending_;
   RegionBook receiving_;
   /// Where parts of an offer go that short receives and peeks ask for.

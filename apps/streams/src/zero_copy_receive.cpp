@@ -127,8 +127,10 @@ std::size_t ZeroCopy::read_offered(std::span<const iovec> buffers, bool keep) no
   if (!keep && length >= kReadAhead) {
     if (const dtutils::MemoryRegion* const region = receiving_.find(into, length)) {
       const std::size_t offset = static_cast<std::size_t>(into - region->data());
-      return read_part(region->local(
+      const std::size_t bytes = read_part(region->local(
           offset, static_cast<std::uint32_t>(std::min<std::size_t>(length, kReadAtOnce))));
+      receiving_.let_go();
+      return bytes;
     }
   }
   ahead_begin_ = 0;

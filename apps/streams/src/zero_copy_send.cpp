@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Offers of the sender's memory.
 #include <algorithm>
-#include <atomic>
 
 #include "dtutils/wait.hpp"
 #include "zero_copy.hpp"
@@ -47,7 +46,8 @@ bool ZeroCopy::guard(std::span<const std::byte> bytes) noexcept {
 }
 
 ZeroCopy::Offering ZeroCopy::offer(std::span<const std::byte> bytes, bool waits) noexcept {
-  if (bytes.size() < kZeroCopyFrom || frame_left_out_ != 0 || !link().on_shm()) {
+  if (bytes.size() < (link().on_shm() ? kZeroCopyFrom : kZeroCopyFromPinned) ||
+      frame_left_out_ != 0 || !word_) {
     return Offering::kCopy;
   }
   if (!offer_ready()) return Offering::kLater;
@@ -63,8 +63,7 @@ ZeroCopy::Offering ZeroCopy::offer(std::span<const std::byte> bytes, bool waits)
       sending_.find(const_cast<std::byte*>(bytes.data()), bytes.size());
   if (region == nullptr) return Offering::kCopy;
   const std::uint32_t number = number_ % kLastOffer + 1;
-  // seq_cst, as all accesses to this word: the peer changes it by compare-and-swap.
-  std::atomic_ref(offers().word).store(OfferWord{number, OfferState::kOffered, 0}.raw());
+  word_->store(OfferWord{number, OfferState::kOffered, 0}.raw());
   asynchronous = asynchronous && guard(bytes);
   if (!asynchronous && !waits) return Offering::kCopy;
   Offer offer{.head = frame_head(FrameKind::kOffer, bytes.size()),
@@ -80,6 +79,7 @@ ZeroCopy::Offering ZeroCopy::offer(std::span<const std::byte> bytes, bool waits)
   }
   if (!base_.send_whole(std::as_bytes(std::span(&offer, 1)))) {
     if (asynchronous) guard_->release(pages_);
+    sending_.let_go();
     return Offering::kLater;
   }
   number_ = number;
@@ -90,7 +90,7 @@ ZeroCopy::Offering ZeroCopy::offer(std::span<const std::byte> bytes, bool waits)
 }
 
 OfferWord ZeroCopy::look_at_offer() noexcept {
-  const OfferWord word = OfferWord::from(std::atomic_ref(offers().word).load());
+  const OfferWord word = OfferWord::from(word_->load());
   const bool possible = word.state == OfferState::kOffered || word.state == OfferState::kReading ||
                         (guarded_ && word.state == OfferState::kMoved);
   if (!possible || word.number != number_ || word.taken < offer_taken_ || word.taken > offered_) {
@@ -128,12 +128,13 @@ Result ZeroCopy::conclude() noexcept {
       continue;
     }
     std::uint64_t expected = word.raw();
-    if (std::atomic_ref(offers().word)
-            .compare_exchange_strong(
-                expected, OfferWord{number_, OfferState::kWithdrawn, word.taken}.raw())) {
+    if (word_->compare_exchange(expected,
+                                OfferWord{number_, OfferState::kWithdrawn, word.taken}.raw())) {
       break;
     }
+    if (word_->broken()) link().give_up();
   }
+  sending_.let_go();
   const bool all = offer_taken_ == offered_;
   offered_ = 0;
   if (all) return {offer_taken_, Status::kOk};

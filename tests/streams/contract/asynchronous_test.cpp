@@ -20,7 +20,7 @@ using namespace support;
 using std::chrono::milliseconds;
 
 TEST_CASE("an_asynchronous_send_returns_before_it_is_read") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const StreamOptions options = some_asynchronous_stream();
   Domain domain;
   StreamPair pair(domain.pd, options);
@@ -36,7 +36,7 @@ TEST_CASE("an_asynchronous_send_returns_before_it_is_read") {
 }
 
 TEST_CASE("what_is_written_after_a_send_does_not_arrive") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const StreamOptions options = some_asynchronous_stream();
   Domain domain;
   StreamPair pair(domain.pd, options);
@@ -53,7 +53,7 @@ TEST_CASE("what_is_written_after_a_send_does_not_arrive") {
 }
 
 TEST_CASE("system_calls_write_into_memory_that_was_sent") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const StreamOptions options = some_asynchronous_stream();
   Domain domain;
   StreamPair pair(domain.pd, options);
@@ -73,7 +73,7 @@ TEST_CASE("system_calls_write_into_memory_that_was_sent") {
 }
 
 TEST_CASE("overlapping_sends_arrive_as_they_were") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const StreamOptions options = some_asynchronous_stream();
   Domain domain;
   StreamPair first(domain.pd, options);
@@ -98,7 +98,7 @@ TEST_CASE("overlapping_sends_arrive_as_they_were") {
 }
 
 TEST_CASE("a_child_and_its_parent_write_into_memory_that_was_sent") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const StreamOptions options = some_asynchronous_stream();
   Domain domain;
   StreamPair pair(domain.pd, options);
@@ -122,7 +122,7 @@ TEST_CASE("a_child_and_its_parent_write_into_memory_that_was_sent") {
 }
 
 TEST_CASE("a_receiver_that_never_reads_does_not_hold_who_writes_or_closes") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const StreamOptions options = some_asynchronous_stream();
   Domain domain;
   StreamPair pair(domain.pd, options);
@@ -145,7 +145,7 @@ TEST_CASE("a_receiver_that_never_reads_does_not_hold_who_writes_or_closes") {
 }
 
 TEST_CASE("memory_that_is_unmapped_before_it_is_read_resets_the_stream") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   if (!may_send_asynchronously()) {
     WARN("SKIPPED: this process may not use userfaultfd(2)");
     return;

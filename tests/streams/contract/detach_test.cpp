@@ -15,7 +15,7 @@ using namespace support;
 using std::chrono::milliseconds;
 
 TEST_CASE("memory_that_was_detached_may_be_unmapped_at_once") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const StreamOptions options = some_asynchronous_stream();
   Domain domain;
   StreamPair pair(domain.pd, options);
@@ -34,7 +34,7 @@ TEST_CASE("memory_that_was_detached_may_be_unmapped_at_once") {
 }
 
 TEST_CASE("detaching_other_memory_leaves_a_send_alone") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const StreamOptions options = some_asynchronous_stream();
   Domain domain;
   StreamPair pair(domain.pd, options);
@@ -50,7 +50,7 @@ TEST_CASE("detaching_other_memory_leaves_a_send_alone") {
 }
 
 TEST_CASE("a_call_that_does_not_wait_leaves_whole_pages_to_the_peer") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const StreamOptions options = some_asynchronous_stream();
   Domain domain;
   StreamPair pair(domain.pd, options);

@@ -73,7 +73,7 @@ TEST_CASE("a_signal_that_is_sent_still_ends_a_program_that_has_no_handler") {
 }
 
 TEST_CASE("wrong_writes_reach_the_handler_of_the_program") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const bool mapped = GENERATE(true, false);
   const int status = status_of([&] {
     signal(SIGSEGV, end_as_handled);
@@ -89,7 +89,7 @@ TEST_CASE("wrong_writes_reach_the_handler_of_the_program") {
 }
 
 TEST_CASE("a_handler_that_comes_later_ends_asynchronous_sends_until_the_next_stream") {
-  if (skipped_where_long_sends_are_copied()) return;
+  if (skipped_where_sends_are_synchronous()) return;
   const int status = status_of([] {
     Domain domain;
     StreamPair pair(domain.pd, kByFaultSignal);

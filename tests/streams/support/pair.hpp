@@ -38,11 +38,10 @@ inline constexpr streams::StreamOptions kPacketizedStream{};
 inline constexpr streams::StreamOptions kCreditStream{.flow = streams::FlowControl::kCredits};
 inline constexpr streams::StreamOptions kZeroCopyStream{.flow = streams::FlowControl::kZeroCopy};
 
-/// For tests of what only memory that is offered does. True on devices on which
-/// FlowControl::kZeroCopy copies all bytes; then return.
-[[nodiscard]] inline bool skipped_where_long_sends_are_copied() {
+/// For tests of asynchronous sends. True on devices other than shm, which have none; then return.
+[[nodiscard]] inline bool skipped_where_sends_are_synchronous() {
   if (open_device_under_test()->info().kind == dtutils::DeviceKind::kShm) return false;
-  WARN("SKIPPED: long sends are copied on this device, so there are no offers");
+  WARN("SKIPPED: no send is asynchronous on this device");
   return true;
 }
 

@@ -47,6 +47,8 @@ inline constexpr std::uint32_t kCreditMessages = 32;
 // --- zero-copy ---------------------------------------------------------------------------------
 /// Bytes of a send from which on the receiver reads them out of the sender's memory.
 inline constexpr std::size_t kZeroCopyFrom = 32768;
+/// The same on devices on which the memory is pinned for that, by system calls at both sides.
+inline constexpr std::size_t kZeroCopyFromPinned = 262144;
 /// Bytes that the receiver is offered at a time, at most.
 inline constexpr std::size_t kLargestOffer = std::size_t{1} << 30;
 /// It reads so many of them at once, at most.
@@ -76,6 +78,7 @@ inline constexpr std::chrono::milliseconds kLinger{2000};
 
 static_assert((kRing & (kRing - 1)) == 0, "offsets are counts modulo the ring");
 static_assert(kSmallestRing <= kRing && kRing <= kLargestRing);
+static_assert(kZeroCopyFrom <= kZeroCopyFromPinned);
 static_assert(kAsynchronousFrom >= 2 * kZeroCopyFrom && kAsynchronousFrom < kLargestAsynchronous);
 static_assert(kReadAhead <= kZeroCopyFrom && kReadAhead <= kReadAtOnce);
 static_assert(kPacked * 2 <= kStaging && kStaging <= kSmallestRing);

@@ -17,7 +17,8 @@ enum class FlowControl : std::uint8_t {
   kCredits = 1,
   /// As kPacketized, but what Stream::send is given to send at once from kZeroCopyFrom bytes on is
   /// not copied into the ring: the receiver reads it out of the sender's memory, straight into its
-  /// own buffer, and the call returns when it has. On shm; on other devices, and out of memory of a
+  /// own buffer, and the call returns when it has. On devices other than shm from
+  /// kZeroCopyFromPinned bytes on. On devices without atomics, and on shm out of memory of a
   /// SharedSegment, all bytes are copied.
   kZeroCopy = 2,
 };
@@ -45,7 +46,8 @@ struct StreamOptions {
   /// With kZeroCopy, for what this side sends: Stream::send returns at once from kAsynchronousFrom
   /// bytes on (AZ-SDP: paper 003, section 3), and the memory is write-protected until the peer has
   /// read it, or the program writes into it, which copies the rest. The memory must stay mapped:
-  /// see Stream::settle. Where `protection` is not permitted it makes no difference.
+  /// see Stream::settle. Where `protection` is not permitted, and on devices other than shm, it
+  /// makes no difference.
   bool asynchronous = false;
   /// For `asynchronous`. Ask may_send_asynchronously.
   PageProtection protection = PageProtection::kUserfaultfd;
