@@ -23,13 +23,11 @@ void prove_each_other(Meeting& meeting, const dtutils::SharedSecret& secret,
                          "see that the address is right, and that it calls accept");
   }
   Claim claim{.hello = make_hello(), .proof = {}};
-  Statement statement{
-      .side = ProvingSide::kConnects, .accepts = theirs.nonce, .connects = claim.hello.nonce};
-  claim.proof = secret.prove(bytes_of(statement));
+  const dtutils::Transcript transcript = transcript_of(claim.hello.nonce, theirs.nonce);
+  claim.proof = secret.prove(dtutils::HandshakeRole::kInitiator, transcript);
   dtutils::Proof answer;
-  statement.side = ProvingSide::kAccepts;
   if (!meeting.tell(claim) || !meeting.hear(answer) ||
-      !secret.accepts(bytes_of(statement), answer)) {
+      !secret.accepts(dtutils::HandshakeRole::kResponder, transcript, answer)) {
     throw dtutils::Error(object, "the listener has another secret, or left",
                          "give both sides the same secret");
   }
