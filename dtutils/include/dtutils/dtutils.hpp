@@ -32,6 +32,7 @@
 #include "dtutils/shared_segment.hpp"
 #include "dtutils/simulation.hpp"
 #include "dtutils/synchronizer.hpp"
+#include "dtutils/tcp.hpp"
 #include "dtutils/transmitter.hpp"
 #include "dtutils/wait.hpp"
 #include "dtutils/wait_hook.hpp"
