@@ -2,17 +2,14 @@
 // Hosts, slots and cores.
 #include "place.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 #include <numa.h>
 
 #include <algorithm>
 #include <charconv>
 
 #include "dtutils/error.hpp"
+#include "dtutils/tcp.hpp"
 
 namespace run {
 namespace {
@@ -94,21 +91,8 @@ std::optional<cpu_set_t> cores_for(const Place& place, Bind bind) {
 }
 
 std::string outside_address() {
-  ifaddrs* all = nullptr;
-  std::string found = "127.0.0.1";
-  if (getifaddrs(&all) != 0) return found;
-  for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET ||
-        (each->ifa_flags & IFF_LOOPBACK) != 0 || (each->ifa_flags & IFF_UP) == 0) {
-      continue;
-    }
-    char text[INET_ADDRSTRLEN];
-    const auto* address = reinterpret_cast<const sockaddr_in*>(each->ifa_addr);
-    found = inet_ntop(AF_INET, &address->sin_addr, text, sizeof text);
-    break;
-  }
-  freeifaddrs(all);
-  return found;
+  const std::vector<std::string> own = dtutils::own_ipv4_addresses();
+  return own.empty() ? "127.0.0.1" : own.front();
 }
 
 }  // namespace run

@@ -4,12 +4,18 @@
 
 #include <sodium.h>
 
+#include <bit>
+#include <cstdint>
+
 #include "dtutils/error.hpp"
 
 namespace dtutils {
 namespace {
 
-static_assert(crypto_auth_KEYBYTES == 32 && crypto_auth_BYTES == sizeof(Proof));
+static_assert(crypto_auth_hmacsha512256_KEYBYTES == 32 &&
+              crypto_auth_hmacsha512256_BYTES == sizeof(Proof));
+// The numbers of a transcript are little-endian on the wire.
+static_assert(std::endian::native == std::endian::little);
 
 constexpr std::size_t kSecretSize = 32;
 
@@ -51,17 +57,29 @@ SharedSecret::SharedSecret(std::string_view text) {
                      text.size(), nullptr, 0);
 }
 
-Proof SharedSecret::prove(std::span<const std::byte> statement) const noexcept {
+Proof SharedSecret::prove(HandshakeRole role, const Transcript& transcript) const noexcept {
+  // What has no fixed size has it before itself, or is the last.
+  const auto protocol = std::as_bytes(std::span(transcript.protocol));
+  const auto code = static_cast<std::uint32_t>(role);
+  const auto size = static_cast<std::uint32_t>(protocol.size());
+  crypto_auth_hmacsha512256_state state;
+  crypto_auth_hmacsha512256_init(&state, key_.data(), key_.size());
+  for (const std::span<const std::byte> part :
+       {std::as_bytes(std::span(&code, 1)), std::as_bytes(std::span(&size, 1)), protocol,
+        std::span<const std::byte>(transcript.initiator),
+        std::span<const std::byte>(transcript.responder), transcript.payload}) {
+    crypto_auth_hmacsha512256_update(&state, octets(part), part.size());
+  }
   Proof proof;
-  crypto_auth(reinterpret_cast<unsigned char*>(proof.data()), octets(statement), statement.size(),
-              key_.data());
+  crypto_auth_hmacsha512256_final(&state, reinterpret_cast<unsigned char*>(proof.data()));
   return proof;
 }
 
-bool SharedSecret::accepts(std::span<const std::byte> statement,
+bool SharedSecret::accepts(HandshakeRole role, const Transcript& transcript,
                            std::span<const std::byte> proof) const noexcept {
-  return proof.size() == sizeof(Proof) &&
-         crypto_auth_verify(octets(proof), octets(statement), statement.size(), key_.data()) == 0;
+  const Proof right = prove(role, transcript);
+  return proof.size() == right.size() &&
+         sodium_memcmp(right.data(), proof.data(), right.size()) == 0;
 }
 
 }  // namespace dtutils

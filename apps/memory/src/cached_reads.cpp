@@ -3,7 +3,7 @@
 #include <cstring>
 #include <new>
 
-#include "client_state.hpp"
+#include "client_calls.hpp"
 #include "dtutils/device_memory.hpp"
 
 namespace memory::detail {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "client_state.hpp"
+#include "client_calls.hpp"
 #include "memory/client.hpp"
 #include "memory/space.hpp"
 

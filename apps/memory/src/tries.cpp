@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Operations that found no whole value, or no free lock: whether there is anything to wait for.
-#include "client_state.hpp"
+#include "client_calls.hpp"
 #include "dtutils/error.hpp"
 
 namespace memory::detail {

@@ -2,7 +2,7 @@
 // Writes of versioned segments: by call, after others, and one-sided.
 #include <cstring>
 
-#include "client_state.hpp"
+#include "client_calls.hpp"
 #include "dtutils/device_memory.hpp"
 
 namespace memory::detail {

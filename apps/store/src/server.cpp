@@ -2,7 +2,6 @@
 // Connections on epoll.
 #include "store/server.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,11 +17,13 @@
 #include <optional>
 
 #include "dtutils/error.hpp"
+#include "dtutils/tcp.hpp"
 
 namespace store {
 namespace {
 
 constexpr int kEvents = 256;
+constexpr int kBacklog = 4096;
 /// Bytes that are read at once.
 constexpr std::size_t kReadBytes = 256 << 10;
 /// A client that has so many bytes of replies to take is not read from.
@@ -58,25 +59,13 @@ Server::Server(Engine& engine, const Options& options)
   const std::size_t files = raise_file_limit();
   // Some are for the devices and logs.
   options_.max_clients = std::min(options_.max_clients, files > 128 ? files - 128 : files / 2);
-  sockaddr_in at{};
-  at.sin_family = AF_INET;
-  at.sin_port = htons(options.port);
-  const std::string where = fmt::format("{}:{}", options.address, options.port);
-  if (::inet_pton(AF_INET, options.address.c_str(), &at.sin_addr) != 1) {
-    throw dtutils::Error(where, "this is no IPv4 address", "give one, for example 127.0.0.1");
+  const dtutils::HostPort at{options.address, options.port};
+  const std::string object = fmt::format("listen on {}", at.text());
+  if (!at.is_literal()) {
+    throw dtutils::Error(object, "this is no IP address", "give one, for example 127.0.0.1");
   }
-  listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  (void)::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (listener_ < 0 || ::bind(listener_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 ||
-      ::listen(listener_, 4096) != 0) {
-    const std::string why = std::strerror(errno);
-    if (listener_ >= 0) ::close(listener_);
-    throw dtutils::Error(fmt::format("listen on {}", where), why, "choose another --port");
-  }
-  socklen_t size = sizeof at;
-  (void)::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &size);
-  port_ = ntohs(at.sin_port);
+  listener_ = dtutils::listen_tcp(object, at, kBacklog);
+  port_ = dtutils::tcp_port(listener_);
   epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
   epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
   (void)::epoll_ctl(epoll_, EPOLL_CTL_ADD, listener_, &event);

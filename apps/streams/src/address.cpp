@@ -3,9 +3,9 @@
 #include "streams/address.hpp"
 
 #include "dtutils/error.hpp"
+#include "dtutils/tcp.hpp"
 #include "guests.hpp"
 #include "handshake.hpp"
-#include "network_address.hpp"
 #include "proving.hpp"
 
 namespace streams {
@@ -23,13 +23,11 @@ void prove_each_other(Meeting& meeting, const dtutils::SharedSecret& secret,
                          "see that the address is right, and that it calls accept");
   }
   Claim claim{.hello = make_hello(), .proof = {}};
-  Statement statement{
-      .side = ProvingSide::kConnects, .accepts = theirs.nonce, .connects = claim.hello.nonce};
-  claim.proof = secret.prove(bytes_of(statement));
+  const dtutils::Transcript transcript = transcript_of(claim.hello.nonce, theirs.nonce);
+  claim.proof = secret.prove(dtutils::HandshakeRole::kInitiator, transcript);
   dtutils::Proof answer;
-  statement.side = ProvingSide::kAccepts;
   if (!meeting.tell(claim) || !meeting.hear(answer) ||
-      !secret.accepts(bytes_of(statement), answer)) {
+      !secret.accepts(dtutils::HandshakeRole::kResponder, transcript, answer)) {
     throw dtutils::Error(object, "the listener has another secret, or left",
                          "give both sides the same secret");
   }
@@ -40,9 +38,11 @@ void prove_each_other(Meeting& meeting, const dtutils::SharedSecret& secret,
 AddressListener::AddressListener(dtutils::ProtectionDomain& domain, std::string_view address,
                                  const dtutils::SharedSecret& secret, const StreamOptions& options)
     : domain_(domain), options_(options) {
-  check("stream at " + std::string(address), options);
-  Meeting socket(listen_at(address), {});
-  port_ = port_of(socket.fd());
+  const std::string object = "stream at " + std::string(address);
+  check(object, options);
+  Meeting socket(dtutils::listen_tcp(object, dtutils::parse_host_port(object, address), kBacklog),
+                 {});
+  port_ = dtutils::tcp_port(socket.fd());
   guests_ = std::make_unique<Guests>(socket.release(), secret);
 }
 
@@ -70,7 +70,8 @@ std::unique_ptr<Stream> connect_to(dtutils::ProtectionDomain& domain, std::strin
   const std::string object = "stream to " + std::string(address);
   check(object, options);
   const Clock::time_point end = Clock::now() + timeout;
-  Meeting meeting(connect_at(address, end), end);
+  Meeting meeting(dtutils::connect_tcp(object, dtutils::parse_host_port(object, address), end),
+                  end);
   prove_each_other(meeting, secret, object);
   return Handshake::tried(Handshake::connect(domain, meeting, options, object), meeting, false,
                           object);

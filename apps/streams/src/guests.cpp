@@ -101,11 +101,10 @@ Guests::Progress Guests::hear(Guest& guest) noexcept {
 bool Guests::believe(Guest& guest) noexcept {
   Claim claim;
   std::memcpy(&claim, guest.said.data(), sizeof claim);
-  Statement statement{
-      .side = ProvingSide::kConnects, .accepts = guest.nonce, .connects = claim.hello.nonce};
-  if (!valid(claim.hello) || !secret_.accepts(bytes_of(statement), claim.proof)) return false;
-  statement.side = ProvingSide::kAccepts;
-  return guest.socket.tell(secret_.prove(bytes_of(statement)));
+  const dtutils::Transcript transcript = transcript_of(claim.hello.nonce, guest.nonce);
+  return valid(claim.hello) &&
+         secret_.accepts(dtutils::HandshakeRole::kInitiator, transcript, claim.proof) &&
+         guest.socket.tell(secret_.prove(dtutils::HandshakeRole::kResponder, transcript));
 }
 
 }  // namespace streams

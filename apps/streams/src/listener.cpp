@@ -19,8 +19,6 @@ namespace {
 using Clock = Meeting::Clock;
 using std::chrono::milliseconds;
 
-constexpr int kBacklog = 128;
-
 dtutils::Error not_connected(const std::string& object, int code) {
   if (code == ECONNREFUSED) {
     return {object, "nobody listens under this name",

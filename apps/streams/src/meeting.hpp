@@ -14,6 +14,9 @@
 
 namespace streams {
 
+/// Connections that wait in a listening socket (listen(2)).
+inline constexpr int kBacklog = 128;
+
 /// The place of a Unix-domain socket in the abstract namespace.
 struct LocalAddress {
   sockaddr_un socket{};

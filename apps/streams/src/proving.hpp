@@ -2,10 +2,7 @@
 // Wire format: how the two sides of a new stream prove that they know the same secret.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <type_traits>
 
 #include "dtutils/shared_secret.hpp"
@@ -35,7 +32,7 @@ struct Claim {
 static_assert(sizeof(Claim) == 80 && std::is_trivially_copyable_v<Claim>);
 
 inline constexpr std::uint64_t kHelloMagic = 0x6f6c6c6574732d63;
-inline constexpr std::uint32_t kHelloVersion = 1;
+inline constexpr std::uint32_t kHelloVersion = 2;
 
 inline Hello make_hello() { return {kHelloMagic, kHelloVersion, 0, dtutils::make_nonce()}; }
 
@@ -43,20 +40,10 @@ constexpr bool valid(const Hello& hello) noexcept {
   return hello.magic == kHelloMagic && hello.version == kHelloVersion;
 }
 
-/// Which side makes a proof: the proof of one is none of the other.
-enum class ProvingSide : std::uint8_t { kAccepts = 1, kConnects = 2 };
-
-/// What is proved: worthless in any other meeting, where other nonces were said.
-struct Statement {
-  std::array<char, 15> what{"cariama-stream"};
-  ProvingSide side;
-  dtutils::Nonce accepts;
-  dtutils::Nonce connects;
-};
-static_assert(sizeof(Statement) == 80);
-
-inline std::span<const std::byte> bytes_of(const Statement& statement) noexcept {
-  return std::as_bytes(std::span(&statement, 1));
+/// What both sides prove: their nonces.
+inline dtutils::Transcript transcript_of(const dtutils::Nonce& connects,
+                                         const dtutils::Nonce& accepts) noexcept {
+  return {"cariama-stream", connects, accepts, {}};
 }
 
 }  // namespace streams

@@ -16,6 +16,8 @@
 #include "dsfabric/group.hpp"
 #include "dsfabric/handler_scope.hpp"
 #include "dsfabric/ids.hpp"
+#include "dsfabric/join.hpp"
+#include "dsfabric/member_upcalls.hpp"
 #include "dsfabric/message.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/process_info.hpp"

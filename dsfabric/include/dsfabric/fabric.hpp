@@ -16,6 +16,8 @@
 #include "dsfabric/config.hpp"
 #include "dsfabric/detail/inside.hpp"
 #include "dsfabric/ids.hpp"
+#include "dsfabric/join.hpp"
+#include "dsfabric/member_upcalls.hpp"
 #include "dsfabric/message.hpp"
 #include "dsfabric/process_info.hpp"
 #include "dsfabric/remote_memory.hpp"
@@ -33,17 +35,6 @@ struct CallContext;
 namespace detail {
 class FunctionTable;
 }  // namespace detail
-
-/// What a program wants to hear of the members of its job (Fabric::on_change). Empty ones are not
-/// called.
-struct MemberUpcalls {
-  /// A process has come to the elastic job.
-  std::function<void(ProcessId)> on_join;
-  /// A process has left the elastic job in good order.
-  std::function<void(ProcessId)> on_leave;
-  /// A process has failed.
-  std::function<void(ProcessId, const std::string& reason)> on_failure;
-};
 
 /// One per process and job, made by join(). It connects processes that use each other, hands
 /// out registered memory, carries messages, and watches the peers.
@@ -296,17 +287,5 @@ inline const detail::Inside& detail::Inside::of(const Fabric& fabric) noexcept {
   return fabric.inside_;
 }
 /// @endcond
-
-/// Joins the job that this process was started in: by PMIx (mpirun, prun, srun), by scripts/run, or
-/// alone when neither started it. Takes the settings from the arguments, which it removes, and the
-/// environment. Returns when all processes have come; they connect when they first talk, or here
-/// where the bootstrap carries no letters (Bootstrap::relays). Throws Error that names the
-/// processes that did not come, what differs between the processes, or what the machine lacks.
-/// Setup only.
-Fabric join(int& argc, char** argv, Config config = {});
-/// The same without a command line.
-Fabric join(Config config = {});
-/// The same with the processes that `bootstrap` knows (bootstrap.hpp).
-Fabric join(std::unique_ptr<Bootstrap> bootstrap, Config config = {});
 
 }  // namespace dsfabric

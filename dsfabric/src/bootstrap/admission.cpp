@@ -29,7 +29,7 @@ std::string Server::refusal(const Guest& guest, const Bytes& hello, Greeting& gr
   greeting.rank = *rank;
   greeting.size = *size;
   greeting.build = *build;
-  const bool knows = secret_.accepts(Side::kProcess, greeting, *proof);
+  const bool knows = secret_.accepts(HandshakeRole::kInitiator, greeting, *proof);
   greeting.build = {};
   // Before anything about the job is told.
   if (!knows) return "the job secret is wrong: this is another job";
@@ -97,12 +97,13 @@ void Server::greet(Guest& guest, const Frame& frame) {
   members_[greeting.rank].guest = &guest;
   members_[greeting.rank].joined = true;
   members_[greeting.rank].changes();
-  guest.connection.send(Type::kWelcome, Writer()
-                                            .u32(greeting.rank)
-                                            .u32(greeting.size)
-                                            .u32(capacity_)
-                                            .bytes(secret_.prove(Side::kLauncher, greeting))
-                                            .take());
+  guest.connection.send(Type::kWelcome,
+                        Writer()
+                            .u32(greeting.rank)
+                            .u32(greeting.size)
+                            .u32(capacity_)
+                            .bytes(secret_.prove(HandshakeRole::kResponder, greeting))
+                            .take());
   for (const auto& event : events_) guest.connection.send(event);
 }
 

@@ -2,8 +2,6 @@
 // The connection of a process to the launcher.
 #pragma once
 
-#include <netdb.h>
-
 #include <chrono>
 #include <memory>
 #include <string>
@@ -17,8 +15,5 @@ namespace dsfabric::rendezvous {
 /// only.
 std::unique_ptr<Mailbox> connect_to(const std::string& address,
                                     std::chrono::steady_clock::time_point by);
-/// The same, to the first of these that answers: what getaddrinfo(3) says of `name`.
-std::unique_ptr<Mailbox> connect_to_one_of(const std::string& name, const addrinfo& addresses,
-                                           std::chrono::steady_clock::time_point by);
 
 }  // namespace dsfabric::rendezvous

@@ -19,7 +19,7 @@
 namespace dsfabric::rendezvous {
 
 /// Raise it with every change below.
-inline constexpr std::uint32_t kProtocol = 4;
+inline constexpr std::uint32_t kProtocol = 5;
 /// Larger frames are refused before anything is allocated for them. What a
 /// process gives to all others fits into one; what it gets from them comes in
 /// as many as it takes.

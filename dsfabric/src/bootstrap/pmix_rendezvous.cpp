@@ -15,9 +15,10 @@
 #include <utility>
 
 #include "bootstrap/frame.hpp"
-#include "bootstrap/own_addresses.hpp"
+#include "bootstrap/own_host_name.hpp"
 #include "bootstrap/proof.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/tcp.hpp"
 
 namespace dsfabric {
 namespace {
@@ -53,7 +54,7 @@ std::unique_ptr<RendezvousThread> open_rendezvous(const PmixJob& job, Place& pla
   place.host = rendezvous::own_host_name();
   auto server = std::make_unique<RendezvousThread>(job.size(), place.secret,
                                                    job.on_one_host() ? "127.0.0.1" : "0.0.0.0");
-  if (!job.on_one_host()) place.addresses = rendezvous::own_addresses();
+  if (!job.on_one_host()) place.addresses = dtutils::own_ipv4_addresses();
   place.addresses.insert(place.addresses.begin(), "127.0.0.1");
   for (std::string& address : place.addresses) address += fmt::format(":{}", server->port());
   return server;

@@ -7,27 +7,25 @@
 namespace dsfabric::rendezvous {
 namespace {
 
-Bytes message(Side side, const Greeting& greeting) {
-  return Writer()
-      .u32(kProtocol)
-      .u32(static_cast<std::uint32_t>(side))
-      .bytes(greeting.launcher)
-      .bytes(greeting.process)
-      .u32(greeting.rank)
-      .u32(greeting.size)
-      .text(greeting.build)
-      .take();
+Bytes payload_of(const Greeting& greeting) {
+  return Writer().u32(kProtocol).u32(greeting.rank).u32(greeting.size).text(greeting.build).take();
+}
+
+dtutils::Transcript transcript_of(const Greeting& greeting, std::span<const std::byte> payload) {
+  return {"cariama-rendezvous", greeting.process, greeting.launcher, payload};
 }
 
 }  // namespace
 
-Proof Secret::prove(Side side, const Greeting& greeting) const {
-  return secret_.prove(message(side, greeting));
+Proof Secret::prove(HandshakeRole role, const Greeting& greeting) const {
+  const Bytes payload = payload_of(greeting);
+  return secret_.prove(role, transcript_of(greeting, payload));
 }
 
-bool Secret::accepts(Side side, const Greeting& greeting,
-                     std::span<const std::byte> proof) const noexcept {
-  return secret_.accepts(message(side, greeting), proof);
+bool Secret::accepts(HandshakeRole role, const Greeting& greeting,
+                     std::span<const std::byte> proof) const {
+  const Bytes payload = payload_of(greeting);
+  return secret_.accepts(role, transcript_of(greeting, payload), proof);
 }
 
 }  // namespace dsfabric::rendezvous

@@ -12,14 +12,13 @@
 
 namespace dsfabric::rendezvous {
 
+using dtutils::HandshakeRole;
 using dtutils::make_nonce;
 using dtutils::make_secret;
 using dtutils::Nonce;
 using dtutils::Proof;
 
-/// What one greeting is about. The nonce of the launcher makes it worthless in
-/// any other one, and that of the process makes the launcher's answer worthless
-/// in any other one.
+/// What one greeting is about. The process is its initiator, the launcher its responder.
 struct Greeting {
   Nonce launcher;
   Nonce process;
@@ -28,19 +27,15 @@ struct Greeting {
   std::string_view build;
 };
 
-/// Who proves it: the proof of one side is none of the other.
-enum class Side : std::uint8_t { kProcess = 1, kLauncher = 2 };
-
 /// The job secret, which proves greetings. Setup only.
 class Secret {
  public:
   explicit Secret(std::string_view text) : secret_(text) {}
 
-  Proof prove(Side side, const Greeting& greeting) const;
-  /// In a time that does not depend on where they differ. False also for
-  /// another number of bytes.
-  bool accepts(Side side, const Greeting& greeting,
-               std::span<const std::byte> proof) const noexcept;
+  Proof prove(HandshakeRole role, const Greeting& greeting) const;
+  /// As SharedSecret::accepts.
+  bool accepts(HandshakeRole role, const Greeting& greeting,
+               std::span<const std::byte> proof) const;
 
  private:
   dtutils::SharedSecret secret_;

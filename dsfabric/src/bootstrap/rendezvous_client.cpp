@@ -166,7 +166,7 @@ class Client final : public Bootstrap, private ElasticJob {
                                      .u32(rank_)
                                      .u32(size_)
                                      .text(build)
-                                     .bytes(secret_.prove(Side::kProcess, greeting))
+                                     .bytes(secret_.prove(HandshakeRole::kInitiator, greeting))
                                      .take());
     const auto answer = wait_open(by, "the launcher's welcome");
     if (!answer) return kDropped;
@@ -183,7 +183,7 @@ class Client final : public Bootstrap, private ElasticJob {
     if (answer->type != Type::kWelcome || !proof) refuse_answer();
     greeting.rank = *rank;
     greeting.size = *size;
-    if (!secret_.accepts(Side::kLauncher, greeting, *proof)) {
+    if (!secret_.accepts(HandshakeRole::kResponder, greeting, *proof)) {
       throw Error(name(), "whoever answers there does not know the job secret",
                   "check that the address is that of the launcher");
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // join(): settings, bootstrap, fabric.
+#include "dsfabric/join.hpp"
+
 #include <fmt/format.h>
 
 #include <utility>

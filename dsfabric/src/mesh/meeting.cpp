@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "bootstrap/own_addresses.hpp"
+#include "bootstrap/own_host_name.hpp"
 #include "dtutils/error.hpp"
 #include "job/bytes.hpp"
 #include "job/job_limits.hpp"

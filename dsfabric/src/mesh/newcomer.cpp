@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "bootstrap/own_addresses.hpp"
+#include "bootstrap/own_host_name.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "mesh/introduction.hpp"

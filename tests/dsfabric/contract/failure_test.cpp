@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process dies, throws, or breaks the protocol: what the others see.
+// A process dies, throws, or leaves: what the others see.
 #include "dsfabric/support/fork_job.hpp"
 #include "dsfabric/support/killed_job.hpp"
 #include "dtutils/clock.hpp"
@@ -100,49 +100,6 @@ TEST_CASE("an_idle_survivor_learns_of_a_death") {
       },
       letters);
   CHECK(job.wait() == "1: signal 9\n");
-}
-
-TEST_CASE("a_process_fails_once_however_often_it_is_declared_failed") {
-  ForkJob job(2, [](Member& member) {
-    Fabric fabric = member.join(config_of(1));
-    std::atomic<int> upcalls{0};
-    fabric.on_failure([&](ProcessId, const std::string&) { ++upcalls; });
-    const ProcessId other{static_cast<std::uint16_t>(1 - member.rank)};
-    if (member.rank == 0) {
-      fabric.fail(other, "first");
-      fabric.fail(other, "second");
-    }
-    require(support::eventually([&] { return upcalls != 0; }), "it is told");
-    fabric.fail(other, "third");
-    require_equal(fabric.failures(), 1u, "failures");
-    require(member.rank == 1 || fabric.failure_reason(other) == "first", "the first reason");
-    require_equal(upcalls.load(), 1, "upcalls");
-  });
-  CHECK(job.wait() == "");
-}
-
-TEST_CASE("an_upcall_that_was_removed_is_not_told_of_later_failures") {
-  ForkJob job(2, [](Member& member) {
-    Fabric fabric = member.join(config_of(1));
-    std::atomic<int> told{0}, removed{0};
-    const auto held = std::make_shared<int>();
-    const auto none = [&removed, held](ProcessId, const std::string&) { ++removed; };
-    const auto one = [&told](ProcessId, const std::string&) { ++told; };
-    const UpcallId first = fabric.on_failure(none);
-    const UpcallId kept = fabric.on_failure(one);
-    const UpcallId last = fabric.on_failure(none);
-    require(first != kept && kept != last && kept != UpcallId{}, "each has a name of its own");
-    const long uses = held.use_count();
-    for (const UpcallId each : {last, first, first, UpcallId{}}) fabric.remove_upcall(each);
-    require_equal(held.use_count(), uses - 2, "what they held is freed");
-    fabric.on_failure(one);
-    ++member.memory.words[1];
-    require(support::eventually([&] { return member.memory.words[1] == 2; }), "both are ready");
-    if (member.rank == 0) fabric.fail({1}, "for the test");
-    require(support::eventually([&] { return told == 2; }), "the others are told");
-    require_equal(removed.load(), 0, "the removed ones are not");
-  });
-  CHECK(job.wait() == "");
 }
 
 TEST_CASE("survivors_go_on_with_each_other") {
@@ -287,62 +244,6 @@ TEST_CASE("a_peer_that_left_ends_a_barrier_it_does_not_take_part_in") {
         require(fabric.state({1}) == PeerState::kLeft, "though it only left");
       },
       letters);
-  CHECK(job.wait() == "");
-}
-
-TEST_CASE("corrupt_messages_fail_their_sender_only") {
-  const int kind = GENERATE(0, 1, 2, 3, 4, 5);
-  CAPTURE(kind);
-  ForkJob job(3, [kind](Member& member) {
-    Fabric fabric = member.join(config_of(1));
-    fabric.run([&](Thread& self) {
-      // Not by a barrier: who is still in one when process 1 fails is right to throw.
-      support::meet(member, self);
-      if (member.rank == 1) {
-        MessageHeader header{2, 0, 0, self.id(), 0, kMessageMark};
-        switch (kind) {
-          case 0:
-            header.mark = 0;
-            break;
-          case 1:
-            header.bytes = 1000;
-            break;
-          case 2:
-            header.kind = 99;
-            break;
-          case 3:
-            header.destination = 7;
-            break;
-          case 4:
-            header.source = {{2}, 0};
-            break;
-          default:
-            header.kind = 5;  // nobody has a message handler for it
-        }
-        require(self.transmitter({0}).send({&header, sizeof header, 0}, dtutils::kInlined), "sent");
-      }
-      if (member.rank == 0) {
-        require(support::eventually([&] {
-                  self.progress();
-                  return fabric.failed({1});
-                }),
-                "the sender failed");
-        constexpr const char* kReasons[] = {"no header",           "its length",
-                                            "its kind is unknown", "for a thread",
-                                            "another process",     "invalid message"};
-        const std::string reason = fabric.failure_reason({1});
-        require(reason.find(kReasons[kind]) != std::string::npos, reason);
-        require(!fabric.failed({2}), "nobody else did");
-      } else {
-        require(support::eventually([&] {
-                  self.progress();
-                  return member.memory.words[2] == 1;
-                }),
-                "process 0 is done");
-      }
-      member.memory.words[2] = 1;
-    });
-  });
   CHECK(job.wait() == "");
 }
 

@@ -163,7 +163,7 @@ inline std::pair<Greeting, Bytes> greeting_of(Connection& connection, std::uint3
                         .u32(rank)
                         .u32(size)
                         .text("build")
-                        .bytes(Secret("secret").prove(Side::kProcess, greeting))
+                        .bytes(Secret("secret").prove(HandshakeRole::kInitiator, greeting))
                         .take()};
 }
 

@@ -24,27 +24,29 @@ Greeting some_greeting() {
 
 TEST_CASE("proof_is_accepted_by_who_knows_the_secret") {
   const Greeting greeting = some_greeting();
-  const Proof proof = Secret("secret").prove(Side::kProcess, greeting);
-  CHECK(Secret("secret").accepts(Side::kProcess, greeting, proof));
-  CHECK_FALSE(Secret("secres").accepts(Side::kProcess, greeting, proof));
-  CHECK_FALSE(Secret("").accepts(Side::kProcess, greeting, proof));
+  const Proof proof = Secret("secret").prove(HandshakeRole::kInitiator, greeting);
+  CHECK(Secret("secret").accepts(HandshakeRole::kInitiator, greeting, proof));
+  CHECK_FALSE(Secret("secres").accepts(HandshakeRole::kInitiator, greeting, proof));
+  CHECK_FALSE(Secret("").accepts(HandshakeRole::kInitiator, greeting, proof));
 }
 
 TEST_CASE("proof_of_one_side_is_none_of_the_other") {
   const Greeting greeting = some_greeting();
   const Secret secret("secret");
-  CHECK_FALSE(secret.accepts(Side::kLauncher, greeting, secret.prove(Side::kProcess, greeting)));
-  CHECK_FALSE(secret.accepts(Side::kProcess, greeting, secret.prove(Side::kLauncher, greeting)));
+  CHECK_FALSE(secret.accepts(HandshakeRole::kResponder, greeting,
+                             secret.prove(HandshakeRole::kInitiator, greeting)));
+  CHECK_FALSE(secret.accepts(HandshakeRole::kInitiator, greeting,
+                             secret.prove(HandshakeRole::kResponder, greeting)));
 }
 
 TEST_CASE("proof_is_of_everything_in_its_greeting") {
   const Greeting greeting = some_greeting();
   const Secret secret("secret");
-  const Proof proof = secret.prove(Side::kProcess, greeting);
+  const Proof proof = secret.prove(HandshakeRole::kInitiator, greeting);
   const auto refused = [&](auto change) {
     Greeting other = greeting;
     change(other);
-    return !secret.accepts(Side::kProcess, other, proof);
+    return !secret.accepts(HandshakeRole::kInitiator, other, proof);
   };
   CHECK(refused([](Greeting& other) { other.launcher = make_nonce(); }));
   CHECK(refused([](Greeting& other) { other.process = make_nonce(); }));
@@ -57,14 +59,14 @@ TEST_CASE("proof_is_of_everything_in_its_greeting") {
 TEST_CASE("proof_with_one_wrong_bit_or_another_length_is_refused") {
   const Greeting greeting = some_greeting();
   const Secret secret("secret");
-  const Proof proof = secret.prove(Side::kProcess, greeting);
+  const Proof proof = secret.prove(HandshakeRole::kInitiator, greeting);
   for (std::size_t bit = 0; bit < 8 * sizeof(Proof); ++bit) {
     Proof wrong = proof;
     wrong[bit / 8] ^= std::byte{1} << (bit % 8);
-    CHECK_FALSE(secret.accepts(Side::kProcess, greeting, wrong));
+    CHECK_FALSE(secret.accepts(HandshakeRole::kInitiator, greeting, wrong));
   }
-  CHECK_FALSE(secret.accepts(Side::kProcess, greeting, {}));
-  CHECK_FALSE(secret.accepts(Side::kProcess, greeting, std::span(proof).first(31)));
+  CHECK_FALSE(secret.accepts(HandshakeRole::kInitiator, greeting, {}));
+  CHECK_FALSE(secret.accepts(HandshakeRole::kInitiator, greeting, std::span(proof).first(31)));
 }
 
 TEST_CASE("nonces_do_not_repeat") {

@@ -38,7 +38,7 @@ TEST_CASE("replayed_greeting_is_refused") {
   CHECK((reader.u32() == 1u && reader.u32() == 2u && reader.u32() == 0u));
   const auto proof = reader.bytes();
   REQUIRE(proof);
-  CHECK(secret.accepts(Side::kLauncher, greeting, *proof));
+  CHECK(secret.accepts(HandshakeRole::kResponder, greeting, *proof));
 
   Connection second(rendezvous.stranger());
   (void)next_frame(second, Type::kChallenge);

@@ -105,7 +105,8 @@ TEST_CASE("variables_that_make_no_sense_are_named") {
   CHECK_THAT(with(kRankVariable, "first"), contains("CARIAMA_RANK is \"first\""));
   CHECK_THAT(with(kSizeVariable, "-1"), contains("CARIAMA_SIZE is \"-1\""));
   CHECK_THAT(with(kSecretVariable, nullptr), contains("CARIAMA_SECRET is not"));
-  CHECK_THAT(with(kAddressVariable, "nowhere"), contains("an address and a port"));
+  CHECK_THAT(with(kAddressVariable, "nowhere"),
+             contains("CARIAMA_RENDEZVOUS \"nowhere\": it has no port; write HOST:PORT"));
 }
 
 TEST_CASE("nobody_at_the_address_is_an_error_within_the_limit") {
@@ -121,7 +122,7 @@ TEST_CASE("nobody_at_the_address_is_an_error_within_the_limit") {
   BootstrapOptions options;
   options.start_timeout = 200ms;
   const auto begin = Clock::now();
-  CHECK_THAT(error_text([&] { make_rendezvous_client(options); }), contains("no server answers"));
+  CHECK_THAT(error_text([&] { make_rendezvous_client(options); }), contains("nobody answers"));
   CHECK(Clock::now() - begin < 10s);
   unsetenv(kAddressVariable);
 }

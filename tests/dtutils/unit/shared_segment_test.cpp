@@ -10,13 +10,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "dtutils/limits.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
+#include "support/leftovers.hpp"
 #include "support/matchers.hpp"
 #include "support/require.hpp"
 #include "support/two_processes.hpp"
@@ -34,12 +34,6 @@ using support::require;
 using support::Wire;
 
 constexpr std::size_t kTooMuch = std::size_t{1} << 50;
-
-std::size_t open_files() {
-  namespace fs = std::filesystem;
-  return static_cast<std::size_t>(
-      std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
-}
 
 bool all_zero(const SharedSegment& segment) {
   return std::all_of(segment.data(), segment.data() + segment.size(),
@@ -101,24 +95,24 @@ TEST_CASE("find_knows_every_range_inside_a_segment_and_none_that_leaves_it") {
 }
 
 TEST_CASE("destroyed_segment_leaves_no_file_no_mapping_and_no_entry") {
-  const std::size_t before = open_files();
+  const std::size_t before = support::open_descriptors();
   const std::byte* data = nullptr;
   {
     const SharedSegment segment(kChunk, PageKind::kSmall, -1);
     data = segment.data();
-    CHECK(open_files() == before + 1);
+    CHECK(support::open_descriptors() == before + 1);
   }
-  CHECK(open_files() == before);
+  CHECK(support::open_descriptors() == before);
   CHECK_FALSE(SharedSegment::find(data, 1).has_value());
   unsigned char resident = 0;
   CHECK(::mincore(const_cast<std::byte*>(data), kPage, &resident) == -1);
 }
 
 TEST_CASE("refused_segment_leaves_no_file_open") {
-  const std::size_t before = open_files();
+  const std::size_t before = support::open_descriptors();
   CHECK_THROWS_AS(SharedSegment(kPage, PageKind::kSmall, 4000), dtutils::Error);
   CHECK_THROWS_AS(SharedSegment(kTooMuch, PageKind::kSmall, -1), dtutils::Error);
-  CHECK(open_files() == before);
+  CHECK(support::open_descriptors() == before);
 }
 
 TEST_CASE("segment_above_the_memory_of_the_machine_is_an_error_that_names_it") {

@@ -165,10 +165,7 @@ TEST_CASE("a_knock_that_was_heard_is_worth_nothing_in_another_visit") {
   Serving broker;
   const Secret secret(kRight);
   const std::string name = fresh_connection();
-  Statement statement{.side = Side::kProcess,
-                      .broker = {},
-                      .process = make_nonce(),
-                      .connection = *connection_name(name)};
+  Statement statement{.broker = {}, .process = make_nonce(), .connection = *connection_name(name)};
   Knock said{};
   for (const bool again : {false, true}) {
     const int fd = dial(broker.port());
@@ -176,7 +173,8 @@ TEST_CASE("a_knock_that_was_heard_is_worth_nothing_in_another_visit") {
     REQUIRE(hears(fd, challenge));
     if (!again) {
       statement.broker = challenge.broker;
-      said = {statement.process, statement.connection, secret.prove(statement)};
+      said = {statement.process, statement.connection,
+              secret.prove(HandshakeRole::kInitiator, statement)};
     }
     REQUIRE(send(fd, &said, sizeof said, 0) == sizeof said);
     Answer answer;
@@ -192,12 +190,10 @@ TEST_CASE("names_that_no_connection_has_are_refused") {
     const int fd = dial(broker.port());
     Challenge challenge;
     REQUIRE(hears(fd, challenge));
-    Statement statement{.side = Side::kProcess,
-                        .broker = challenge.broker,
-                        .process = make_nonce(),
-                        .connection = {}};
+    Statement statement{.broker = challenge.broker, .process = make_nonce(), .connection = {}};
     std::strcpy(statement.connection.data(), name);
-    const Knock said{statement.process, statement.connection, secret.prove(statement)};
+    const Knock said{statement.process, statement.connection,
+                     secret.prove(HandshakeRole::kInitiator, statement)};
     REQUIRE(send(fd, &said, sizeof said, 0) == sizeof said);
     Answer answer;
     CHECK_FALSE(hears(fd, answer));

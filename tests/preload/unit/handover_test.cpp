@@ -78,9 +78,9 @@ TEST_CASE("who_comes_to_an_offer_with_nothing_costs_it_nothing") {
 
 TEST_CASE("a_secret_is_read_from_a_file_of_its_owner_alone") {
   const SecretFile good("0123456789abcdef\nmore\n", 0600);
-  Statement statement{};
-  statement.side = Side::kProcess;
-  CHECK(Secret("0123456789abcdef").accepts(statement, read_secret(good.name()).prove(statement)));
+  const Statement statement{};
+  const Proof proof = read_secret(good.name()).prove(HandshakeRole::kInitiator, statement);
+  CHECK(Secret("0123456789abcdef").accepts(HandshakeRole::kInitiator, statement, proof));
   CHECK_THROWS_AS(read_secret(SecretFile("0123456789abcdef\n", 0640).name()), dtutils::Error);
   CHECK_THROWS_AS(read_secret(SecretFile("0123456789abcde\n", 0600).name()), dtutils::Error);
   CHECK_THROWS_AS(read_secret(SecretFile("", 0600).name()), dtutils::Error);
@@ -90,20 +90,19 @@ TEST_CASE("a_secret_is_read_from_a_file_of_its_owner_alone") {
 
 TEST_CASE("a_proof_is_of_one_statement") {
   const Secret secret("0123456789abcdef");
-  Statement statement{.side = Side::kBroker,
-                      .verdict = Verdict::kNobody,
+  Statement statement{.verdict = Verdict::kNobody,
                       .broker = make_nonce(),
                       .process = make_nonce(),
                       .connection = *connection_name("p/1:2-3:4")};
-  const Proof proof = secret.prove(statement);
-  CHECK(secret.accepts(statement, proof));
-  for (const int change : {0, 1, 2, 3, 4}) {
+  const Proof proof = secret.prove(HandshakeRole::kResponder, statement);
+  CHECK(secret.accepts(HandshakeRole::kResponder, statement, proof));
+  CHECK_FALSE(secret.accepts(HandshakeRole::kInitiator, statement, proof));
+  for (const int change : {1, 2, 3, 4}) {
     Statement other = statement;
-    if (change == 0) other.side = Side::kProcess;
     if (change == 1) other.verdict = Verdict::kHandedOver;
     if (change == 2) other.broker[31] ^= std::byte{1};
     if (change == 3) other.process[0] ^= std::byte{1};
     if (change == 4) other.connection[8] = '5';
-    CHECK_FALSE(secret.accepts(other, proof));
+    CHECK_FALSE(secret.accepts(HandshakeRole::kResponder, other, proof));
   }
 }

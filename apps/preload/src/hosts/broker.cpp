@@ -154,16 +154,15 @@ bool Broker::hear(Visitor& visitor) noexcept {
 }
 
 void Broker::answer(const Visitor& visitor) noexcept {
-  Statement statement{.side = Side::kProcess,
-                      .broker = visitor.nonce,
+  Statement statement{.broker = visitor.nonce,
                       .process = visitor.knock.process,
                       .connection = visitor.knock.connection};
   const std::string_view name = text_of(visitor.knock.connection);
-  if (!secret_.accepts(statement, visitor.knock.proof) || name.empty()) return;
+  if (!secret_.accepts(HandshakeRole::kInitiator, statement, visitor.knock.proof) || name.empty())
+    return;
   Recipient recipient(name);
-  statement.side = Side::kBroker;
   statement.verdict = recipient.is_there() ? Verdict::kHandedOver : Verdict::kNobody;
-  const Answer answer{statement.verdict, 0, secret_.prove(statement)};
+  const Answer answer{statement.verdict, 0, secret_.prove(HandshakeRole::kResponder, statement)};
   // The answer goes first: what the recipient says comes behind it. A connection that it does not
   // get ends when this copy is closed.
   if (send_whole(visitor.fd, &answer, sizeof answer) && recipient.is_there()) {

@@ -95,21 +95,20 @@ Visit knock(const Settings& settings, const sockaddr_storage& peer,
       challenge.magic != kMagic || challenge.version != kVersion) {
     return {};
   }
-  Statement statement{
-      .side = Side::kProcess, .broker = challenge.broker, .process = {}, .connection = *name};
+  Statement statement{.broker = challenge.broker, .process = {}, .connection = *name};
   try {
     statement.process = make_nonce();
   } catch (const std::exception&) {
     return {};
   }
   Answer answer;
-  if (!line.tell(Knock{statement.process, *name, settings.secret.prove(statement)}) ||
+  if (!line.tell(Knock{statement.process, *name,
+                       settings.secret.prove(HandshakeRole::kInitiator, statement)}) ||
       !line.hear(answer)) {
     return {};
   }
-  statement.side = Side::kBroker;
   statement.verdict = answer.verdict;
-  if (!settings.secret.accepts(statement, answer.proof)) return {};
+  if (!settings.secret.accepts(HandshakeRole::kResponder, statement, answer.proof)) return {};
   if (answer.verdict != Verdict::kHandedOver) return {-1, true};
   return {line.release(), true};
 }

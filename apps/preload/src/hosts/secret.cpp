@@ -16,8 +16,11 @@
 namespace preload::hosts {
 namespace {
 
-std::span<const std::byte> bytes_of(const Statement& statement) noexcept {
-  return std::as_bytes(std::span(&statement, 1));
+/// Calls `use` with the transcript of a statement.
+auto with_transcript(const Statement& statement, const auto& use) noexcept {
+  const ProvedPayload payload{kVersion, statement.verdict, statement.connection};
+  return use(dtutils::Transcript{"cariama-stream-broker", statement.process, statement.broker,
+                                 std::as_bytes(std::span(&payload, 1))});
 }
 
 /// Throws when it is too short.
@@ -33,12 +36,15 @@ std::string_view checked(std::string_view text) {
 
 Secret::Secret(std::string_view text) : secret_(checked(text)) {}
 
-Proof Secret::prove(const Statement& statement) const noexcept {
-  return secret_.prove(bytes_of(statement));
+Proof Secret::prove(HandshakeRole role, const Statement& statement) const noexcept {
+  return with_transcript(statement,
+                         [&](const auto& transcript) { return secret_.prove(role, transcript); });
 }
 
-bool Secret::accepts(const Statement& statement, const Proof& proof) const noexcept {
-  return secret_.accepts(bytes_of(statement), proof);
+bool Secret::accepts(HandshakeRole role, const Statement& statement,
+                     const Proof& proof) const noexcept {
+  return with_transcript(
+      statement, [&](const auto& transcript) { return secret_.accepts(role, transcript, proof); });
 }
 
 Secret read_secret(const std::string& file) {

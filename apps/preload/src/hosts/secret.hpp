@@ -22,8 +22,8 @@ class Secret {
   /// Throws dtutils::Error: the text is shorter than kShortestSecret.
   explicit Secret(std::string_view text);
 
-  Proof prove(const Statement& statement) const noexcept;
-  bool accepts(const Statement& statement, const Proof& proof) const noexcept;
+  Proof prove(HandshakeRole role, const Statement& statement) const noexcept;
+  bool accepts(HandshakeRole role, const Statement& statement, const Proof& proof) const noexcept;
 
  private:
   dtutils::SharedSecret secret_;

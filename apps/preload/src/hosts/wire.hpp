@@ -14,6 +14,7 @@
 
 namespace preload::hosts {
 
+using dtutils::HandshakeRole;
 using dtutils::Nonce;
 using dtutils::Proof;
 
@@ -22,7 +23,7 @@ using ConnectionName = std::array<char, 80>;
 
 inline constexpr std::uint64_t kMagic = 0x736b6f6e6b2d6163;
 /// Raise it with every change below, and of what the processes say to each other afterwards.
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 
 /// The three messages over TCP. All of them have a fixed size.
 ///
@@ -59,25 +60,26 @@ struct Answer {
   Proof proof;
 };
 
-enum class Side : std::uint32_t { kProcess = 1, kBroker = 2 };
-
-/// What a proof is made of. The nonce of each side makes the other's proof worthless in any other
-/// meeting, and the side makes it none of the other side.
+/// What a proof is about. The process is its initiator, the broker its responder.
 struct Statement {
-  std::uint32_t version = kVersion;
-  Side side;
-  /// 0 for the side kProcess.
+  /// Of the broker; a process has none.
   Verdict verdict{};
-  std::uint32_t reserved = 0;
   Nonce broker;
   Nonce process;
+  ConnectionName connection;
+};
+
+/// What a side proves beside the nonces.
+struct ProvedPayload {
+  std::uint32_t version;
+  Verdict verdict;
   ConnectionName connection;
 };
 
 static_assert(sizeof(Challenge) == 48 && std::is_trivially_copyable_v<Challenge>);
 static_assert(sizeof(Knock) == 144 && std::is_trivially_copyable_v<Knock>);
 static_assert(sizeof(Answer) == 40 && std::is_trivially_copyable_v<Answer>);
-static_assert(sizeof(Statement) == 160 && std::is_trivially_copyable_v<Statement>);
+static_assert(sizeof(ProvedPayload) == 88 && std::is_trivially_copyable_v<ProvedPayload>);
 
 /// Nothing when the text is too long.
 inline std::optional<ConnectionName> connection_name(std::string_view text) noexcept {

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "dtutils/tcp.hpp"
+
 namespace proxy {
 
 /// Owns a descriptor.
@@ -33,16 +35,14 @@ class Socket {
 };
 
 /// An address of TCP, IPv4 or IPv6.
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-};
+using Address = dtutils::TcpAddress;
 
-/// "host:port", "[::1]:port" or ":port". Throws dtutils::Error for anything else, and for a name
-/// that is not known. Setup only.
+/// "host:port" or "[::1]:port": the first address of the host. Throws dtutils::Error for anything
+/// else, and for a name that is not known. Setup only.
 Address resolve(const std::string& text);
 
-/// Throws dtutils::Error. Setup only.
+/// At "host:port", "[::1]:port" or, on all addresses of this host, ":port". Throws dtutils::Error.
+/// Setup only.
 Socket listen_on(const std::string& text);
 /// The port that a socket is bound to.
 std::uint16_t port_of(const Socket& socket) noexcept;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Calls of a Client to the homes of segments, and the requests that carry writes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "client_state.hpp"
+#include "dsfabric/call_status.hpp"
+#include "dsfabric/peer_failed.hpp"
+
+namespace memory::detail {
+
+template <class Request>
+Answer ClientState::ask(dsfabric::ProcessId home, Request request) {
+  require_may_call();
+  request.home = space.homes[home.value].address;
+  dtutils::Backoff backoff;
+  Used operation(*this, 0);
+  for (;;) {
+    Answer answer{0, Status::kAgain};
+    if (home == self) {
+      answer = request.run(*space.home, self);
+    } else {
+      if (!operation->slot) operation->slot.emplace(space.fabric);
+      const dsfabric::CallStatus status =
+          channel.call_return(dsfabric::ThreadId::service_of(home), request, *operation->slot);
+      if (status == dsfabric::CallStatus::kPeerGone) return {0, Status::kHomeFailed};
+      if (status == dsfabric::CallStatus::kAccepted) {
+        try {
+          answer = operation->slot->get();
+        } catch (const dsfabric::PeerFailed&) {
+          return {0, Status::kHomeFailed};
+        }
+      }
+    }
+    if (answer.status != Status::kAgain) return answer;
+    pause(backoff);
+  }
+}
+
+template <class Request>
+void ClientState::try_call(Operation& operation, const Request& request) {
+  const dsfabric::ProcessId home = operation.place.home();
+  if (home == self) {
+    const Answer answer = request.run(*space.home, self);
+    if (answer.status == Status::kAgain) {
+      operation.step = Operation::Step::kCallAgain;
+      return;
+    }
+    if (operation.into != nullptr) std::memcpy(operation.into, &answer.value, sizeof answer.value);
+    return end(operation, answer.status);
+  }
+  if (!operation.slot) operation.slot.emplace(space.fabric);
+  switch (channel.call_return(dsfabric::ThreadId::service_of(home), request, *operation.slot)) {
+    case dsfabric::CallStatus::kAccepted:
+      operation.step = Operation::Step::kCall;
+      return;
+    case dsfabric::CallStatus::kFull:
+      operation.step = Operation::Step::kCallAgain;
+      return;
+    case dsfabric::CallStatus::kPeerGone:
+      return end(operation, Status::kHomeFailed);
+  }
+}
+
+/// Calls `f` with the request that carries a write: the data themselves when they are short, else
+/// where the home finds them, in `scratch` behind `data_at` bytes.
+template <class F>
+decltype(auto) with_write_request(const Place& place, const void* data, std::uint64_t bytes,
+                                  F&& f) {
+  const auto carry = [&]<std::size_t kBytes>(WriteRequest<kBytes>* /*type*/) -> decltype(auto) {
+    WriteRequest<kBytes> request;  // NOLINT: only what is used is set
+    request.place = place;
+    request.bytes = bytes;
+    if (bytes != 0) std::memcpy(request.data, data, bytes);
+    return f(request);
+  };
+  if (bytes <= 64) return carry(static_cast<WriteRequest<64>*>(nullptr));
+  if (bytes <= 256) return carry(static_cast<WriteRequest<256>*>(nullptr));
+  return carry(static_cast<WriteRequest<1024>*>(nullptr));
+}
+inline constexpr std::uint64_t kCarriedBytes = 1024;
+
+}  // namespace memory::detail
