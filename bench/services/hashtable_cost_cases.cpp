@@ -99,7 +99,9 @@ Measured run(Thread& self, bench::Batch& batch, Operation operation, std::uint32
   const hashtable::cost::Costs costs =
       predicted ? hashtable::cost::measure(self, kSubject) : hashtable::cost::Costs{};
   std::vector<std::uint64_t> keys = keys_of(1, 2, kSlots * percent / 100);
-  std::vector<std::uint64_t> fresh = keys_of(1, 2, kWarm + kKeys, 1 + keys.back());
+  // Other keys in each round: how many of so few find a slot or a bucket taken is chance.
+  const std::uint64_t round = ++shared.rounds;
+  std::vector<std::uint64_t> fresh = keys_of(1, 2, kWarm + kKeys, round << 32);
   std::vector<std::uint64_t> there = keys;
   if (predicted && operation == Operation::kInsert) {
     // The table as it is in the middle of the inserts that are measured.
@@ -110,7 +112,7 @@ Measured run(Thread& self, bench::Batch& batch, Operation operation, std::uint32
       require(table.insert(key, key) == Status::kDone, "an insert");
     }
   }
-  std::shuffle(keys.begin(), keys.end(), std::mt19937_64(percent));
+  std::shuffle(keys.begin(), keys.end(), std::mt19937_64(round));
   const std::vector<std::uint64_t>& used = operation == Operation::kInsert ? fresh : keys;
   const auto all_of = [&](std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i)

@@ -29,6 +29,8 @@ class TableFixture {
     table.reset();
   }
   std::unique_ptr<Table> table;
+  /// Rounds so far, for cases whose rounds have other keys each.
+  std::uint64_t rounds = 0;
 };
 
 /// `count` keys, from `from` on, whose home is `rank`.

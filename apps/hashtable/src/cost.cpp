@@ -20,7 +20,9 @@ double insert(const Basics& basics, const Load& load) noexcept {
   const double room = basics.compare_and_swap + basics.look + basics.block + 2 * basics.read_word;
   // The inserts between two that ask for room are as many as chance has it.
   const double asleep = std::exp(-basics.awake * load.full / without_room);
-  return without_room + load.full * (room + asleep * (basics.wake - basics.service));
+  // Where other programs compute, waking may take less than a call that has lost its core.
+  const double waking = asleep * std::max(basics.wake - basics.service, 0.0);
+  return without_room + load.full * (room + waking);
 }
 
 }  // namespace

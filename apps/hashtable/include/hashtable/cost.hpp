@@ -79,7 +79,7 @@ struct Load {
 ///     find   = look + chained * look
 ///     cached: hit_rate * kept + (1 - hit_rate) * (missed + chained * look)
 ///     insert = (1 - factor) * claim + (factor - full) * taken + further * look + full * room
-///     room   = compare_and_swap + look + block + 2 * read_word + asleep * (wake - service)
+///     room   = compare_and_swap + look + block + 2 * read_word + asleep * max(wake - service, 0)
 ///     update = change + write + chained * look
 ///     remove = change + chained * look
 ///     by call: call + hit + chained * hit

@@ -170,10 +170,20 @@ class FixedTable {
     bool sent = false;
   };
   /// Calls of a batch that are on their way to one home.
-  static constexpr std::uint32_t kFlights = 4;
+  static constexpr std::uint32_t kFlights = 8;
   struct Flights {
     std::array<std::optional<Flight>, kFlights> flights;
     std::uint32_t next = 0;
+  };
+
+  /// Items that a batch looks at together.
+  static constexpr std::uint32_t kSorted = 2 * kCallBatch;
+  /// Those whose home is here, and the others.
+  struct Sorted {
+    std::array<Item*, kSorted> here;
+    std::array<Item*, kSorted> elsewhere;
+    std::uint32_t count_here = 0;
+    std::uint32_t count_elsewhere = 0;
   };
 
   static std::uint16_t rank_of(const dsfabric::CallContext& call) noexcept {
@@ -183,8 +193,8 @@ class FixedTable {
     asked.me = rank_;
     asked.hash = hash_of(asked.key.data(), kKeyWords);
   }
-  /// Also asks for the memory of those whose home is here.
-  void prepare(std::span<Item> items) const noexcept;
+  /// Prepares at most kSorted items, and asks for the memory of those whose home is here.
+  Sorted sort(std::span<Item> items) const noexcept;
   Status perform_prepared(Asked& asked) {
     const std::uint32_t home = home_of(asked.hash, parts());
     if (home == rank_) return local(asked);

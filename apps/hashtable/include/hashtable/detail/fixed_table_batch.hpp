@@ -47,15 +47,25 @@ void FixedTable<kKeyWords, kValueWords>::finish(Flight& flight) {
 }
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
-void FixedTable<kKeyWords, kValueWords>::prepare(std::span<Item> items) const noexcept {
+auto FixedTable<kKeyWords, kValueWords>::sort(std::span<Item> items) const noexcept -> Sorted {
+  Sorted sorted;
   for (Item& item : items) {
     item.status = Status::kAgain;
     prepare(item.request);
-    if (home_of(item.request.hash, parts()) == rank_) home_.prefetch_entry(item.request.hash);
+    // Without a branch: chance decides, so a processor cannot foresee it.
+    const bool here = home_of(item.request.hash, parts()) == rank_;
+    sorted.here[sorted.count_here] = &item;
+    sorted.elsewhere[sorted.count_elsewhere] = &item;
+    sorted.count_here += here;
+    sorted.count_elsewhere += !here;
   }
-  for (const Item& item : items) {
-    if (home_of(item.request.hash, parts()) == rank_) home_.prefetch_slot(item.request.hash);
+  for (std::uint32_t i = 0; i < sorted.count_here; ++i) {
+    home_.prefetch_entry(sorted.here[i]->request.hash);
   }
+  for (std::uint32_t i = 0; i < sorted.count_here; ++i) {
+    home_.prefetch_slot(sorted.here[i]->request.hash);
+  }
+  return sorted;
 }
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
@@ -111,15 +121,10 @@ void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
     }
   };
 
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (i % kCallBatch == 0)
-      prepare(items.subspan(i, std::min<std::size_t>(kCallBatch, items.size() - i)));
-    Item& item = items[i];
+  const auto go = [&](Item& item) {
     Asked& asked = item.request;
     const std::uint32_t home = home_of(asked.hash, parts());
-    if (home == rank_) {
-      item.status = local(asked);
-    } else if (by_call(asked.operation)) {
+    if (by_call(asked.operation)) {
       Flights& flights = *flights_[home];
       auto& flight = flights.flights[flights.next];
       if (!flight) flight.emplace(self_.fabric()).call.count = 0;
@@ -141,6 +146,14 @@ void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
       if (reads.count == kInFlight) end_reads();
     } else {
       item.status = one_sided(home, asked);
+    }
+  };
+  for (std::size_t begin = 0; begin < items.size(); begin += kSorted) {
+    const Sorted sorted =
+        sort(items.subspan(begin, std::min<std::size_t>(kSorted, items.size() - begin)));
+    for (std::uint32_t i = 0; i < sorted.count_elsewhere; ++i) go(*sorted.elsewhere[i]);
+    for (std::uint32_t i = 0; i < sorted.count_here; ++i) {
+      sorted.here[i]->status = local(sorted.here[i]->request);
     }
   }
   if (reads.count != 0) end_reads();

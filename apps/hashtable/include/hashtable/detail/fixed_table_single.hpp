@@ -17,7 +17,13 @@ Status FixedTable<kKeyWords, kValueWords>::answer(Home& home, Asked& asked, std:
   asked.me = rank;
   for (int tries = 0; tries < kTries; ++tries) {
     const BucketWord bucket = home.bucket_of(asked.hash);
-    examine<kKeyWords, kValueWords>(port.read(bucket.index()), bucket, asked.hash, asked.key, seen);
+    const std::uint64_t* const block = port.read(bucket.index());
+    if (asked.operation == Operation::kFind &&
+        first_has_value<kKeyWords, kValueWords>(block, bucket, asked.hash, asked.key,
+                                                asked.value)) {
+      return Status::kDone;
+    }
+    examine<kKeyWords, kValueWords>(block, bucket, asked.hash, asked.key, seen);
     if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen)
         [[likely]] {
       asked.value = seen.value;

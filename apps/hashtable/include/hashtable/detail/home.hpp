@@ -87,12 +87,13 @@ class Home {
     const DirectoryWord here = directory();
     __builtin_prefetch(base_ + here.place() + entry_of(hash, here.depth()));
   }
-  /// Asks for the lines of the slot that a key has most likely. Any thread, wait-free.
+  /// Asks for the lines of the two slots that a key has most likely. Any thread, wait-free.
   void prefetch_slot(std::uint64_t hash) const noexcept {
     const std::uint64_t* const at =
         word(bucket_of(hash).index(), shape_.slot_at(first_slot(hash, shape_.slots)));
     __builtin_prefetch(at);
     __builtin_prefetch(at + shape_.slot_words() - 1);
+    __builtin_prefetch(at + 2 * shape_.slot_words() - 1);
   }
   /// A word of a block. Any thread, wait-free.
   std::uint64_t* word(std::uint32_t index, std::uint32_t at) const noexcept {
