@@ -17,6 +17,7 @@
 #include "dsfabric/handler_scope.hpp"
 #include "dsfabric/ids.hpp"
 #include "dsfabric/message.hpp"
+#include "dsfabric/own_connections.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/process_info.hpp"
 #include "dsfabric/program.hpp"
