@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 
+#include "dsfabric/own_connections.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "keeper.hpp"
@@ -73,6 +74,8 @@ std::shared_ptr<SpaceCore> SpaceCore::enter(dsfabric::Thread& self,
   const std::uint32_t number = registry->made[self.id().index]++;
   std::shared_ptr<SpaceCore>& core = registry->spaces[number];
   if (!core) {
+    // By which workers of one process grant locks to each other.
+    dsfabric::watch_own_connections(fabric);
     core = std::make_shared<SpaceCore>(fabric, number, options);
     core->upcall_ = fabric.on_failure(
         [weak = std::weak_ptr(core)](dsfabric::ProcessId failed, const std::string&) {
