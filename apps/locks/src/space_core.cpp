@@ -96,16 +96,17 @@ void SpaceCore::leave() {
     const std::scoped_lock lock(registry->mutex);
     if (--users_ != 0) return;
   }
+  dtutils::Deadline deadline(fabric_.config().leave_timeout);
   dtutils::Backoff backoff;
-  // Others may hear of a failure by this home alone, as when it has given them up in error.
-  while (!told_of_failures()) backoff.pause();
+  // Others may hear of a failure by this home alone, as when it has given them up in error. One
+  // that does not answer has been asked, and learns of it when it goes on.
+  while (!told_of_failures(deadline)) backoff.pause();
   {
     const std::scoped_lock lock(mutex_);
     left_ = true;
   }
-  // A home that reads the places of this process goes on to the end first.
-  backoff.reset();
-  while (frozen_.load(std::memory_order_acquire) != 0) backoff.pause();
+  // Ends a repair that waits for an answer. A home that reads the places of this process goes on to
+  // the end first.
   keeper_->stop();
   server_.close();
   fabric_.remove_upcall(upcall_);
@@ -115,13 +116,22 @@ void SpaceCore::leave() {
   registry->spaces.erase(number_);
 }
 
-bool SpaceCore::told_of_failures() {
+bool SpaceCore::told_of_failures(dtutils::Deadline& deadline) {
   // Then nobody is asked.
   if (fabric_.failed(here())) return true;
   for (std::uint16_t i = 0; i < fabric_.founders(); ++i) {
     if (fabric_.failed({i}) && !cut_off({i})) return false;
   }
-  return keeper_->idle();
+  return keeper_->idle() || (deadline.passed() && keeper_->has_told());
+}
+
+std::vector<dsfabric::ProcessId> SpaceCore::frozen_by() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<dsfabric::ProcessId> homes;
+  for (std::uint16_t i = 0; i < frozen_by_.size(); ++i) {
+    if (frozen_by_[i]) homes.push_back({i});
+  }
+  return homes;
 }
 
 std::shared_ptr<SpaceCore> SpaceCore::find(dsfabric::Fabric& fabric, std::uint32_t number) {
