@@ -52,6 +52,10 @@ void check(dsfabric::Fabric& fabric, const LockSpaceOptions& options) {
         "LockSpace", fmt::format("{} locks and {} places", options.locks, options.places),
         fmt::format("give at most {} locks and 1 to {} places", kMaxLocks, kMaxPlaces));
   }
+  if (options.lease.count() < 0) {
+    throw dtutils::Error("LockSpace", fmt::format("a lease of {} ns", options.lease.count()),
+                         "give a positive time, or 0 for none");
+  }
   if (fabric.total_threads() > kMaxWorkers) {
     throw dtutils::Error("LockSpace", "the job has too many workers", "use fewer than a million");
   }
@@ -171,8 +175,9 @@ Place* SpaceCore::places_of(std::uint32_t worker) const noexcept {
 
 SpaceCore::Hello SpaceCore::hello_of(std::uint32_t worker) const noexcept {
   const std::size_t each = std::size_t{options_.places} * sizeof(Place);
-  Hello hello{words_.remote(), place_memory_.remote().part(worker * each, each), options_.locks,
-              options_.places, options_.scheme};
+  Hello hello{words_.remote(), place_memory_.remote().part(worker * each, each),
+              options_.locks,  options_.places,
+              options_.scheme, options_.lease};
   hello.words.process = here().value;
   hello.places.process = here().value;
   return hello;
@@ -183,7 +188,7 @@ void SpaceCore::meet(const std::vector<Hello>& all) {
     for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
       const Hello& hello = all[rank];
       if (hello.locks != options_.locks || hello.places_each != options_.places ||
-          hello.scheme != options_.scheme) {
+          hello.scheme != options_.scheme || hello.lease != options_.lease) {
         throw dtutils::Error(
             "LockSpace", fmt::format("worker {} chose other options", fabric_.thread_of_rank(rank)),
             "let all workers make the same spaces in the same order");

@@ -59,6 +59,7 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
     std::uint32_t locks;
     std::uint32_t places_each;
     Scheme scheme;
+    std::chrono::nanoseconds lease;
   };
   Hello hello_of(std::uint32_t worker) const noexcept;
   /// Takes in the Hellos of all workers, in the order of ranks; the first call counts. Throws Error

@@ -101,7 +101,8 @@ class LockSpace {
 
   /// Words of locks in other memory of this process, zero at first: their homes repair them as they
   /// do those of the space. `words` lie in registered memory, and stay there until the space is
-  /// destroyed. Any other worker locks them by their LockAddress. Not for Srsl, which has no words.
+  /// destroyed. Any other worker locks them by their LockAddress. Throws Error where no words can
+  /// lie, and for Srsl, which has none.
   void adopt(std::span<LockWords> words);
 
   /// The number of repairs that this process, as a home, has made. Any thread, wait-free.
