@@ -48,10 +48,13 @@ double expect(Operation operation, Mode mode, const Basics& basics, double hit_r
   return hit_rate * basics.kept + (1 - hit_rate) * (basics.missed + chain);
 }
 
+/// Of one bucket. With more the chains are longer, and their shape is the same.
+constexpr double kMostKeys = 1e6;
+
 Load chaining(double taken, std::uint32_t slots) noexcept {
   Load load;
-  const double keys = taken * slots;
-  if (keys <= 0 || slots == 0) return load;
+  const double keys = std::min(taken * slots, kMostKeys);
+  if (!(keys > 0)) return load;
   // Of a bucket with `n` keys; beyond these numbers hardly any bucket has as many.
   const auto most = static_cast<std::uint32_t>(keys + 12 * std::sqrt(keys) + 12);
   double chained = 0;

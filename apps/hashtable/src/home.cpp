@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "dsfabric/own_connections.hpp"
 #include "dtutils/error.hpp"
 
 namespace hashtable::detail {
@@ -49,6 +50,8 @@ Home::Home(dsfabric::Thread& self, const Shape& shape, const Options& options, s
   }
   buckets_ = static_cast<std::uint32_t>(buckets);
   store(base_, DirectoryWord::make(1, depth, place).raw);
+  // By which its workers write into slots that they have claimed from each other.
+  dsfabric::watch_own_connections(fabric_);
   upcall_ = fabric_.on_failure(
       [weak = std::weak_ptr(cut_)](dsfabric::ProcessId process, const std::string&) {
         // The fabric has broken the connections before; newcomers to an elastic job have no part.

@@ -5,9 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <limits>
 
 #include "dtutils/error.hpp"
+#include "dtutils/synchronizer.hpp"
+#include "dtutils/wait_hook.hpp"
 
 namespace hashtable::detail {
 namespace {
@@ -33,7 +37,10 @@ Record Record::find(std::span<const std::uint64_t> piece, std::span<const std::b
 }
 
 PackedTable::PackedTable(dsfabric::Thread& self, const Options& options, const TypeNames& types)
-    : table_(self, options, types, options.max_entry + kOverhead), options_(options) {
+    : table_(self, options, types,
+             // What no part has room for is refused, however large it is.
+             std::min(options.max_entry, std::numeric_limits<std::size_t>::max() / 2) + kOverhead),
+      options_(options) {
   for (const Operation operation :
        {Operation::kFind, Operation::kInsert, Operation::kUpdate, Operation::kRemove}) {
     table_.by_call(operation, false);
@@ -78,6 +85,27 @@ std::optional<Record> PackedTable::find(std::span<const std::byte> key) {
   return record;
 }
 
+void PackedTable::take_turn() {
+  if (table_.self().in_handler() && !dtutils::wait_is_put_aside()) {
+    throw dtutils::Error("hashtable::HashTable",
+                         "a change in an inline handler would have to wait for the home",
+                         "make the handler a fiber (riutils::in_fiber)");
+  }
+  while (changing_) {
+    // Serves, or lets the other fibers run.
+    dtutils::Synchronizer never(1);
+    (void)never.wait_for(std::chrono::microseconds(1));
+  }
+  changing_ = true;
+  try {
+    // The home may read the record of a change still that this worker did not wait for.
+    while (last_.valid() && !last_.ready()) (void)last_.wait_for(std::chrono::milliseconds(10));
+  } catch (...) {
+    changing_ = false;
+    throw;
+  }
+}
+
 Status PackedTable::change(Operation operation, std::span<const std::byte> key,
                            std::span<const std::byte> value) {
   if (key.size() + value.size() > options_.max_entry) {
@@ -101,9 +129,13 @@ Status PackedTable::change(Operation operation, std::span<const std::byte> key,
     return apply(its, rank, operation, hashed, {its.words() + its.staging_of(from), count});
   };
   const dsfabric::ThreadId to = table_.thread_of(home);
-  if (options_.mode == Mode::kByCall) return table_.calls().call_return(to, there).get();
-  dsfabric::SendChannel channel(table_.self().fabric());
-  return channel.call_return(dsfabric::ThreadId::service_of(to.process), there).get();
+  if (options_.mode == Mode::kByCall) {
+    last_ = table_.calls().call_return(to, there);
+  } else {
+    dsfabric::SendChannel channel(table_.self().fabric());
+    last_ = channel.call_return(dsfabric::ThreadId::service_of(to.process), there);
+  }
+  return last_.get();
 }
 
 Status PackedTable::apply(Home& home, std::uint16_t rank, Operation operation, std::uint64_t key,

@@ -27,23 +27,10 @@ using dsfabric::ThreadId;
 constexpr std::chrono::milliseconds kLook{5};
 constexpr std::chrono::seconds kFlushBeforeThaw{5};
 
-/// Between two questions to a process that is not ready yet: soon at first, and then after twice as
-/// long each time, since a step may wait for a home that does not answer any more.
-class Questions {
- public:
-  void pause() noexcept {
-    if (++asked_ <= kSoon) return backoff_.pause();
-    dtutils::sleep_for(sleep_);
-    sleep_ = std::min(2 * sleep_, kLongestSleep);
-  }
-
- private:
-  static constexpr unsigned kSoon = 16;
-  static constexpr std::chrono::nanoseconds kLongestSleep = std::chrono::milliseconds(1);
-  dtutils::Backoff backoff_;
-  unsigned asked_ = 0;
-  std::chrono::nanoseconds sleep_ = std::chrono::microseconds(2);
-};
+/// Between two questions to those that are not ready: at first, and at most, since a step may wait
+/// for a home that does not answer any more.
+constexpr std::chrono::nanoseconds kFirstSleep = std::chrono::microseconds(2);
+constexpr std::chrono::nanoseconds kLongestSleep = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -62,49 +49,11 @@ void Keeper::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Keeper::wake() noexcept {
-  {
-    const std::scoped_lock lock(mutex_);
-    ++wanted_;
-  }
-  changed_.wake();
-}
-
-void Keeper::suspect(std::uint64_t lock) {
-  const auto word = dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(lock));
-  const std::chrono::nanoseconds now = core_.lease_now();
-  const std::scoped_lock guard(mutex_);
-  const auto [at, added] = suspicions_.try_emplace(lock, Suspicion{word, now});
-  Suspicion& suspicion = at->second;
-  // A clock that was set back begins the lease again.
-  if (added || suspicion.word != word || now < suspicion.since) {
-    suspicion = {word, now};
-    return;
-  }
-  if (now - suspicion.since < core_.options().lease) return;
-  suspicions_.clear();
-  lease_over_ = true;
-  ++wanted_;
-  changed_.wake();
-}
-
-bool Keeper::take_wish(bool& limited) {
-  const std::scoped_lock lock(mutex_);
-  limited = std::exchange(lease_over_, false);
-  repairs_now_ = std::exchange(wanted_, 0) != 0;
-  return repairs_now_;
-}
-
-bool Keeper::idle() {
-  const std::scoped_lock lock(mutex_);
-  return !thread_.joinable() || (wanted_ == 0 && !repairs_now_);
-}
-
 void Keeper::run() {
   for (;;) {
     // Before the look: who wishes for something after it wakes the sleep that follows.
     changed_.clear();
-    if (stopped()) return;
+    if (stopped()) return await_thaw();
     bool limited = false;
     if (take_wish(limited)) {
       repair(limited);
@@ -130,9 +79,10 @@ bool Keeper::takes_part(std::uint16_t process) const {
 void Keeper::repair(bool limited) {
   bool complete = false;
   while (!complete && !stopped()) {
+    begin_round();
     dead_ = failed();
-    present_.assign(core_.fabric().founders(), true);
     if (!freeze_all(limited)) continue;
+    end_freezing();
     if (core_.options().scheme == Scheme::kSrsl) {
       core_.server().remove_dead();
       complete = true;
@@ -148,44 +98,65 @@ void Keeper::repair(bool limited) {
     for (const std::uint16_t process : dead_) core_.settle({process});
     repairs_.fetch_add(1, std::memory_order_relaxed);
   }
+  end_freezing();
   thaw_all();
 }
 
 bool Keeper::freeze_all(bool limited) {
   const ProcessId here = core_.here();
-  for (Questions own; core_.freeze(here, dead_) == FreezeAnswer::kNotYet; own.pause()) {
-    if (stopped()) return false;
+  std::vector<std::uint16_t> left;
+  for (std::uint16_t i = 0; i < core_.fabric().founders(); ++i) {
+    if (i != here.value && takes_part(i)) left.push_back(i);
   }
-  const auto ask = [space = core_.number(), here](dsfabric::CallContext& call,
-                                                  const std::vector<std::uint16_t>& dead) {
+  for (auto sleep = kFirstSleep;; sleep = std::min(2 * sleep, kLongestSleep)) {
+    const bool ready = core_.freeze(here, dead_) != FreezeAnswer::kNotYet;
+    if (!ask(left, limited)) return false;
+    if (ready && left.empty()) return true;
+    dtutils::sleep_for(sleep);
+  }
+}
+
+bool Keeper::ask(std::vector<std::uint16_t>& left, bool limited) {
+  const auto freeze = [space = core_.number(), here = core_.here()](
+                          dsfabric::CallContext& call, const std::vector<std::uint16_t>& dead) {
     const auto core = SpaceCore::find(call.fabric, space);
     return core ? core->freeze(here, dead) : FreezeAnswer::kNoSpace;
   };
   dsfabric::SendChannel calls(core_.fabric());
-  for (std::uint16_t i = 0; i < core_.fabric().founders(); ++i) {
-    Questions questions;
-    while (i != here.value && takes_part(i)) {
-      if (stopped() || failed() != dead_) return false;
-      FreezeAnswer answer = FreezeAnswer::kNotYet;
-      try {
-        auto result = calls.call_return(ThreadId::service_of({i}), ask, dead_);
-        const auto end = dtutils::Clock::now() + core_.options().lease;
-        while (!result.wait_for(kLook)) {
-          if (stopped()) return false;
-          if (limited && dtutils::Clock::now() > end) {
-            core_.fabric().fail({i}, "it did not answer when the lease of a lock was over");
-          }
-        }
-        answer = result.get();
-      } catch (const dtutils::Error&) {
-        // It has failed, which the next look shows.
-      }
-      present_[i] = answer != FreezeAnswer::kNoSpace;
-      if (answer == FreezeAnswer::kReady) break;
-      questions.pause();
+  std::vector<dsfabric::RemoteFuture<FreezeAnswer>> answers;
+  for (const std::uint16_t i : left) {
+    try {
+      answers.push_back(calls.call_return(ThreadId::service_of({i}), freeze, dead_));
+    } catch (const dtutils::Error&) {
+      // It is asked again. An empty future throws below.
+      answers.emplace_back();
     }
   }
-  return failed() == dead_;
+  {
+    const std::scoped_lock lock(mutex_);
+    told_ = round_;
+  }
+  const auto end = dtutils::Clock::now() + core_.options().lease;
+  std::vector<std::uint16_t> not_yet;
+  for (std::size_t k = 0; k < left.size(); ++k) {
+    const ProcessId process{left[k]};
+    FreezeAnswer answer = FreezeAnswer::kNotYet;
+    try {
+      while (!answers[k].wait_for(kLook)) {
+        if (stopped() || failed() != dead_) return false;
+        if (limited && dtutils::Clock::now() > end) {
+          core_.fabric().fail(process, "it did not answer when the lease of a lock was over");
+        }
+      }
+      answer = answers[k].get();
+    } catch (const dtutils::Error&) {
+      // It has failed, which the next look shows, or is asked again.
+    }
+    present_[process.value] = answer != FreezeAnswer::kNoSpace;
+    if (answer == FreezeAnswer::kNotYet && takes_part(process.value)) not_yet.push_back(left[k]);
+  }
+  left = std::move(not_yet);
+  return !stopped() && failed() == dead_;
 }
 
 bool Keeper::read_all() {
@@ -272,6 +243,29 @@ void Keeper::write_all() {
       }
     }
     (void)transmitter.flush(kFlushBeforeThaw);
+  }
+}
+
+void Keeper::await_thaw() {
+  const auto let_go = [space = core_.number(), from = core_.here()](dsfabric::CallContext& call) {
+    const auto core = SpaceCore::find(call.fabric, space);
+    return !core || core->keeper().let_go(from);
+  };
+  dsfabric::SendChannel calls(core_.fabric());
+  dtutils::Deadline deadline(core_.fabric().config().leave_timeout);
+  for (; core_.frozen().load(std::memory_order_acquire) != 0; dtutils::sleep_for(kLongestSleep)) {
+    for (const ProcessId home : core_.frozen_by()) {
+      try {
+        auto result = calls.call_return(ThreadId::service_of(home), let_go);
+        while (!result.wait_for(kLook)) {
+          if (!deadline.passed()) continue;
+          core_.fabric().fail(home, "it has stopped in the middle of a repair of its locks");
+        }
+        if (result.get()) core_.thaw(home);
+      } catch (const dtutils::Error&) {
+        // It has failed, and thaws this process by that.
+      }
+    }
   }
 }
 

@@ -47,6 +47,12 @@ class Keeper {
   void suspect(std::uint64_t lock);
   /// Whether no repair goes on, or is about to. Any thread (takes a lock).
   bool idle();
+  /// That process has left the space, and is not to be frozen any longer. False: its places are
+  /// read or written now, or it will be told to go on. Any thread (takes a lock).
+  bool let_go(dsfabric::ProcessId process);
+  /// Whether all have been told of the failures that this process knows of, though some may not
+  /// have answered. Any thread (takes a lock).
+  bool has_told();
   /// Any thread, wait-free.
   std::uint64_t repairs() const noexcept { return repairs_.load(std::memory_order_relaxed); }
 
@@ -63,10 +69,18 @@ class Keeper {
   /// `limited`: who does not answer within the lease is declared failed.
   void repair(bool limited);
   bool freeze_all(bool limited);
+  /// Asks all of them at once, so that each hears of the failures although another one does not
+  /// answer; leaves those that are not ready. False: the round begins again.
+  bool ask(std::vector<std::uint16_t>& left, bool limited);
   bool read_all();
   void rebuild_all();
   void write_all();
   void thaw_all();
+  void begin_round();
+  void end_freezing();
+  /// At the end: until no home has frozen this process. Those that wait for others let it go; those
+  /// that do not answer within Config::leave_timeout are declared failed.
+  void await_thaw();
   std::vector<std::uint16_t> failed() const;
   bool takes_part(std::uint16_t process) const;
 
@@ -75,6 +89,13 @@ class Keeper {
   dtutils::WakeFd changed_;
   /// Repairs that were asked for.
   std::uint64_t wanted_ = 0;
+  /// Failures so far: all, those that a round has begun with, and those that all were told of.
+  std::uint64_t failures_ = 0;
+  std::uint64_t round_ = 0;
+  std::uint64_t told_ = 0;
+  /// A round has begun, and nothing was read; who has asked to be let go since.
+  bool freezing_ = false;
+  std::vector<bool> let_go_;
   bool repairs_now_ = false;
   bool lease_over_ = false;
   std::map<std::uint64_t, Suspicion> suspicions_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstring>
 
 #include "dtutils/error.hpp"
@@ -42,7 +43,19 @@ LockAddress LockSpace::address(LockId lock) const {
   return {core_->words_of(lock.home).part(lock.index * sizeof(LockWords), sizeof(LockWords))};
 }
 
-void LockSpace::adopt(std::span<LockWords> words) { core_->adopt(words); }
+void LockSpace::adopt(std::span<LockWords> words) {
+  if (words.empty()) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(words.data());
+  if (options().scheme == Scheme::kSrsl || address == 0 || address % sizeof(LockWords) != 0) {
+    throw dtutils::Error("LockSpace::adopt",
+                         options().scheme == Scheme::kSrsl
+                             ? "locks of Srsl have no words"
+                             : fmt::format("no words of locks lie at {:#x}", address),
+                         "give registered memory at a multiple of 16, and use another scheme than "
+                         "Srsl");
+  }
+  core_->adopt(words);
+}
 
 std::uint64_t LockSpace::repairs() const noexcept { return core_->keeper().repairs(); }
 
@@ -66,10 +79,21 @@ void refuse_unlock(bool exclusive, bool held) {
       "call unlock() after lock(), and unlock_shared() after lock_shared(), once each");
 }
 
-void require_scheme(const LockSpace& space, Scheme scheme) {
-  if (space.options().scheme == scheme) return;
-  throw dtutils::Error("SharedMutex", "the space has locks of another scheme",
-                       "give LockSpaceOptions::scheme the kScheme of the template argument");
+void require_lock(const LockSpace& space, Scheme scheme, const LockAddress& lock) {
+  if (space.options().scheme != scheme) {
+    throw dtutils::Error("SharedMutex", "the space has locks of another scheme",
+                         "give LockSpaceOptions::scheme the kScheme of the template argument");
+  }
+  const dtutils::RemoteMemoryLocator& memory = lock.memory;
+  if (memory.length != sizeof(LockWords) || memory.address == 0 ||
+      memory.address % sizeof(LockWords) != 0 ||
+      memory.process >= space.self().fabric().founders()) {
+    throw dtutils::Error(
+        "SharedMutex",
+        fmt::format("{} bytes at {:#x} of process {} are no words of a lock", memory.length,
+                    memory.address, memory.process),
+        "give 16 bytes at a multiple of 16 in a process that has the space: LockSpace::address");
+  }
 }
 
 }  // namespace detail

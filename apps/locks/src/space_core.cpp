@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 
+#include "dsfabric/own_connections.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "keeper.hpp"
@@ -51,6 +52,10 @@ void check(dsfabric::Fabric& fabric, const LockSpaceOptions& options) {
         "LockSpace", fmt::format("{} locks and {} places", options.locks, options.places),
         fmt::format("give at most {} locks and 1 to {} places", kMaxLocks, kMaxPlaces));
   }
+  if (options.lease.count() < 0) {
+    throw dtutils::Error("LockSpace", fmt::format("a lease of {} ns", options.lease.count()),
+                         "give a positive time, or 0 for none");
+  }
   if (fabric.total_threads() > kMaxWorkers) {
     throw dtutils::Error("LockSpace", "the job has too many workers", "use fewer than a million");
   }
@@ -73,6 +78,8 @@ std::shared_ptr<SpaceCore> SpaceCore::enter(dsfabric::Thread& self,
   const std::uint32_t number = registry->made[self.id().index]++;
   std::shared_ptr<SpaceCore>& core = registry->spaces[number];
   if (!core) {
+    // By which workers of one process grant locks to each other.
+    dsfabric::watch_own_connections(fabric);
     core = std::make_shared<SpaceCore>(fabric, number, options);
     core->upcall_ = fabric.on_failure(
         [weak = std::weak_ptr(core)](dsfabric::ProcessId failed, const std::string&) {
@@ -93,16 +100,17 @@ void SpaceCore::leave() {
     const std::scoped_lock lock(registry->mutex);
     if (--users_ != 0) return;
   }
+  dtutils::Deadline deadline(fabric_.config().leave_timeout);
   dtutils::Backoff backoff;
-  // Others may hear of a failure by this home alone, as when it has given them up in error.
-  while (!told_of_failures()) backoff.pause();
+  // Others may hear of a failure by this home alone, as when it has given them up in error. One
+  // that does not answer has been asked, and learns of it when it goes on.
+  while (!told_of_failures(deadline)) backoff.pause();
   {
     const std::scoped_lock lock(mutex_);
     left_ = true;
   }
-  // A home that reads the places of this process goes on to the end first.
-  backoff.reset();
-  while (frozen_.load(std::memory_order_acquire) != 0) backoff.pause();
+  // Ends a repair that waits for an answer. A home that reads the places of this process goes on to
+  // the end first.
   keeper_->stop();
   server_.close();
   fabric_.remove_upcall(upcall_);
@@ -112,13 +120,22 @@ void SpaceCore::leave() {
   registry->spaces.erase(number_);
 }
 
-bool SpaceCore::told_of_failures() {
+bool SpaceCore::told_of_failures(dtutils::Deadline& deadline) {
   // Then nobody is asked.
   if (fabric_.failed(here())) return true;
   for (std::uint16_t i = 0; i < fabric_.founders(); ++i) {
     if (fabric_.failed({i}) && !cut_off({i})) return false;
   }
-  return keeper_->idle();
+  return keeper_->idle() || (deadline.passed() && keeper_->has_told());
+}
+
+std::vector<dsfabric::ProcessId> SpaceCore::frozen_by() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<dsfabric::ProcessId> homes;
+  for (std::uint16_t i = 0; i < frozen_by_.size(); ++i) {
+    if (frozen_by_[i]) homes.push_back({i});
+  }
+  return homes;
 }
 
 std::shared_ptr<SpaceCore> SpaceCore::find(dsfabric::Fabric& fabric, std::uint32_t number) {
@@ -158,8 +175,9 @@ Place* SpaceCore::places_of(std::uint32_t worker) const noexcept {
 
 SpaceCore::Hello SpaceCore::hello_of(std::uint32_t worker) const noexcept {
   const std::size_t each = std::size_t{options_.places} * sizeof(Place);
-  Hello hello{words_.remote(), place_memory_.remote().part(worker * each, each), options_.locks,
-              options_.places, options_.scheme};
+  Hello hello{words_.remote(), place_memory_.remote().part(worker * each, each),
+              options_.locks,  options_.places,
+              options_.scheme, options_.lease};
   hello.words.process = here().value;
   hello.places.process = here().value;
   return hello;
@@ -170,7 +188,7 @@ void SpaceCore::meet(const std::vector<Hello>& all) {
     for (std::uint32_t rank = 0; rank < all.size(); ++rank) {
       const Hello& hello = all[rank];
       if (hello.locks != options_.locks || hello.places_each != options_.places ||
-          hello.scheme != options_.scheme) {
+          hello.scheme != options_.scheme || hello.lease != options_.lease) {
         throw dtutils::Error(
             "LockSpace", fmt::format("worker {} chose other options", fabric_.thread_of_rank(rank)),
             "let all workers make the same spaces in the same order");

@@ -13,6 +13,7 @@
 #include "dsfabric/fabric.hpp"
 #include "dtutils/clock.hpp"
 #include "dtutils/rdma_memory.hpp"
+#include "dtutils/wait.hpp"
 #include "locks/detail/worker.hpp"
 #include "srsl_server.hpp"
 
@@ -58,6 +59,7 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
     std::uint32_t locks;
     std::uint32_t places_each;
     Scheme scheme;
+    std::chrono::nanoseconds lease;
   };
   Hello hello_of(std::uint32_t worker) const noexcept;
   /// Takes in the Hellos of all workers, in the order of ranks; the first call counts. Throws Error
@@ -89,6 +91,8 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
   FreezeAnswer freeze(dsfabric::ProcessId home, std::span<const std::uint16_t> dead);
   /// Ends what freeze began. Any thread.
   void thaw(dsfabric::ProcessId home) noexcept;
+  /// The homes that freeze() was for, and thaw() was not. Any thread (takes a lock).
+  std::vector<dsfabric::ProcessId> frozen_by();
   /// Every process that takes part has cut `process` off, and its steps about locks of that home
   /// are over: retired places can be used again. Any thread, wait-free.
   bool settled(dsfabric::ProcessId process) const noexcept {
@@ -107,8 +111,9 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
 
  private:
   void on_failure(dsfabric::ProcessId process);
-  /// Whether the homes of others know of all that this process has given up.
-  bool told_of_failures();
+  /// Whether the homes of others know of all that this process has given up; after the deadline,
+  /// whether they have been told.
+  bool told_of_failures(dtutils::Deadline& deadline);
 
   dsfabric::Fabric& fabric_;
   const std::uint32_t number_;

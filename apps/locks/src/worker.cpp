@@ -139,6 +139,11 @@ void Worker::throw_left(Place& place) {
 }
 
 void Worker::require_home(Place& place) {
+  const dsfabric::ProcessId here = core_.here();
+  if (self_.fabric().failed(here)) {
+    retire(place);
+    throw dsfabric::PeerFailed(here, "locking", self_.fabric().failure_reason(here));
+  }
   if (self_.fabric().state({place.home}) != dsfabric::PeerState::kActive) lose_home(place);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dsfabric/own_connections.hpp"
 #include "dtutils/error.hpp"
 #include "requests.hpp"
 #include "space_state.hpp"
@@ -105,6 +106,8 @@ Space::Space(dsfabric::Fabric& fabric, const SpaceOptions& options)
     state.zones.insert(state.zones.end(), there.zones.begin(), there.zones.end());
     state.zones.resize(state.zones.size() + state.zones_each - there.zones.size());
   }
+  // By which this process is told of new versions in its own memory.
+  dsfabric::watch_own_connections(fabric);
   state.clock.resize(std::size_t{fabric.founders()} * fabric.founders());
   fabric.on_failure([home = std::weak_ptr(state.home), seen = std::weak_ptr(state_),
                      founders = fabric.founders()](dsfabric::ProcessId failed, const std::string&) {

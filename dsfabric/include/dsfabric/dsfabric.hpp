@@ -19,6 +19,7 @@
 #include "dsfabric/join.hpp"
 #include "dsfabric/member_upcalls.hpp"
 #include "dsfabric/message.hpp"
+#include "dsfabric/own_connections.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/process_info.hpp"
 #include "dsfabric/program.hpp"

@@ -229,7 +229,7 @@ class Fabric {
   void on_change(MemberUpcalls upcalls);
   /// Declares a peer failed, because it broke a protocol of a layer above, or a connection of such
   /// a layer to it has broken: its queue pairs are broken, and everything else follows as for a
-  /// crash. Nothing, when the job has no such process. Any thread.
+  /// crash; this process, as if a worker had thrown. Nothing, when there is none such. Any thread.
   void fail(ProcessId process, std::string_view reason) noexcept;
 
   // --- exceptions of callables --------------------------------------------------------------

@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <memory>
 #include <utility>
 
+#include "dsfabric/detail/inside.hpp"
+#include "dsfabric/own_connections.hpp"
 #include "dsfabric/thread.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
@@ -185,7 +188,20 @@ void Fabric::on_change(MemberUpcalls upcalls) {
   });
 }
 void Fabric::fail(ProcessId process, std::string_view reason) noexcept {
+  if (process == this->process()) return impl_->own_failure.declare(reason);
   if (process.value < capacity()) impl_->failures.declare(process, reason);
+}
+void watch_own_connections(Fabric& fabric) {
+  static const char key = 0;
+  (void)fabric.attachment(&key, [](Fabric& its) {
+    its.on_watch([&its] {
+      const Connections& connections = detail::Inside::connections(its);
+      const ProcessId here = its.process();
+      if (!connections.broken(here) || its.failed(here)) return;
+      its.fail(here, "of its connections to itself: " + connections.why_broken(here));
+    });
+    return std::make_shared<char>();
+  });
 }
 
 void Fabric::on_exception(std::function<void(const CallContext&, std::exception_ptr)> upcall) {

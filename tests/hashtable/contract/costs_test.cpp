@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a job is measured to take, and what the cost model expects of a table from that.
 #include <cstdint>
+#include <limits>
 
 #include "dsfabric/support/fabric_job.hpp"
 #include "hashtable/hashtable.hpp"
@@ -70,4 +71,16 @@ TEST_CASE("the_load_of_a_table_that_chains_is_the_one_that_is_expected") {
     require(near(found.further, expected.further, 0.09), "the blocks behind the first one");
     self.barrier();
   });
+}
+
+TEST_CASE("the_load_of_a_table_is_told_of_any_number_of_keys") {
+  for (const double taken : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    const cost::Load none = cost::chaining(taken, Table::kBlockSlots);
+    CHECK((none.factor == 0 && none.full == 0 && none.chained == 0 && none.further == 0));
+  }
+  CHECK(cost::chaining(1, 0).factor == 0);
+  for (const double taken : {1e9, 1e300, std::numeric_limits<double>::infinity()}) {
+    const cost::Load all = cost::chaining(taken, Table::kBlockSlots);
+    CHECK((all.factor > 0.999 && all.factor < 1.001 && all.further > 1e4 && all.further < 1e9));
+  }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Mistakes of programs, each with an Error that says what to do.
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <vector>
 
 #include "dsfabric/send_channel.hpp"
 #include "locks/support/lock_job.hpp"
@@ -76,6 +78,65 @@ TEST_CASE("locks_that_do_not_exist_other_schemes_and_too_many_locks_at_once_are_
         }) == "");
 }
 
+TEST_CASE("addresses_and_words_that_no_lock_can_have_are_refused") {
+  CHECK(support::run_members({.processes = 1}, [](Member&, Thread& self) {
+          LockSpace space(self, options_of<Ncosed>(4));
+          const LockAddress good = space.address({{0}, 0});
+          std::vector<LockAddress> bad(4, good);
+          bad[0].memory.process = 1;
+          bad[1].memory.address += 8;
+          bad[2].memory.length = 8;
+          bad[3] = {};
+          for (const LockAddress& each : bad) {
+            says(error_text([&] { SharedMutex<Ncosed>(space, each); }), "no words of a lock");
+          }
+          SharedMutex<Ncosed> mutex(space, good);
+          const std::unique_lock lock(mutex);
+          auto* const words = reinterpret_cast<LockWords*>(good.memory.address);
+          auto* const between = reinterpret_cast<LockWords*>(good.memory.address + 8);
+          says(error_text([&] { space.adopt({between, 1}); }), "no words of locks lie at");
+          LockSpace messages(self, options_of<Srsl>(4));
+          says(error_text([&] { messages.adopt({words, 1}); }), "Srsl have no words");
+        }) == "");
+}
+
+TEST_CASE("timed_waits_take_all_times") {
+  CHECK(support::run_members({.processes = 1}, [](Member&, Thread& self) {
+          using namespace std::chrono;
+          LockSpace space(self, options_of<Ncosed>(4));
+          SharedMutex held(space, LockId{{0}, 1});
+          SharedMutex other(space, LockId{{0}, 1});
+          held.lock();
+          for (const auto& early : {steady_clock::time_point::min(), steady_clock::time_point()}) {
+            require(!other.try_lock_until(early), "the time is over");
+            require(!other.try_lock_shared_until(early), "the time is over");
+          }
+          require(!other.try_lock_for(hours::min()), "no time");
+          require(!other.try_lock_for(duration<double>(0.001)), "a time in seconds");
+          require(!other.try_lock_shared_for(duration<float, std::milli>(0.5f)), "another one");
+          // It is over when the lock is free, and not before.
+          const auto long_wait = [&](auto&& wait) {
+            dsfabric::SendChannel calls(self.fabric());
+            const auto end = dtutils::Clock::now() + milliseconds(5);
+            require(calls.call(self.id(),
+                               [its = &held, end] {
+                                 while (dtutils::Clock::now() < end) dtutils::cpu_pause();
+                                 its->unlock();
+                               }),
+                    "posted");
+            require(wait(), "it waits");
+            other.unlock();
+            held.lock();
+          };
+          long_wait([&] { return other.try_lock_for(nanoseconds::max()); });
+          long_wait([&] { return other.try_lock_for(hours::max()); });
+          long_wait([&] { return other.try_lock_for(duration<double>(1e300)); });
+          long_wait([&] { return other.try_lock_until(steady_clock::time_point::max()); });
+          long_wait([&] { return other.try_lock_until(system_clock::time_point::max()); });
+          held.unlock();
+        }) == "");
+}
+
 TEST_CASE("a_space_needs_a_service_thread_and_equal_options") {
   CHECK(support::run_job({.processes = 1, .service_threads = 0}, 0, [](Thread& self) {
           says(error_text([&] { const LockSpace space(self); }), "no service thread");
@@ -84,6 +145,9 @@ TEST_CASE("a_space_needs_a_service_thread_and_equal_options") {
           const std::uint32_t locks = member.rank + 1;
           says(error_text([&] { const LockSpace space(self, {.locks = locks}); }), "other options");
           says(error_text([&] { const LockSpace space(self, {.places = 0}); }), "0 places");
+          const std::chrono::hours lease(locks);
+          says(error_text([&] { const LockSpace space(self, {.lease = lease}); }), "other options");
+          says(error_text([&] { const LockSpace space(self, {.lease = -lease}); }), "a lease of -");
         }) == "");
 }
 

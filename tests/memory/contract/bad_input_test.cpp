@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Bad pointers, ranges, types and options: each gets its own answer, and nothing is lost.
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "memory/support/memory_job.hpp"
@@ -67,6 +69,15 @@ TEST_CASE("bad_pointers_are_told_apart") {
             each_way({}, Status::kForeign);
             each_way(p + 8, Status::kOutOfRange);
             each_way(p + -1, Status::kOutOfRange);
+            // As many bytes as a pointer counts, and more.
+            constexpr std::int64_t kRound = std::int64_t{1} << 29;
+            constexpr auto kLowest = std::numeric_limits<std::int64_t>::min();
+            for (const std::int64_t far : {kRound, -kRound, kLowest, -(kLowest + 1)}) {
+              each_way(p + far, Status::kOutOfRange);
+            }
+            each_way(p.part<std::uint64_t>(std::size_t{1} << 32), Status::kOutOfRange);
+            each_way(p.part<std::uint64_t>(~std::size_t{7}), Status::kOutOfRange);
+            require_status(client.read(p + 7 + -3 + -4, value), Status::kDone, "there and back");
             require_status(client.read(p, std::span<std::uint64_t>(many)), Status::kOutOfRange,
                            "a read across the end");
             require_status(client.fetch_add(p.part<std::uint64_t>(4), 1, before),

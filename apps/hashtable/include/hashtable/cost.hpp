@@ -93,7 +93,8 @@ double expect(Operation operation, Mode mode, const Basics& basics, double hit_r
 
 /// The load to expect of a table that chains (Growth::kChain), with `taken` times as many keys as
 /// its first blocks have slots: `slots` each. Keys come to buckets by chance, so their numbers are
-/// Poisson's. Any thread.
+/// Poisson's. More than a million for each bucket count as a million; less than 0, as 0. Any
+/// thread.
 Load chaining(double taken, std::uint32_t slots) noexcept;
 
 /// The mode that expect() finds cheaper. Any thread.

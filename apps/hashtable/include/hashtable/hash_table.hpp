@@ -235,15 +235,20 @@ class HashTable<Key, Value> {
   /// kDone, kExists, kFull. As update() and remove(): throws Error when the packed entry is larger
   /// than Options::max_entry.
   Status insert(const Key& key, const Value& value) {
+    const detail::PackedTable::Turn turn(table_);
     return table_.change(Operation::kInsert, pack(key, key_), pack(value, value_));
   }
   /// kDone, kMissing, kFull.
   Status update(const Key& key, const Value& value) {
+    const detail::PackedTable::Turn turn(table_);
     return table_.change(Operation::kUpdate, pack(key, key_), pack(value, value_));
   }
   /// kDone, kMissing; kFull, when other keys have the same hash and there is no memory to copy
   /// them.
-  Status remove(const Key& key) { return table_.change(Operation::kRemove, pack(key, key_), {}); }
+  Status remove(const Key& key) {
+    const detail::PackedTable::Turn turn(table_);
+    return table_.change(Operation::kRemove, pack(key, key_), {});
+  }
   /// As that of entries in slots.
   template <class F>
   void for_each(F&& f) {

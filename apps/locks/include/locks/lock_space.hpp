@@ -77,10 +77,12 @@ struct LockCounters {
 /// each process, named by LockId. All of them are free at first. Several spaces may live at once.
 ///
 /// Made and destroyed by all workers inside Fabric::run, in the same order (a collective, except
-/// when a process has failed: then destruction waits for nobody). Before it is destroyed no lock of
-/// it is in use at any worker: call a barrier. Needs a service thread in each process, since a home
-/// repairs its locks by service calls after the death of a process; README.md says how. Owner
-/// thread only.
+/// when a process has failed). Before it is destroyed no lock of it is in use at any worker: call a
+/// barrier. The last worker of a process that destroys it tells the homes of others of the failures
+/// that its process knows of, and waits for their answers for Config::leave_timeout at most. A home
+/// that is stopped in the middle of a repair, and so may still write into this process, has as
+/// long, and is declared failed then. Needs a service thread in each process, since a home repairs
+/// its locks by service calls after the death of a process; README.md says how. Owner thread only.
 class LockSpace {
  public:
   /// Throws Error when there is no registered memory, no service thread, or another worker chose
@@ -99,7 +101,8 @@ class LockSpace {
 
   /// Words of locks in other memory of this process, zero at first: their homes repair them as they
   /// do those of the space. `words` lie in registered memory, and stay there until the space is
-  /// destroyed. Any other worker locks them by their LockAddress. Not for Srsl, which has no words.
+  /// destroyed. Any other worker locks them by their LockAddress. Throws Error where no words can
+  /// lie, and for Srsl, which has none.
   void adopt(std::span<LockWords> words);
 
   /// The number of repairs that this process, as a home, has made. Any thread, wait-free.

@@ -27,7 +27,18 @@ namespace detail {
 /// The Errors of SharedMutex, which are all mistakes in the program.
 [[noreturn]] void refuse_lock(bool exclusive, bool held_exclusively);
 [[noreturn]] void refuse_unlock(bool exclusive, bool held);
-void require_scheme(const LockSpace& space, Scheme scheme);
+void require_lock(const LockSpace& space, Scheme scheme, const LockAddress& lock);
+
+/// The point in time that is so long after now; the last one, when it lies behind that.
+template <class Rep, class Period>
+dtutils::Clock::time_point end_of(const std::chrono::duration<Rep, Period>& time) {
+  using Time = dtutils::Clock::time_point;
+  using Seconds = std::chrono::duration<double>;
+  const Time now = dtutils::Clock::now();
+  if (!(time > time.zero())) return now;
+  if (Seconds(time) >= Seconds(Time::max() - now)) return Time::max();
+  return now + std::chrono::ceil<Time::duration>(time);
+}
 }  // namespace detail
 
 /// A worker's way to one lock of the job. Each worker, and each fiber that locks, makes its own
@@ -55,9 +66,10 @@ class SharedMutex {
  public:
   /// Throws Error when there is no such lock, or the space has another scheme.
   SharedMutex(LockSpace& space, LockId lock) : SharedMutex(space, space.address(lock)) {}
-  /// A lock whose words lie elsewhere, see LockSpace::adopt.
+  /// A lock whose words lie elsewhere, see LockSpace::adopt. Throws Error also when that is no
+  /// address of a lock of the job.
   SharedMutex(LockSpace& space, const LockAddress& lock) : worker_(space.worker()), lock_(lock) {
-    detail::require_scheme(space, M::kScheme);
+    detail::require_lock(space, M::kScheme, lock);
   }
   SharedMutex(const SharedMutex&) = delete;
   SharedMutex& operator=(const SharedMutex&) = delete;
@@ -75,22 +87,22 @@ class SharedMutex {
   /// others that do may come first.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
-    return try_until<detail::Mode::kExclusive>(dtutils::Clock::now() + time);
+    return try_until<detail::Mode::kExclusive>(detail::end_of(time));
   }
   /// As try_lock_for, with a point in time of any clock.
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
-    return try_lock_for(end - now_of<Clock>());
+    return try_lock_for(left_until(end));
   }
   /// As try_lock_for.
   template <class Rep, class Period>
   bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
-    return try_until<detail::Mode::kShared>(dtutils::Clock::now() + time);
+    return try_until<detail::Mode::kShared>(detail::end_of(time));
   }
   /// As try_lock_for, with a point in time of any clock.
   template <class Clock, class Duration>
   bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& end) {
-    return try_lock_shared_for(end - now_of<Clock>());
+    return try_lock_shared_for(left_until(end));
   }
   /// Gives it back; throws Error when this object does not hold it alone.
   void unlock() { release<detail::Mode::kExclusive>(); }
@@ -154,6 +166,12 @@ class SharedMutex {
     } else {
       return Clock::now();
     }
+  }
+  template <class Clock, class Duration>
+  static auto left_until(const std::chrono::time_point<Clock, Duration>& end) {
+    const auto now = now_of<Clock>();
+    // A point long ago may be farther away than a duration tells.
+    return end > now ? end - now : end - end + (now - now);
   }
   template <Mode kMode>
   bool try_until(dtutils::Clock::time_point end) {

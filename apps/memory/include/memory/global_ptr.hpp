@@ -49,6 +49,14 @@ struct Place {
   std::uint32_t generation() const noexcept { return tag & 0xff'ffff; }
   /// What the segment is for.
   Kind kind() const noexcept { return static_cast<Kind>(tag >> 24); }
+  /// What `first` is at places that no segment has.
+  static constexpr std::int64_t kNowhere = 0xffff'ffff;
+  /// Goes on by so many bytes, at most kNowhere in either direction; out of reach, it stays there.
+  void move(std::int64_t bytes) noexcept {
+    const std::int64_t to = std::int64_t{first} + bytes;
+    first =
+        static_cast<std::uint32_t>(first == kNowhere || to < 0 || to > kNowhere ? kNowhere : to);
+  }
   friend bool operator==(const Place&, const Place&) = default;
 };
 static_assert(sizeof(Place) == 24 && std::is_trivially_copyable_v<Place>);
@@ -96,10 +104,15 @@ class GlobalPtr {
   std::size_t size() const noexcept {
     return place_.first > place_.length ? 0 : (place_.length - place_.first) / sizeof(T);
   }
-  /// The element `elements` further on, in the same segment. Beyond its end: operations refuse it.
+  /// The element `elements` further on, in the same segment. Before its beginning or beyond its
+  /// end: operations refuse it. One that is farther away than a segment can reach is refused
+  /// whatever is added to it.
   GlobalPtr operator+(std::int64_t elements) const noexcept {
+    constexpr std::int64_t kSize = sizeof(T);
+    const bool reaches =
+        elements <= Place::kNowhere / kSize && elements >= -(Place::kNowhere / kSize);
     GlobalPtr moved = *this;
-    moved.place_.first += static_cast<std::uint32_t>(elements * std::int64_t{sizeof(T)});
+    moved.place_.move(reaches ? elements * kSize : Place::kNowhere);
     return moved;
   }
   /// The 8-byte (or other) part at byte `offset` of this element, for atomics and short reads. The
@@ -107,7 +120,7 @@ class GlobalPtr {
   template <class Part>
   GlobalPtr<Part> part(std::size_t offset) const noexcept {
     Place moved = place_;
-    moved.first += static_cast<std::uint32_t>(offset);
+    moved.move(offset < Place::kNowhere ? static_cast<std::int64_t>(offset) : Place::kNowhere);
     moved.type = 0;
     return GlobalPtr<Part>(moved);
   }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "dsfabric/remote_future.hpp"
 #include "hashtable/detail/fixed_table.hpp"
 
 namespace hashtable::detail {
@@ -54,8 +55,22 @@ class PackedTable {
 
   /// The record of a key, whose words stay until the next operation; empty when there is none.
   std::optional<Record> find(std::span<const std::byte> key);
-  /// Insert, update, or remove (whose record has no value). Throws Error when it is larger than
-  /// Options::max_entry.
+  /// A change of an entry by this worker: one at a time, since its record lies in the same memory
+  /// of the home each time. Taken before the record is made.
+  class Turn {
+   public:
+    /// Waits for those that fibers of this worker make, and serves meanwhile. Throws Error where an
+    /// inline handler would have to wait, and what handlers throw.
+    explicit Turn(PackedTable& table) : table_(table) { table.take_turn(); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() { table_.changing_ = false; }
+
+   private:
+    PackedTable& table_;
+  };
+  /// Insert, update, or remove (whose record has no value), within a Turn. Throws Error when it is
+  /// larger than Options::max_entry.
   Status change(Operation operation, std::span<const std::byte> key,
                 std::span<const std::byte> value);
   /// Calls f(record) for each entry.
@@ -84,6 +99,7 @@ class PackedTable {
   using Value = std::array<std::uint64_t, 3>;
 
   std::uint64_t key_of(std::span<const std::byte> key) const noexcept;
+  void take_turn();
   bool fetch(std::uint64_t key, Value& value, std::vector<std::uint64_t>& piece);
   static Status apply(Home& home, std::uint16_t rank, Operation operation, std::uint64_t key,
                       std::span<const std::uint64_t> words);
@@ -92,6 +108,9 @@ class PackedTable {
   const Options options_;
   std::vector<std::uint64_t> piece_;
   std::vector<std::uint64_t> record_;
+  bool changing_ = false;
+  /// The call of the last change. It is pending after its turn when a handler threw meanwhile.
+  dsfabric::RemoteFuture<Status> last_;
   std::uint64_t mask_ = ~std::uint64_t{0};
 };
 
