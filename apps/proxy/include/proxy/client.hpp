@@ -147,6 +147,8 @@ class Client final : public Watched {
   void take_upload();
   std::string_view unread() const noexcept { return std::string_view(in_).substr(in_used_); }
   void refuse(int status, std::string_view why);
+  /// While its body is on its way; the origin gets no end of it.
+  void refuse_upload(int status, std::string_view why);
   void pump();
   bool flush();
   void watch();
