@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Requests whose bodies end early or badly.
+# Requests whose bodies end early or badly, and fewer descriptors than clients.
+import resource
+import subprocess
+import sys
 import threading
 
-from messages import Link, response
-from support import Origin, Proxy, until
+from messages import FRESH, Link, PATIENCE, response
+from support import Clients, Origin, Proxy, arguments_for, until
 
 
 def case_uploads():
@@ -53,3 +56,35 @@ def case_uploads():
         with proxy.link() as link:
             link.send(chunked + b"4;x=\"y;z\"\r\nbody\r\n0\r\nTrailer: x\r\n\r\n")
             assert link.read().body == b"late" and origin.last("/late").body == b"body"
+
+
+def case_descriptors():
+    """Idle clients leave descriptors for connections to the origin, and for the metrics."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+    gate = threading.Event()
+    pages = {"/hit": response(b"hit", FRESH), "/": response(b"root"),
+             "/slow": lambda *_: gate.wait(PATIENCE) and response(b"slow")}
+    with Origin(pages) as origin:
+        process = subprocess.Popen([sys.argv[2], *arguments_for(origin.port)], preexec_fn=limit,
+                                   stdout=subprocess.PIPE, text=True)
+        try:
+            proxy = Clients(process.stdout.readline())
+            early = [proxy.link() for _ in range(20)]
+            assert all(link.get("/hit").body == b"hit" for link in early)
+            idle = [proxy.link() for _ in range(400)]
+            for i, link in enumerate(early):
+                link.send(b"GET /slow?%d HTTP/1.1\r\nHost: test\r\n\r\n" % i)
+            until(lambda: origin.count("/slow?19") == 1, "all have a connection to the origin")
+            assert 50 < proxy.metric("clients") < 200, proxy.metric("clients")
+            gate.set()
+            assert all(link.read().body == b"slow" for link in early)
+            # Those who wait outside come in when others leave.
+            for link in idle[:350]:
+                link.socket.close()
+            assert idle[-1].get("/hit").body == b"hit"
+        finally:
+            process.terminate()
+            status = process.wait(PATIENCE)
+        assert status == 0, status
