@@ -245,8 +245,10 @@ void Client::check_deadline() {
 }
 
 void Client::drain() {
-  if (idle()) return close();
   keep_alive_ = false;
+  // A request that has come meanwhile is answered; closed unread it would be a reset.
+  if (idle()) ready(EPOLLIN);
+  if (!gone() && idle()) close();
 }
 
 void Client::watch() {

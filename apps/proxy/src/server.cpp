@@ -51,6 +51,13 @@ class Server::Listener final : public Watched {
     paused_ = paused;
     server_.context_.poller.change(socket_.fd(), paused ? 0u : EPOLLIN, *this);
   }
+  /// Those who have connected already.
+  void take_all() {
+    for (std::size_t before = SIZE_MAX; before != server_.clients_.size();) {
+      before = server_.clients_.size();
+      ready(EPOLLIN);
+    }
+  }
   std::uint16_t port() const noexcept { return port_of(socket_); }
 
  private:
@@ -141,6 +148,7 @@ void Server::look_at_deadlines() {
 void Server::drain() {
   context_.draining = true;
   drain_deadline_ = context_.steady + context_.options.drain_timeout.count();
+  if (listener_) listener_->take_all();
   listener_.reset();
   metrics_listener_.reset();
   for (const auto& [client, owner] : clients_) client->drain();

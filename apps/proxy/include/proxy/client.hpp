@@ -129,7 +129,7 @@ class Client final : public Watched {
   void go_on();
   /// Once in a while: ends what takes too long.
   void check_deadline();
-  /// The proxy ends: closes the connection if it is idle.
+  /// The proxy ends: answers a request that has come, and closes the connection if it is idle.
   void drain();
 
   void ready(std::uint32_t events) override;
