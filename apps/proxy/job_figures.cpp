@@ -22,12 +22,12 @@ JobFigures::JobFigures(dsfabric::Fabric& fabric)
       bytes_(board_.counter("cache.bytes", "B", monitoring::Kind::kLevel)),
       evicted_(board_.counter("cache.evicted")),
       from_neighbours_(board_.counter("cache.neighbour", "B")),
-      sampler_(fabric, kInterval) {
+      sampler_(fabric, kInterval),
+      reporter_(fabric) {
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     const char* const word = proxy::word_of(static_cast<proxy::Outcome>(i));
     requests_[i] = board_.counter(std::string("proxy.") + word);
   }
-  if (fabric.process().value == 0) reporter_.emplace(fabric);
 }
 
 void JobFigures::publish(const proxy::Metrics& metrics,

@@ -9,7 +9,8 @@
 #include "monitoring/monitoring.hpp"
 #include "proxy/publisher.hpp"
 
-/// The first process of the job also tells cariama-top of all. Owner thread only.
+/// Each process also tells cariama-top of all, so that no death leaves a job unseen. Owner thread
+/// only.
 class JobFigures final : public proxy::Publisher {
  public:
   /// Throws as monitoring::Board, Sampler and Reporter. Setup only.
@@ -22,5 +23,5 @@ class JobFigures final : public proxy::Publisher {
   monitoring::Counter clients_, sent_, asked_, received_;
   monitoring::Counter documents_, bytes_, evicted_, from_neighbours_;
   monitoring::Sampler sampler_;
-  std::optional<monitoring::Reporter> reporter_;
+  monitoring::Reporter reporter_;
 };

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "dtutils/error.hpp"
@@ -48,6 +49,37 @@ Job ask(std::uint64_t pid) {
   }
   if (!ended) refuse(pid, "its answer ends too early");
   return job;
+}
+
+std::vector<std::uint64_t> reporters_of(const Job& job, std::uint64_t pid,
+                                        const std::vector<std::uint64_t>& reporters) {
+  std::vector<std::uint64_t> found{pid};
+  const auto asked = std::ranges::find(job.processes, pid, &Process::pid);
+  if (asked == job.processes.end()) return found;
+  for (const Process& process : job.processes) {
+    // Other machines have processes with the same numbers.
+    if (process.pid == pid || process.machine != asked->machine) continue;
+    if (std::ranges::find(reporters, process.pid) != reporters.end()) found.push_back(process.pid);
+  }
+  return found;
+}
+
+std::vector<std::vector<std::uint64_t>> find_jobs() {
+  std::vector<std::vector<std::uint64_t>> jobs;
+  std::vector<std::uint64_t> left = monitoring::find_reporters();
+  std::ranges::sort(left);
+  while (!left.empty()) {
+    std::vector<std::uint64_t> job{left.front()};
+    try {
+      job = reporters_of(ask(left.front()), left.front(), left);
+    } catch (const dtutils::Error&) {
+      // It has just ended, or has no time.
+    }
+    std::erase_if(left,
+                  [&](std::uint64_t pid) { return std::ranges::find(job, pid) != job.end(); });
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
 }
 
 }  // namespace top

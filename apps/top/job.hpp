@@ -33,4 +33,13 @@ struct Job {
 /// does not answer in words that this program knows within two seconds.
 Job ask(std::uint64_t pid);
 
+/// The processes of the job that report on the machine of `pid`, which is one of them: those of
+/// `reporters` (monitoring::find_reporters) that the job names, `pid` first.
+std::vector<std::uint64_t> reporters_of(const Job& job, std::uint64_t pid,
+                                        const std::vector<std::uint64_t>& reporters);
+
+/// The jobs of this user on this machine: of each, the processes that report. One that does not
+/// answer is taken for a job of its own.
+std::vector<std::vector<std::uint64_t>> find_jobs();
+
 }  // namespace top

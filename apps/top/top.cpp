@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // cariama-top: shows the counters of all processes of a job, and how fast they grow.
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <optional>
@@ -43,6 +45,11 @@ Screen screen() {
   return {size.ws_row, size.ws_col};
 }
 
+void flush() {
+  if (std::fflush(stdout) == 0) return;
+  throw dtutils::Error("cariama-top", "its output cannot be written", "make room for it", errno);
+}
+
 void print(const Options& options, const top::Job& job, const top::Job& before, std::uint64_t pid) {
   // A terminal is asked each time, since windows change.
   const Screen size = screen();
@@ -52,7 +59,7 @@ void print(const Options& options, const top::Job& job, const top::Job& before, 
     if (size.columns != 0) fmt::print("\033[H\033[J");
   }
   for (const std::string& line : lines) fmt::print("{}\n", line);
-  std::fflush(stdout);
+  flush();
 }
 
 void print_json(const top::Job& job, const top::Job& before, const std::string& filter) {
@@ -76,21 +83,27 @@ void print_json(const top::Job& job, const top::Job& before, const std::string& 
                     {"per_second", rates}});
   }
   fmt::print("{}\n", common::json_array(rows));
-  std::fflush(stdout);
+  flush();
 }
 
 std::uint64_t only_reporter() {
-  const auto found = monitoring::find_reporters();
-  if (found.size() == 1) return found.front();
+  const auto found = top::find_jobs();
+  if (found.size() == 1) return found.front().front();
   throw dtutils::Error("cariama-top",
                        found.empty() ? "no process of this user on this machine reports about a job"
-                                     : fmt::format("{} processes report about jobs", found.size()),
-                       found.empty() ? "make a monitoring::Reporter in one process of the job"
-                                     : "name one by --job; --list names all");
+                                     : fmt::format("there are {} jobs", found.size()),
+                       found.empty() ? "make a monitoring::Reporter in a process of the job"
+                                     : "name a process of one by --job; --list names all");
+}
+
+/// Another process that reports about the job, when `pid` has ended; nothing when there is none.
+std::optional<std::uint64_t> heir_of(const top::Job& job, std::uint64_t pid) {
+  const auto left = top::reporters_of(job, pid, monitoring::find_reporters());
+  return left.size() > 1 ? std::optional(left[1]) : std::nullopt;
 }
 
 void watch(const Options& options) {
-  const std::uint64_t pid = options.job != 0 ? options.job : only_reporter();
+  std::uint64_t pid = options.job != 0 ? options.job : only_reporter();
   const auto interval = std::chrono::milliseconds(options.interval_ms);
   top::Job before = top::ask(pid);
   for (;;) {
@@ -100,7 +113,13 @@ void watch(const Options& options) {
       now = top::ask(pid);
     } catch (const dtutils::Error& error) {
       // One that lives answers again, when its machine has time for it.
-      if (options.once || kill(static_cast<pid_t>(pid), 0) != 0) throw;
+      if (kill(static_cast<pid_t>(pid), 0) != 0) {
+        const auto heir = heir_of(before, pid);
+        if (!heir) throw;
+        pid = *heir;
+        continue;
+      }
+      if (options.once) throw;
       fmt::print(stderr, "cariama-top: {}\n", error.what());
       continue;
     }
@@ -118,15 +137,17 @@ int main(int argc, char** argv) try {
       "Shows the counters of all processes of a job on this machine (monitoring::Board), as a "
       "process of it reports them (monitoring::Reporter), and how fast they grow. The job is read "
       "by RDMA, by a thread of the process that reports."};
-  line.option("--job", options.job, "Process id of the one that reports; 0: the only one there is")
+  line.option("--job", options.job, "Process id of one that reports; 0: the only job there is")
       .option("--interval", options.interval_ms, "Milliseconds between two looks", 10, 3'600'000)
       .flag("--once", options.once, "Print once and end")
       .flag("--json", options.json, "Print arrays of objects, one for each process")
       .option("--filter", options.filter, "Show only counters whose names contain this")
-      .flag("--list", options.list, "Print the processes that report, and end");
+      .flag("--list", options.list,
+            "Print the processes that report, those of a job in one line, and end");
   if (const auto status = line.parse(argc, argv)) return *status;
   if (options.list) {
-    for (const std::uint64_t pid : monitoring::find_reporters()) fmt::print("{}\n", pid);
+    for (const auto& job : top::find_jobs()) fmt::print("{}\n", fmt::join(job, " "));
+    flush();
     return EXIT_SUCCESS;
   }
   watch(options);

@@ -32,6 +32,14 @@ std::shared_ptr<Kept> kept_by(dsfabric::Fabric& fabric) {
   throw dtutils::Error(fmt::format("counter '{}'", name), happened, remedy);
 }
 
+/// Without spaces and control characters: it is a word in lines of text, and on a terminal.
+bool is_word(std::string_view text) noexcept {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte > ' ' && byte != 0x7f;
+  });
+}
+
 std::string_view text_of(const char* field, std::size_t size) noexcept {
   return {field, strnlen(field, size)};
 }
@@ -57,7 +65,7 @@ std::shared_ptr<Page> Page::of(dsfabric::Fabric& fabric) {
   }
   // Outside of the lock, because it serves meanwhile; to publish it twice does no harm.
   if (!announced) {
-    const dtutils::RemoteMemoryLocator place = page->memory_.remote();
+    const dtutils::RemoteMemoryLocator place = page->place();
     fabric.publish(name_of(fabric.process()), std::as_bytes(std::span(&place, 1)));
     const std::scoped_lock lock(kept->mutex);
     kept->announced = true;
@@ -76,13 +84,13 @@ std::string Page::name_of(dsfabric::ProcessId process) {
 }
 
 Counter Page::counter(std::string_view name, std::string_view unit, Kind kind) {
-  if (name.empty() || name.size() > kMaxCounterName ||
-      name.find_first_of(std::string_view(" \t\n\0", 4)) != name.npos) {
-    refuse(name, "it is no name", fmt::format("use 1 to {} bytes without spaces", kMaxCounterName));
+  if (name.empty() || name.size() > kMaxCounterName || !is_word(name)) {
+    refuse(is_word(name) ? name : "...", "it is no name",
+           fmt::format("use 1 to {} bytes without spaces and control characters", kMaxCounterName));
   }
-  if (unit.size() > kMaxUnit || unit.find_first_of(std::string_view(" \t\n\0", 4)) != unit.npos) {
-    refuse(name, fmt::format("'{}' is no unit", unit),
-           fmt::format("use at most {} bytes without spaces", kMaxUnit));
+  if (unit.size() > kMaxUnit || !is_word(unit)) {
+    refuse(name, is_word(unit) ? fmt::format("'{}' is no unit", unit) : "its unit is no unit",
+           fmt::format("use at most {} bytes without spaces and control characters", kMaxUnit));
   }
   const std::scoped_lock lock(mutex_);
   PageLayout& page = layout();

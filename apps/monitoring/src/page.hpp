@@ -62,6 +62,8 @@ class Page {
   static std::shared_ptr<Page> of(dsfabric::Fabric& fabric);
   /// The page that was made; nullptr when none was.
   static std::shared_ptr<Page> find(dsfabric::Fabric& fabric);
+  /// Where peers read it.
+  dtutils::RemoteMemoryLocator place() const { return memory_.remote(); }
   /// The name that its locator is published under.
   static std::string name_of(dsfabric::ProcessId process);
 

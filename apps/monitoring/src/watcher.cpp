@@ -76,12 +76,28 @@ Status Watcher::find(dsfabric::ProcessId process, Known*& known) {
     found = fabric_.lookup(detail::Page::name_of(process));
   } catch (const dsfabric::PeerFailed&) {
     // The process that kept the name took it along.
+    return ask_for_place(process, *known);
   }
   if (!found || found->size() != sizeof known->page) {
     return gone(fabric_, process) ? Status::kGone : Status::kNoBoard;
   }
   std::memcpy(&known->page, found->data(), sizeof known->page);
   return Status::kDone;
+}
+
+Status Watcher::ask_for_place(dsfabric::ProcessId process, Known& known) {
+  if (gone(fabric_, process)) return Status::kGone;
+  try {
+    auto answer = calls_.call_return(dsfabric::ThreadId::service_of(process),
+                                     [](dsfabric::CallContext& call) {
+                                       const auto page = detail::Page::find(call.fabric);
+                                       return page ? page->place() : dtutils::RemoteMemoryLocator{};
+                                     });
+    known.page = answer.get();
+  } catch (const dsfabric::PeerFailed&) {
+    return Status::kGone;
+  }
+  return known.page.length != 0 ? Status::kDone : Status::kNoBoard;
 }
 
 Status Watcher::read(dsfabric::ProcessId process, Reading& into, Scheme scheme) {

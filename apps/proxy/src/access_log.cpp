@@ -53,6 +53,7 @@ void AccessLog::add(const Entry& entry, std::int64_t now) {
   lines_.append(entry.client).append(" - - [").append(time_).append("] \"");
   append_escaped(lines_, request.method_name);
   lines_.append(" ");
+  lines_.append(request.root());
   append_escaped(lines_, request.path);
   lines_.append(request.minor_version == 0 ? " HTTP/1.0\" " : " HTTP/1.1\" ");
   append_decimal(lines_, static_cast<std::uint64_t>(entry.status));

@@ -62,7 +62,7 @@ void Client::read() {
   if (got == 0) {
     // It has said all; what it has asked for before is still answered.
     eof_ = true;
-    if (upload_open()) abort();
+    if (upload_open()) refuse_upload(400, "the body of the request ends too early");
     return;
   }
   in_.append(context_.buffer.data(), static_cast<std::size_t>(got));
@@ -160,6 +160,13 @@ void Client::refuse(int status, std::string_view why) {
   answer(status, why);
 }
 
+void Client::refuse_upload(int status, std::string_view why) {
+  if (begun_ || source_ == nullptr) return abort();
+  std::exchange(source_, nullptr)->leave(*this);
+  outcome = Outcome::kLocal;
+  refuse(status, why);
+}
+
 void Client::take_upload() {
   while (source_ != nullptr && upload_open() && source_->takes_upload()) {
     std::string_view input = unread(), data;
@@ -169,14 +176,18 @@ void Client::take_upload() {
       input.remove_prefix(data.size());
     } else {
       const auto result = decoder_.next(input, data);
-      if (result == ChunkedDecoder::Result::kBad) return abort();
+      if (result == ChunkedDecoder::Result::kBad) {
+        return refuse_upload(400, "the chunks of the request are malformed");
+      }
       in_used_ = in_.size() - input.size();
       if (result == ChunkedDecoder::Result::kNeedMore) break;
       uploaded_ = result == ChunkedDecoder::Result::kDone;
     }
     in_used_ = in_.size() - input.size();
     upload_seen_ += data.size();
-    if (upload_seen_ > context_.options.max_request_body) return abort();
+    if (upload_seen_ > context_.options.max_request_body) {
+      return refuse_upload(413, "the body of the request is too long");
+    }
     if (upload_.kind == Framing::Kind::kLength) uploaded_ = upload_seen_ == upload_.length;
     if (!data.empty()) source_->upload(data);
     if (uploaded_ && source_ != nullptr) source_->upload_ended();
@@ -234,8 +245,10 @@ void Client::check_deadline() {
 }
 
 void Client::drain() {
-  if (idle()) return close();
   keep_alive_ = false;
+  // A request that has come meanwhile is answered; closed unread it would be a reset.
+  if (idle()) ready(EPOLLIN);
+  if (!gone() && idle()) close();
 }
 
 void Client::watch() {

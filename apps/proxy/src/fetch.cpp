@@ -57,7 +57,8 @@ void Fetch::ask(bool fresh) {
   options.default_host = origin.name();
   requested_ = context_.now;
   connection_->start(*this, origin_request(request_->request, options),
-                     request_->request.method == Method::kHead);
+                     request_->request.method == Method::kHead,
+                     request_body_.kind != Framing::Kind::kNone);
 }
 
 void Fetch::join(Client& client) {
@@ -185,9 +186,9 @@ void Fetch::upload(std::string_view data) {
 }
 
 void Fetch::upload_ended() {
-  if (connection_ != nullptr && request_body_.kind == Framing::Kind::kChunked) {
-    connection_->send("0\r\n\r\n");
-  }
+  if (connection_ == nullptr) return;
+  connection_->request_ended();
+  if (request_body_.kind == Framing::Kind::kChunked) connection_->send("0\r\n\r\n");
 }
 
 bool Fetch::takes_upload() const noexcept {

@@ -141,7 +141,8 @@ void append_fields_of_304(std::string& text, std::string_view stored) {
 
 std::string origin_request(const Request& request, const ForwardOptions& options) {
   std::string text;
-  text.append(request.method_name).append(" ").append(request.path).append(" HTTP/1.1\r\n");
+  text.append(request.method_name).append(" ").append(request.root()).append(request.path);
+  text.append(" HTTP/1.1\r\n");
   append_line(text, "Host", request.host.empty() ? options.default_host : request.host);
   const auto forwards = forwards_left(request);
   append_fields(text, request.fields,

@@ -83,7 +83,7 @@ bool split_target(std::string_view target, Request& request) noexcept {
   request.host = target.substr(0, end);
   request.path = target.substr(end);
   if (request.path.empty()) request.path = request.method == Method::kOptions ? "*" : "/";
-  return !request.host.empty() && request.path.front() != '?';
+  return !request.host.empty();
 }
 
 }  // namespace

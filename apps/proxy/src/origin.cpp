@@ -21,9 +21,11 @@ OriginConnection::OriginConnection(Context& context, OriginPool& pool, Socket so
   context_.poller.add(socket_.fd(), events_, *this);
 }
 
-void OriginConnection::start(ResponseSink& sink, std::string_view request, bool to_head) {
+void OriginConnection::start(ResponseSink& sink, std::string_view request, bool to_head,
+                             bool more) {
   sink_ = &sink;
   to_head_ = to_head;
+  more_ = more;
   out_.assign(request);
   out_sent_ = 0;
   interims_ = 0;
@@ -220,7 +222,8 @@ void OriginConnection::end(bool doubtful) {
   ResponseSink* const sink = std::exchange(sink_, nullptr);
   // An origin that says more than it has announced, or that has not taken the whole request, is not
   // asked again by this connection.
-  if (keep_ && !doubtful && !broken_ && unsent() == 0 && !context_.draining) {
+  const bool whole = !more_ && !broken_ && unsent() == 0;
+  if (keep_ && !doubtful && whole && !context_.draining) {
     state_ = State::kIdle;
     deadline_ = context_.steady + context_.options.idle_timeout.count();
     pool_.keep(*this);

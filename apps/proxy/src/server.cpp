@@ -16,12 +16,24 @@ constexpr int kTick = 100;
 /// Connections that are taken before others are served.
 constexpr int kAcceptedAtOnce = 64;
 
-/// As many files as the process may open.
-void raise_file_limit() {
+/// Descriptors for the log, the metrics, and what a job opens.
+constexpr std::size_t kOtherFiles = 64;
+
+/// As many files as the process may open; returns how many these are.
+std::size_t raise_file_limit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
   limit.rlim_cur = limit.rlim_max;
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  return ::getrlimit(RLIMIT_NOFILE, &limit) != 0 ? SIZE_MAX : limit.rlim_cur;
+}
+
+/// Clients that are served at once: idle ones must not take the descriptors that others need for
+/// connections to the origin. A quarter of all is kept for those, or fewer if there may be fewer.
+std::size_t clients_within(std::size_t files, const Options& options) {
+  const std::size_t origins = std::min(options.max_origin_connections, files / 4);
+  const std::size_t kept = std::min(origins + kOtherFiles, files / 2);
+  return std::clamp<std::size_t>(files - kept, 1, options.max_clients);
 }
 
 }  // namespace
@@ -38,6 +50,13 @@ class Server::Listener final : public Watched {
     if (paused == paused_) return;
     paused_ = paused;
     server_.context_.poller.change(socket_.fd(), paused ? 0u : EPOLLIN, *this);
+  }
+  /// Those who have connected already.
+  void take_all() {
+    for (std::size_t before = SIZE_MAX; before != server_.clients_.size();) {
+      before = server_.clients_.size();
+      ready(EPOLLIN);
+    }
   }
   std::uint16_t port() const noexcept { return port_of(socket_); }
 
@@ -60,7 +79,7 @@ Server::Server(const Options& options, DocumentStore& documents, Placement* plac
     origins_.push_back(std::make_unique<OriginPool>(context_, site.origin));
   }
   if (origins_.empty()) origins_.push_back(std::make_unique<OriginPool>(context_, options.origin));
-  raise_file_limit();
+  max_clients_ = clients_within(raise_file_limit(), options);
   if (!options.lends) listener_ = std::make_unique<Listener>(*this, options.listen, false);
   if (!options.metrics.empty()) {
     metrics_listener_ = std::make_unique<Listener>(*this, options.metrics, true);
@@ -120,7 +139,7 @@ void Server::look_at_deadlines() {
   for (const auto& origin : origins_) origin->check_deadlines();
   end_turn();
   if (publisher_ != nullptr) publisher_->publish(context_.metrics, documents_.figures());
-  const bool full = clients_.size() >= context_.options.max_clients;
+  const bool full = clients_.size() >= max_clients_;
   if (listener_) listener_->pause(full);
   if (metrics_listener_) metrics_listener_->pause(false);
   context_.log.flush();
@@ -129,6 +148,7 @@ void Server::look_at_deadlines() {
 void Server::drain() {
   context_.draining = true;
   drain_deadline_ = context_.steady + context_.options.drain_timeout.count();
+  if (listener_) listener_->take_all();
   listener_.reset();
   metrics_listener_.reset();
   for (const auto& [client, owner] : clients_) client->drain();
@@ -138,7 +158,7 @@ void Server::drain() {
 
 void Server::accept(const Socket& listener, bool admin) {
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
-    const bool full = !admin && clients_.size() >= context_.options.max_clients;
+    const bool full = !admin && clients_.size() >= max_clients_;
     Socket socket = full ? Socket{} : accept_from(listener);
     if (!socket) {
       // Until the next look at the deadlines, lest the loop turns for nothing.

@@ -19,7 +19,7 @@ std::string_view without_default_port(std::string_view host) noexcept {
 void make_key(const Request& request, std::string& key) {
   key.clear();
   for (const char c : without_default_port(request.host)) key.push_back(lower(c));
-  key.append(request.path);
+  key.append(request.root()).append(request.path);
 }
 
 std::string vary_names(const Fields& response) {

@@ -2,6 +2,7 @@
 // The cache that the processes of one host share: copies of data, and the versions that puts push.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -123,7 +124,10 @@ class HostCache {
   bool leads() const noexcept { return static_cast<bool>(memory_); }
   unsigned host() const noexcept { return host_; }
   dsfabric::ProcessId leader_of(unsigned host) const noexcept { return {leaders_[host]}; }
-  unsigned hosts() const noexcept { return static_cast<unsigned>(leaders_.size()); }
+  /// Those that puts can tell.
+  unsigned hosts() const noexcept {
+    return std::min(static_cast<unsigned>(leaders_.size()), kHosts);
+  }
 
  private:
   /// Hosts that a word of a datum can name.

@@ -27,10 +27,13 @@ TEST_CASE("a_counter_has_one_word_whoever_asks_for_it") {
 TEST_CASE("names_that_cannot_be_shown_are_refused") {
   dsfabric::Fabric fabric = support::alone();
   Board board(fabric);
-  for (const std::string& name : {std::string(), std::string("two words"),
-                                  std::string(kMaxCounterName + 1, 'x'), std::string("a\0b", 3)}) {
+  for (const std::string& name :
+       {std::string(), std::string("two words"), std::string(kMaxCounterName + 1, 'x'),
+        std::string("a\0b", 3), std::string("line\rfeed"), std::string("\x1b[2J")}) {
     CHECK(support::error_text([&] { board.counter(name); }).starts_with("counter '"));
   }
+  CHECK(support::error_text([&] { board.counter("u", "\v"); }).find("its unit is no unit") !=
+        std::string::npos);
   CHECK(support::error_text([&] { board.counter("u", "more than 8"); }).find("is no unit") !=
         std::string::npos);
   const std::string longest(kMaxCounterName, 'y');

@@ -61,6 +61,11 @@ def case_sites():
             assert get(host).status == 421, host
         link.send(b"GET http://other/ HTTP/1.1\r\nHost: shop\r\n\r\n")
         assert link.read().status == 421
+        # An empty path before a query is sent as a slash, and is the same document.
+        for _ in range(2):
+            link.send(b"GET http://news?a=b HTTP/1.1\r\nHost: shop\r\n\r\n")
+            assert link.read().body == b"news"
+        assert news.count("/?a=b") == 1
         # A change at one is none at the other.
         assert get("shop", "Content-Length: 0\r\n", "POST").body == b"shop"
         assert get("shop")["cache-status"] == "cariama; fwd=miss"

@@ -124,17 +124,26 @@ def case_job_figures():
             for i in range(20):
                 assert proxy.get("/d%d" % i).status == 200
 
-        def rows():
-            done = subprocess.run([top, "--job", str(proxies[0].pid), "--once", "--json",
-                                   "--interval", "100"], timeout=PATIENCE, check=True,
-                                  capture_output=True, text=True)
-            return json.loads(done.stdout)
+        def output(*arguments):
+            return subprocess.run([top, *arguments], timeout=PATIENCE, check=True,
+                                  capture_output=True, text=True).stdout
+
+        def rows(asked=proxies[0]):
+            return json.loads(output("--job", str(asked.pid), "--once", "--json", "--interval",
+                                     "100"))
 
         def shown():
             counters = [row["counters"] for row in rows()]
             return (counters[0]["proxy.miss"], counters[2]["proxy.neighbour"],
                     counters[1]["cache.documents"]) == (20, 20, 20)
         until(shown, "misses, hits and documents")
+        # Each of them tells of all, and they are one job.
+        assert [row["pid"] for row in rows(proxies[2])] == [proxy.pid for proxy in proxies]
+        assert sorted(proxy.pid for proxy in proxies) in [
+            sorted(map(int, line.split())) for line in output("--list").splitlines()]
+        with open("/dev/full", "w") as full:
+            assert subprocess.run([top, "--job", str(proxies[0].pid), "--once"], stdout=full,
+                                  stderr=subprocess.DEVNULL, timeout=PATIENCE).returncode == 1
         proxies[1].kill()
         until(lambda: rows()[1]["state"] == "the process has failed or left", "it is gone")
         assert rows()[2]["counters"]["cache.neighbour"] > 0
@@ -144,6 +153,26 @@ def case_job_figures():
         time.sleep(2)
         used = sum(proxy.processor_time() for proxy in living) - before
         assert used < 0.2, "%.2f s of processor time in 2 s" % used
+        # Who looks at the first one sees the job when that one dies, and so do others.
+        watching = subprocess.Popen([top, "--job", str(proxies[0].pid), "--json", "--interval",
+                                     "100"], stdout=subprocess.PIPE, text=True)
+
+        def next_rows():
+            return json.loads("".join(iter(watching.stdout.readline, "]\n")) + "]")
+        try:
+            assert next_rows()[0]["state"] == "ok"
+            proxies[0].kill()
+            until(lambda: next_rows()[0]["state"] != "ok", "it is gone")
+            last = next_rows()
+            assert [row["state"] for row in last].count("ok") == 1
+            assert last[2]["counters"]["proxy.neighbour"] == 20
+        finally:
+            watching.kill()
+            watching.wait(PATIENCE)
+        proxies[2].get("/d0")
+        until(lambda: rows(proxies[2])[2]["counters"]["proxy.neighbour"] +
+              rows(proxies[2])[2]["counters"]["proxy.hit"] +
+              rows(proxies[2])[2]["counters"]["proxy.miss"] == 21, "the last one tells of itself")
 
 
 def case_small_caches():

@@ -66,6 +66,20 @@ def case_graceful_stop():
         gate.set()
         assert busy.read().body == b"firstsecon" and busy.ends()
         assert proxy.process.wait(PATIENCE) == 0
+        # Requests that it has not read yet are answered, more than it looks at in one turn.
+        proxy = Proxy(origin.port)
+        links = [proxy.link() for _ in range(400)]
+        assert all(link.get("/").body == b"root" for link in links)
+        proxy.process.send_signal(signal.SIGSTOP)
+        links += [proxy.link() for _ in range(100)]
+        for link in links:
+            link.send(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+        proxy.process.send_signal(signal.SIGTERM)
+        proxy.process.send_signal(signal.SIGCONT)
+        for link in links:
+            assert link.answer().body == b"root"
+            link.socket.close()
+        assert proxy.process.wait(PATIENCE) == 0
         # An end does not wait for ever.
         gate.clear()
         proxy = Proxy(origin.port, "--drain-timeout", "1")

@@ -7,13 +7,14 @@ import conformance
 import freshness_cases
 import http_cases
 import job_cases
+import limit_cases
 import load_cases
 import origin_cases
 import page_cases
 import transfer_cases
 
 for module in (http_cases, freshness_cases, transfer_cases, bad_cases, origin_cases, load_cases,
-               job_cases, page_cases, conformance):
+               job_cases, limit_cases, page_cases, conformance):
     if hasattr(module, "case_" + sys.argv[3]):
         getattr(module, "case_" + sys.argv[3])()
         break

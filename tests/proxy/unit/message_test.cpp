@@ -5,6 +5,7 @@
 #include <string>
 
 #include "proxy/framing.hpp"
+#include "proxy/vary.hpp"
 #include "support/catch.hpp"
 
 using proxy::FieldId;
@@ -79,6 +80,17 @@ TEST_CASE("a target in absolute form names the host") {
   CHECK(Parsed("GET http://other HTTP/1.1\r\nHost: a\r\n\r\n").request.path == "/");
   CHECK(Parsed("OPTIONS http://other HTTP/1.1\r\nHost: a\r\n\r\n").request.path == "*");
   CHECK(Parsed("OPTIONS http://other/ HTTP/1.1\r\nHost: a\r\n\r\n").request.path == "/");
+  for (const char* const method : {"GET", "OPTIONS"}) {
+    const Parsed query(std::string(method) + " http://other?a=/b HTTP/1.1\r\nHost: a\r\n\r\n");
+    REQUIRE(query.status == 0);
+    CHECK(query.request.host == "other");
+    CHECK(std::string(query.request.root()).append(query.request.path) == "/?a=/b");
+    std::string key;
+    proxy::make_key(query.request, key);
+    CHECK(key == "other/?a=/b");
+  }
+  CHECK(parsed.request.root().empty());
+  CHECK(Parsed("GET http://?a HTTP/1.1\r\nHost: a\r\n\r\n").status == 400);
   CHECK(Parsed("GET http:///p HTTP/1.1\r\nHost: a\r\n\r\n").status == 400);
   CHECK(Parsed("GET http://u@o/p HTTP/1.1\r\nHost: a\r\n\r\n").status == 400);
   CHECK(Parsed("GET ftp://other/ HTTP/1.1\r\nHost: a\r\n\r\n").status == 400);

@@ -75,9 +75,9 @@ class Board {
   explicit Board(dsfabric::Fabric& fabric);
 
   /// The counter of that name, made at its first use. `unit` is for people: "B", "us", "". Throws
-  /// Error when the name is empty, has a space or is longer than kMaxCounterName, the unit longer
-  /// than kMaxUnit, the counter exists with another unit or kind, or kMaxCounters exist. Any thread
-  /// (takes a lock).
+  /// Error when the name is empty or longer than kMaxCounterName, the unit longer than kMaxUnit,
+  /// one of them has a space or a control character, the counter exists with another unit or kind,
+  /// or kMaxCounters exist. Any thread (takes a lock).
   Counter counter(std::string_view name, std::string_view unit = {}, Kind kind = Kind::kTotal);
 
  private:

@@ -83,7 +83,8 @@ class Watcher {
   Watcher& operator=(const Watcher&) = delete;
 
   /// The counters of a process. The first read of a process asks for the place of its board
-  /// (Fabric::lookup), which is a call; later ones by RDMA are one read, and allocate nothing.
+  /// (Fabric::lookup, or that process itself where the one that kept the name is gone), which is a
+  /// call; later ones by RDMA are one read, and allocate nothing.
   /// Waits for no processor of the process by RDMA.
   Status read(dsfabric::ProcessId process, Reading& into, Scheme scheme = Scheme::kRdmaSync);
   /// What the first `count` numbers of a reading of that process are. Reads what it does not know
@@ -97,6 +98,8 @@ class Watcher {
   };
   /// Finds the board of a process.
   Status find(dsfabric::ProcessId process, Known*& known);
+  /// The same, from the process itself.
+  Status ask_for_place(dsfabric::ProcessId process, Known& known);
   Status by_rdma(dsfabric::ProcessId process, const Known& known, bool copy, Reading& into);
   Status by_message(dsfabric::ProcessId process, bool copy, Reading& into);
 

@@ -129,7 +129,7 @@ class Client final : public Watched {
   void go_on();
   /// Once in a while: ends what takes too long.
   void check_deadline();
-  /// The proxy ends: closes the connection if it is idle.
+  /// The proxy ends: answers a request that has come, and closes the connection if it is idle.
   void drain();
 
   void ready(std::uint32_t events) override;
@@ -147,6 +147,8 @@ class Client final : public Watched {
   void take_upload();
   std::string_view unread() const noexcept { return std::string_view(in_).substr(in_used_); }
   void refuse(int status, std::string_view why);
+  /// While its body is on its way; the origin gets no end of it.
+  void refuse_upload(int status, std::string_view why);
   void pump();
   bool flush();
   void watch();

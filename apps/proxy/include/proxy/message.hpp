@@ -44,8 +44,11 @@ enum class Method : std::uint8_t { kGet, kHead, kConnect, kTrace, kOptions, kOth
 struct Request {
   Method method = Method::kOther;
   std::string_view method_name;
-  /// Path and query, or "*". Of a target in absolute form, what follows its authority.
+  /// Path and query, or "*". Of a target in absolute form, what follows its authority: that may be
+  /// a query alone, before which root() belongs.
   std::string_view path;
+  /// What stands before `path` wherever it is written: "/" where the client has left it out.
+  std::string_view root() const noexcept { return path.starts_with('?') ? "/" : ""; }
   /// Host and port as the client wrote them; empty in HTTP/1.0 without a Host field.
   std::string_view host;
   /// Of HTTP/1.x.

@@ -47,9 +47,13 @@ class OriginConnection final : public Watched {
  public:
   OriginConnection(Context& context, OriginPool& pool, Socket socket);
 
-  void start(ResponseSink& sink, std::string_view request, bool to_head);
+  /// `more`: the body of the request follows by send(), up to request_ended().
+  void start(ResponseSink& sink, std::string_view request, bool to_head, bool more);
   /// A part of the body of the request, framed.
   void send(std::string_view bytes);
+  /// The origin has been given the whole request. Without this the connection is closed behind the
+  /// response: the origin would take the next request for the rest of this one.
+  void request_ended() noexcept { more_ = false; }
   /// Bytes that are not sent yet.
   std::size_t unsent() const noexcept { return out_.size() - out_sent_; }
   void want_more();
@@ -82,6 +86,8 @@ class OriginConnection final : public Watched {
   bool used_before_ = false;
   bool to_head_ = false;
   bool keep_ = false;
+  /// The body of the request is not here yet to its end.
+  bool more_ = false;
   /// It takes no more bytes of the request.
   bool broken_ = false;
 

@@ -98,6 +98,8 @@ class Server final : private RequestHandler, private FetchOwner {
   Lookup lookup_;
   std::string key_;
   std::mt19937_64 random_;
+  /// Options::max_clients, or fewer where the process may not open so many files.
+  std::size_t max_clients_ = 1;
   std::int64_t next_look_ = 0;
   std::int64_t drain_deadline_ = 0;
 };
