@@ -48,6 +48,7 @@ def forks():
     pairs(["echo_prefork"], "random_client", "carried")
     pairs(["echo_fork"], "forked_client", "carried", ways=WAYS[:2])
     pairs(["echo"], "shared_client", ways=WAYS[:2])
+    pairs(["echo_epoll", "level"], "busy_forks_client", "carried", ways=WAYS[:2])
 
 
 def programs():
