@@ -123,11 +123,13 @@ void EpollSet::take_event(const epoll_event& event, Report& report) {
     }
     return;
   }
+  const std::scoped_lock lock(registration.connection->mutex);
   if ((event.data.u64 & kStreamSource) == 0) {
     registration.tcp_said = true;
-    ++registration.tcp_edges;
+    // The kernel tells all that there is: space of TCP is none of the stream's.
+    const auto meant = static_cast<std::uint16_t>(registration.connection->tcp_events());
+    if ((event.events & meant) != 0) ++registration.tcp_edges;
   } else {
-    const std::scoped_lock lock(registration.connection->mutex);
     if (!registration.gone) registration.connection->disarm();
   }
   heat(registration);
@@ -183,7 +185,8 @@ int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset
     ++turn_;
     look(report);
     if (report.count() != 0 || last) {
-      code = ask(set, report, 0, mask, lock);
+      // As in the kernel, signals do not come within a call that has something to tell.
+      code = ask(set, report, 0, report.count() != 0 ? nullptr : mask, lock);
       cool_idle(report);
     } else if (hot_.empty() || (!spin(set, report, lock) && cool(report))) {
       code = ask(set, report, milliseconds_left(end), mask, lock);

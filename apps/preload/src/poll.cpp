@@ -3,6 +3,7 @@
 #include "poll.hpp"
 
 #include <cerrno>
+#include <ctime>
 #include <span>
 #include <vector>
 
@@ -21,13 +22,17 @@ using std::chrono::steady_clock;
 /// Sleepers that have no descriptor by which they can be woken look again after this time.
 constexpr std::chrono::milliseconds kBlindSleep{1};
 
+/// Seconds: the clock counts no further than some hundred years.
+constexpr std::time_t kForEver = 1'000'000'000;
+
 thread_local Patience patience;
 
 /// One call of poll.
 class Poll {
  public:
-  explicit Poll(std::span<pollfd> entries) noexcept
-      : entries_(entries), places_(memory_.get()), asked_(memory_.get()) {}
+  /// `any`: what a stream has is enough, so the kernel is not asked what else there is.
+  Poll(std::span<pollfd> entries, bool any) noexcept
+      : entries_(entries), any_(any), places_(memory_.get()), asked_(memory_.get()) {}
 
   /// False when none of the descriptors is a connection.
   bool find() {
@@ -51,6 +56,9 @@ class Poll {
     }
     return false;
   }
+
+  /// After a look that found something. 0: another thread has taken it.
+  int found() { return any_ ? 1 : ask(steady_clock::time_point{}, nullptr); }
 
   /// Asks the kernel, and sleeps there until `end`. The number of entries with events, or -1.
   int ask(End end, const sigset_t* mask) {
@@ -81,13 +89,15 @@ class Poll {
       place.stream = asked_.size();
       asked_.push_back({connection->stream()->descriptor(), POLLIN, 0});
     }
-    if (look()) {
+    const bool seen = look();
+    if (seen) {
       end = steady_clock::time_point{};
     } else if (wake < 0) {
       const auto soon = steady_clock::now() + kBlindSleep;
       end = end ? std::min(*end, soon) : soon;
     }
-    const int count = finish(end, signals.mask());
+    // As in the kernel, signals do not come within a call that has something to tell.
+    const int count = seen && any_ ? 1 : finish(end, seen ? nullptr : signals.mask());
     const int code = errno;
     for (Place& place : places_) {
       if (place.connection == nullptr) continue;
@@ -135,6 +145,7 @@ class Poll {
   }
 
   std::span<pollfd> entries_;
+  bool any_;
   CallMemory memory_;
   std::pmr::vector<Place> places_;
   std::pmr::vector<pollfd> asked_;
@@ -144,7 +155,7 @@ class Poll {
 }  // namespace
 
 End end_after(const timespec* timeout) noexcept {
-  if (timeout == nullptr) return std::nullopt;
+  if (timeout == nullptr || timeout->tv_sec > kForEver) return std::nullopt;
   return steady_clock::now() + std::chrono::seconds(timeout->tv_sec) +
          std::chrono::nanoseconds(timeout->tv_nsec);
 }
@@ -162,17 +173,18 @@ const timespec* time_left(End end, timespec& storage) noexcept {
   return &storage;
 }
 
-int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noexcept {
-  Poll poll(std::span(entries, count));
+namespace {
+
+int until(std::span<pollfd> entries, bool any, End end, const sigset_t* mask) noexcept {
+  Poll poll(entries, any);
   if (!poll.find()) {
     timespec storage;
-    return real().ppoll(entries, count, time_left(end, storage), mask);
+    return real().ppoll(entries.data(), entries.size(), time_left(end, storage), mask);
   }
   constexpr steady_clock::time_point kNow{};
-  if (over(end)) return poll.ask(kNow, mask);
+  if (over(end)) return poll.look() ? poll.found() : poll.ask(kNow, mask);
   if (poll.look()) {
-    // 0: another thread has taken what was seen.
-    if (const int found = poll.ask(kNow, mask); found != 0) return found;
+    if (const int found = poll.found(); found != 0) return found;
   }
   if (poll.has_streams()) {
     int found = 0;
@@ -181,13 +193,24 @@ int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noe
       return looks % kLooksPerQuestion == kLooksPerQuestion - 1 &&
              (found = poll.ask(kNow, nullptr)) != 0;
     });
-    if (found == 0 && seen) found = poll.ask(kNow, mask);
+    if (found == 0 && seen) found = poll.found();
     if (found != 0) return found;
   }
   for (;;) {
     const int found = poll.sleep(end, mask);
     if (found != 0 || over(end)) return found;
   }
+}
+
+}  // namespace
+
+int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noexcept {
+  return until(std::span(entries, count), false, end, mask);
+}
+
+int wait_until(int fd, short event, End end) noexcept {
+  pollfd entry{fd, event, 0};
+  return until(std::span(&entry, 1), true, end, nullptr);
 }
 
 }  // namespace preload

@@ -25,5 +25,8 @@ inline bool over(End end) noexcept { return end && std::chrono::steady_clock::no
 
 /// As ppoll(2). Any thread.
 int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noexcept;
+/// The same for one event of a connection; 1 as soon as its stream has it, and the kernel is not
+/// asked for others then.
+int wait_until(int fd, short event, End end) noexcept;
 
 }  // namespace preload

@@ -213,6 +213,7 @@ Upgrades* upgrades_of_process() noexcept {
 }  // namespace
 
 void ask_for_stream(Connection& connection, int fd) noexcept {
+  if (needs_tcp(fd)) return connection.pin();
   try {
     Upgrades* const all = upgrades_of_process();
     Request request{.connection = &connection,
