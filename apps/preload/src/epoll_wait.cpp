@@ -29,6 +29,12 @@ int milliseconds_left(End end) noexcept {
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT32_MAX));
 }
 
+/// One of the sleepers, who were counted before: until it is awake, or cancelled.
+struct Asleep {
+  ~Asleep() { --sleepers; }
+  std::atomic<int>& sleepers;
+};
+
 }  // namespace
 
 /// The events that are given to the program.
@@ -97,9 +103,10 @@ int EpollSet::ask(int set, Report& report, int milliseconds, const sigset_t* mas
     lock.unlock();
     {
       const SleepWithSignals signals(mask);
+      const Asleep asleep{sleepers_};
       if (requested_.load()) milliseconds = 0;
+      const Cancellable here;
       count = real().epoll_pwait(set, events.data(), room, milliseconds, signals.mask());
-      --sleepers_;
     }
     lock.lock();
   }
@@ -176,6 +183,7 @@ bool EpollSet::cool(Report& report) {
 }
 
 int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset_t* mask) {
+  pthread_testcancel();
   Report report(events, most);
   std::unique_lock lock(mutex);
   int code = 0;

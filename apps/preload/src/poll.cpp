@@ -75,6 +75,7 @@ class Poll {
   int sleep(End end, const sigset_t* mask) {
     // So that what is entered for the sleep is taken out again, whatever a handler does.
     const SleepWithSignals signals(mask);
+    const Asleep asleep(*this);
     const int wake = wake_descriptor();
     asked_.assign(entries_.begin(), entries_.end());
     asked_.push_back({wake, POLLIN, 0});
@@ -96,20 +97,9 @@ class Poll {
       const auto soon = steady_clock::now() + kBlindSleep;
       end = end ? std::min(*end, soon) : soon;
     }
+    if (seen && any_) return 1;
     // As in the kernel, signals do not come within a call that has something to tell.
-    const int count = seen && any_ ? 1 : finish(end, seen ? nullptr : signals.mask());
-    const int code = errno;
-    for (Place& place : places_) {
-      if (place.connection == nullptr) continue;
-      const std::scoped_lock lock(place.connection->mutex);
-      place.connection->sleepers.remove(place.sleeper);
-      if (place.stream != 0 && asked_[place.stream].revents != 0) place.connection->disarm();
-      place.connection = nullptr;
-      place.stream = 0;
-    }
-    if (asked_[entries_.size()].revents != 0) take_wakes();
-    errno = code;
-    return count;
+    return finish(end, seen ? nullptr : signals.mask(), true);
   }
 
  private:
@@ -121,6 +111,29 @@ class Poll {
     std::size_t stream;
   };
 
+  /// Takes back what a sleep has entered, also when the thread is cancelled.
+  struct Asleep {
+    explicit Asleep(Poll& poll) noexcept : of(poll) {}
+    Asleep(const Asleep&) = delete;
+    Asleep& operator=(const Asleep&) = delete;
+    ~Asleep() { of.wake_up(); }
+    Poll& of;
+  };
+
+  void wake_up() noexcept {
+    const int code = errno;
+    for (Place& place : places_) {
+      if (place.connection == nullptr) continue;
+      const std::scoped_lock lock(place.connection->mutex);
+      place.connection->sleepers.remove(place.sleeper);
+      if (place.stream != 0 && asked_[place.stream].revents != 0) place.connection->disarm();
+      place.connection = nullptr;
+      place.stream = 0;
+    }
+    if (asked_[entries_.size()].revents != 0) take_wakes();
+    errno = code;
+  }
+
   Locked<Connection> lock(std::size_t index) const noexcept {
     return table().lock<Connection>(entries_[index].fd);
   }
@@ -129,9 +142,18 @@ class Poll {
     return static_cast<short>(entry.events | POLLERR | POLLHUP | POLLNVAL);
   }
 
-  int finish(End end, const sigset_t* mask) noexcept {
+  int finish(End end, const sigset_t* mask, bool sleeps = false) {
     timespec storage;
-    if (real().ppoll(asked_.data(), asked_.size(), time_left(end, storage), mask) < 0) return -1;
+    const timespec* const time = time_left(end, storage);
+    int found;
+    if (sleeps) {
+      const Cancellable here;
+      found = real().ppoll(asked_.data(), asked_.size(), time, mask);
+    } else {
+      const HoldSignals hold;
+      found = real().ppoll(asked_.data(), asked_.size(), time, mask);
+    }
+    if (found < 0) return -1;
     for (const Place& place : places_) {
       short& events = asked_[place.index].revents;
       if (const auto connection = lock(place.index)) events = connection->merge(events);
@@ -175,7 +197,8 @@ const timespec* time_left(End end, timespec& storage) noexcept {
 
 namespace {
 
-int until(std::span<pollfd> entries, bool any, End end, const sigset_t* mask) noexcept {
+int until(std::span<pollfd> entries, bool any, End end, const sigset_t* mask) {
+  pthread_testcancel();
   Poll poll(entries, any);
   if (!poll.find()) {
     timespec storage;
@@ -204,11 +227,11 @@ int until(std::span<pollfd> entries, bool any, End end, const sigset_t* mask) no
 
 }  // namespace
 
-int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noexcept {
+int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) {
   return until(std::span(entries, count), false, end, mask);
 }
 
-int wait_until(int fd, short event, End end) noexcept {
+int wait_until(int fd, short event, End end) {
   pollfd entry{fd, event, 0};
   return until(std::span(&entry, 1), true, end, nullptr);
 }

@@ -58,7 +58,7 @@ class Call {
   }
 
   /// Waits for the event. 0: go on; an errno value: the call ends.
-  int wait() noexcept {
+  int wait() {
     if ((flags_ & MSG_DONTWAIT) != 0) return EAGAIN;
     const int found = wait_until(fd_, events_, end_);
     if (found > 0) return 0;
@@ -74,6 +74,17 @@ class Call {
   End end_;
 };
 
+class NotCancelled {
+ public:
+  NotCancelled() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  NotCancelled(const NotCancelled&) = delete;
+  NotCancelled& operator=(const NotCancelled&) = delete;
+  ~NotCancelled() { pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_;
+};
+
 ssize_t answer(std::size_t done, int code) noexcept {
   if (done != 0 || code == 0) return static_cast<ssize_t>(done);
   errno = code;
@@ -87,7 +98,8 @@ bool is_connection(int fd) noexcept {
   return entry != nullptr && entry->kind() == Entry::Kind::kConnection;
 }
 
-ssize_t receive(int fd, std::span<const iovec> parts, int flags) noexcept {
+ssize_t receive(int fd, std::span<const iovec> parts, int flags) {
+  pthread_testcancel();
   Buffers buffers(parts);
   Call call(fd, flags, POLLIN);
   const bool all = (flags & MSG_WAITALL) != 0 && (flags & MSG_PEEK) == 0;
@@ -108,7 +120,8 @@ ssize_t receive(int fd, std::span<const iovec> parts, int flags) noexcept {
   }
 }
 
-ssize_t send(int fd, std::span<const iovec> parts, int flags) noexcept {
+ssize_t send(int fd, std::span<const iovec> parts, int flags) {
+  pthread_testcancel();
   Buffers buffers(parts);
   Call call(fd, flags, POLLOUT);
   const std::size_t leave_from = leaves_from(fd, parts, flags);
@@ -142,6 +155,8 @@ ssize_t send_file(int fd, int file, off64_t* offset, std::size_t length) noexcep
       return sent;
     }
   }
+  // sendfile(2) is no call at which threads are cancelled.
+  const NotCancelled here;
   std::byte buffer[kFilePiece];
   off64_t place = offset != nullptr ? *offset : lseek64(file, 0, SEEK_CUR);
   if (place < 0) {

@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "cancelled_threads.hpp"
 #include "carried_pair.hpp"
 
 namespace {
@@ -256,4 +257,5 @@ int main(int, char** arguments) {
   for (auto* const part : {messages, parts, waits, masks, epolls, disconnect, files, notices}) {
     part();
   }
+  cancel_threads(carried);
 }
