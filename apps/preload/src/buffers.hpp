@@ -22,6 +22,8 @@ class Buffers {
 
   bool empty() const noexcept { return index_ == buffers_.size(); }
   std::size_t done() const noexcept { return done_; }
+  /// Whether there are more buffers, of which the next one is untouched.
+  bool between() const noexcept { return !empty() && offset_ == 0; }
 
   /// The next buffers, of `limit` bytes together at most, in `window` from its place `first` on.
   std::span<iovec> next(Window& window, std::size_t limit, std::size_t first = 0) const noexcept {

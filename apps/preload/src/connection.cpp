@@ -53,6 +53,7 @@ void Connection::begin(bool connected_here, bool other_host) noexcept {
   received_ = 0;
   next_try_ = transfers_before_stream();
   holders_.begin();
+  manner_.reset();
 }
 
 bool Connection::count_receive(std::size_t bytes) noexcept {
@@ -163,6 +164,12 @@ short Connection::tcp_question(short wanted) const noexcept {
 
 short Connection::merge(short tcp) noexcept {
   return static_cast<short>(stream_events() | (tcp & tcp_events()));
+}
+
+Manner Connection::manner(int fd) noexcept {
+  if (!holders_.alone()) return manner_of(fd);
+  if (!manner_) manner_ = manner_of(fd);
+  return *manner_;
 }
 
 int Connection::unread(int fd) noexcept {

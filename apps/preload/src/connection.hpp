@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "buffers.hpp"
 #include "entry.hpp"
 #include "holders.hpp"
+#include "kernel_socket.hpp"
 #include "streams/streams.hpp"
 #include "waiter.hpp"
 
@@ -92,6 +94,10 @@ class Connection : public Entry {
   short tcp_question(short wanted) const noexcept;
   /// poll(2) or epoll(7) said this of the TCP socket. Answers the events for the program.
   short merge(short tcp) noexcept;
+  /// How calls of the program wait. The kernel is asked once while no other process may change it.
+  Manner manner(int fd) noexcept;
+  /// The program has changed it.
+  void forget_manner() noexcept { manner_.reset(); }
   /// As FIONREAD.
   int unread(int fd) noexcept;
   /// Lets an event of the stream's descriptor come at the next change, and wakes those of other
@@ -154,6 +160,7 @@ class Connection : public Entry {
   std::uint64_t received_ = 0;
   std::uint32_t next_try_ = 0;
   Holders holders_;
+  std::optional<Manner> manner_;
 };
 
 }  // namespace preload

@@ -16,6 +16,9 @@
 namespace preload {
 namespace {
 
+/// What epoll_ctl(2) allows with it.
+constexpr std::uint32_t kWithExclusive =
+    EPOLLEXCLUSIVE | EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET;
 constexpr std::uint32_t kAllOfTcp = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET;
 
 }  // namespace
@@ -66,12 +69,24 @@ int EpollSet::control(int set, int operation, int fd, epoll_event* event) {
 }
 
 int EpollSet::control_carried(Registration& registration, int operation, const epoll_event* event) {
+  if (operation != EPOLL_CTL_ADD && operation != EPOLL_CTL_MOD && operation != EPOLL_CTL_DEL) {
+    return EINVAL;
+  }
   if (registration.parked != (operation == EPOLL_CTL_ADD)) {
     return registration.parked ? ENOENT : EEXIST;
   }
-  registration.parked = operation == EPOLL_CTL_DEL;
-  if (registration.parked) return 0;
+  if (operation == EPOLL_CTL_DEL) {
+    registration.parked = true;
+    return 0;
+  }
   if (event == nullptr) return EFAULT;
+  const bool exclusive = (event->events & EPOLLEXCLUSIVE) != 0;
+  if (operation == EPOLL_CTL_MOD) {
+    if (exclusive || (registration.wanted.events & EPOLLEXCLUSIVE) != 0) return EINVAL;
+  } else if (exclusive && (event->events & ~kWithExclusive) != 0) {
+    return EINVAL;
+  }
+  registration.parked = false;
   registration.wanted = *event;
   registration.disabled = false;
   registration.reported = {};
@@ -102,7 +117,11 @@ void EpollSet::add(int set, int fd, const epoll_event& event) {
 /// With the connection's mutex.
 void EpollSet::carry(int set, Registration& registration) {
   epoll_event all = tagged(kAllOfTcp, tag_of(registration.fd));
-  real().epoll_ctl(set, EPOLL_CTL_MOD, registration.fd, &all);
+  // One that is exclusive cannot be changed.
+  if (real().epoll_ctl(set, EPOLL_CTL_MOD, registration.fd, &all) != 0) {
+    real().epoll_ctl(set, EPOLL_CTL_DEL, registration.fd, nullptr);
+    real().epoll_ctl(set, EPOLL_CTL_ADD, registration.fd, &all);
+  }
   epoll_event of_stream = tagged(EPOLLIN | EPOLLET, tag_of(registration.fd) | kStreamSource);
   real().epoll_ctl(set, EPOLL_CTL_ADD, registration.connection->stream()->descriptor(), &of_stream);
   registration.carried = true;

@@ -29,6 +29,12 @@ int milliseconds_left(End end) noexcept {
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT32_MAX));
 }
 
+/// One of the sleepers, who were counted before: until it is awake, or cancelled.
+struct Asleep {
+  ~Asleep() { --sleepers; }
+  std::atomic<int>& sleepers;
+};
+
 }  // namespace
 
 /// The events that are given to the program.
@@ -97,9 +103,10 @@ int EpollSet::ask(int set, Report& report, int milliseconds, const sigset_t* mas
     lock.unlock();
     {
       const SleepWithSignals signals(mask);
+      const Asleep asleep{sleepers_};
       if (requested_.load()) milliseconds = 0;
+      const Cancellable here;
       count = real().epoll_pwait(set, events.data(), room, milliseconds, signals.mask());
-      --sleepers_;
     }
     lock.lock();
   }
@@ -123,11 +130,13 @@ void EpollSet::take_event(const epoll_event& event, Report& report) {
     }
     return;
   }
+  const std::scoped_lock lock(registration.connection->mutex);
   if ((event.data.u64 & kStreamSource) == 0) {
     registration.tcp_said = true;
-    ++registration.tcp_edges;
+    // The kernel tells all that there is: space of TCP is none of the stream's.
+    const auto meant = static_cast<std::uint16_t>(registration.connection->tcp_events());
+    if ((event.events & meant) != 0) ++registration.tcp_edges;
   } else {
-    const std::scoped_lock lock(registration.connection->mutex);
     if (!registration.gone) registration.connection->disarm();
   }
   heat(registration);
@@ -174,6 +183,7 @@ bool EpollSet::cool(Report& report) {
 }
 
 int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset_t* mask) {
+  pthread_testcancel();
   Report report(events, most);
   std::unique_lock lock(mutex);
   int code = 0;
@@ -183,7 +193,8 @@ int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset
     ++turn_;
     look(report);
     if (report.count() != 0 || last) {
-      code = ask(set, report, 0, mask, lock);
+      // As in the kernel, signals do not come within a call that has something to tell.
+      code = ask(set, report, 0, report.count() != 0 ? nullptr : mask, lock);
       cool_idle(report);
     } else if (hot_.empty() || (!spin(set, report, lock) && cool(report))) {
       code = ask(set, report, milliseconds_left(end), mask, lock);

@@ -6,6 +6,7 @@
 
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "connection.hpp"
 #include "descriptor_table.hpp"
@@ -18,7 +19,12 @@
 namespace preload {
 namespace {
 
+/// Between the handlers before a fork and those after it: this thread forks.
+thread_local bool is_forking = false;
+
+/// The handlers are registered more than once, and each but the first of a fork does nothing.
 void before_fork() noexcept {
+  if (is_forking) return;
   for_each_entry([](int fd, const Entry&) {
     if (const auto connection = table().lock<Connection>(fd)) connection->share();
   });
@@ -27,6 +33,7 @@ void before_fork() noexcept {
   pool<Connection>().mutex().lock();
   pool<Listening>().mutex().lock();
   pool<EpollSet>().mutex().lock();
+  is_forking = true;
 }
 
 void unlock_pools() noexcept {
@@ -36,11 +43,13 @@ void unlock_pools() noexcept {
 }
 
 void after_fork_in_parent() noexcept {
+  if (!std::exchange(is_forking, false)) return;
   unlock_pools();
   unlock_upgrades_in_parent();
 }
 
 void after_fork_in_child() noexcept {
+  if (!std::exchange(is_forking, false)) return;
   count_fork();
   unlock_pools();
   for_each_entry([](int, Entry& entry) {

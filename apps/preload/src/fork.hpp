@@ -4,7 +4,9 @@
 
 namespace preload {
 
-/// Lets the library take part in each fork(2) of the process. Once, when it is loaded.
+/// Lets the library take part in each fork(2) of the process: when it is loaded, and again after a
+/// device was opened. A device locks itself before a fork, and threads that hold a connection use
+/// it, so connections come first: what is registered last runs first then. Any thread.
 void take_part_in_forks() noexcept;
 
 }  // namespace preload

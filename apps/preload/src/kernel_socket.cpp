@@ -6,6 +6,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 
 #include <array>
 #include <cstddef>
@@ -72,6 +73,13 @@ sockaddr_storage address_of(int fd, decltype(&getsockname) ask) noexcept {
   return address;
 }
 
+std::chrono::microseconds limit_of(int fd, int option) noexcept {
+  timeval limit{};
+  socklen_t length = sizeof limit;
+  if (getsockopt(fd, SOL_SOCKET, option, &limit, &length) != 0) return {};
+  return std::chrono::seconds(limit.tv_sec) + std::chrono::microseconds(limit.tv_usec);
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> bytes_written(int fd) noexcept {
@@ -105,11 +113,15 @@ short levels(int fd, short events) noexcept {
   return real().ppoll(&entry, 1, &now, nullptr) > 0 ? entry.revents : short{0};
 }
 
+Manner manner_of(int fd) noexcept {
+  return {is_non_blocking(fd), limit_of(fd, SO_RCVTIMEO), limit_of(fd, SO_SNDTIMEO)};
+}
+
 bool is_non_blocking(int fd) noexcept { return (real().fcntl(fd, F_GETFL) & O_NONBLOCK) != 0; }
 
 void let_close_reset(int fd) noexcept {
   const linger none{1, 0};
-  setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+  real().setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
 bool is_tcp(int fd) noexcept {
@@ -121,6 +133,33 @@ bool is_tcp(int fd) noexcept {
   return (family == AF_INET || family == AF_INET6) &&
          getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0 &&
          protocol == IPPROTO_TCP;
+}
+
+bool asks_for_tcp(int level, int option, const void* value, socklen_t length) noexcept {
+  if (level == IPPROTO_TCP) return option == TCP_ULP;
+  int number = 0;
+  if (level != SOL_SOCKET || length < sizeof number) return false;
+  if (option == SO_ZEROCOPY || option == SO_TIMESTAMPING_OLD || option == SO_TIMESTAMPING_NEW) {
+    std::memcpy(&number, value, sizeof number);
+    return number != 0;
+  }
+  if (option != SO_RCVLOWAT) return false;
+  std::memcpy(&number, value, sizeof number);
+  return number > 1;
+}
+
+bool needs_tcp(int fd) noexcept {
+  for (const int option : {SO_ZEROCOPY, SO_TIMESTAMPING_OLD, SO_RCVLOWAT}) {
+    int value = 0;
+    socklen_t length = sizeof value;
+    if (getsockopt(fd, SOL_SOCKET, option, &value, &length) == 0 &&
+        asks_for_tcp(SOL_SOCKET, option, &value, length)) {
+      return true;
+    }
+  }
+  std::array<char, 16> name{};
+  socklen_t length = name.size();
+  return getsockopt(fd, IPPROTO_TCP, TCP_ULP, name.data(), &length) == 0 && length != 0;
 }
 
 bool has_two_addresses(int fd) noexcept {
@@ -148,10 +187,10 @@ void keep_alive(int fd) noexcept {
   const int idle = 60;
   const int interval = 10;
   const int tries = 3;
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof tries);
+  real().setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  real().setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  real().setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  real().setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof tries);
 }
 
 std::string meeting_name(int fd, bool connected_here) {

@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +21,15 @@ std::optional<std::uint64_t> bytes_read(int fd) noexcept;
 short levels(int fd, short events) noexcept;
 /// Whether its calls answer EAGAIN instead of waiting.
 bool is_non_blocking(int fd) noexcept;
+/// How long its calls wait.
+struct Manner {
+  /// They answer EAGAIN at once.
+  bool non_blocking;
+  /// SO_RCVTIMEO and SO_SNDTIMEO; zero: no limit.
+  std::chrono::microseconds receive_limit;
+  std::chrono::microseconds send_limit;
+};
+Manner manner_of(int fd) noexcept;
 /// Lets its end be a reset for the peer (SO_LINGER with no time).
 void let_close_reset(int fd) noexcept;
 
@@ -28,6 +38,12 @@ void let_close_reset(int fd) noexcept;
 bool has_two_addresses(int fd) noexcept;
 /// Whether it is a TCP socket for Internet addresses at all.
 bool is_tcp(int fd) noexcept;
+/// Whether an option asks the kernel to do to the bytes, or to tell of them, what a stream does
+/// not: SO_ZEROCOPY, SO_TIMESTAMPING, SO_RCVLOWAT, and protocols above TCP (TCP_ULP: TLS in the
+/// kernel).
+bool asks_for_tcp(int level, int option, const void* value, socklen_t length) noexcept;
+/// Whether one of them is set.
+bool needs_tcp(int fd) noexcept;
 /// The address of the other side; of no family when there is none.
 sockaddr_storage peer_of(int fd) noexcept;
 /// The bytes of an Internet address without its port.

@@ -3,6 +3,7 @@
 #include "poll.hpp"
 
 #include <cerrno>
+#include <ctime>
 #include <span>
 #include <vector>
 
@@ -21,13 +22,17 @@ using std::chrono::steady_clock;
 /// Sleepers that have no descriptor by which they can be woken look again after this time.
 constexpr std::chrono::milliseconds kBlindSleep{1};
 
+/// Seconds: the clock counts no further than some hundred years.
+constexpr std::time_t kForEver = 1'000'000'000;
+
 thread_local Patience patience;
 
 /// One call of poll.
 class Poll {
  public:
-  explicit Poll(std::span<pollfd> entries) noexcept
-      : entries_(entries), places_(memory_.get()), asked_(memory_.get()) {}
+  /// `any`: what a stream has is enough, so the kernel is not asked what else there is.
+  Poll(std::span<pollfd> entries, bool any) noexcept
+      : entries_(entries), any_(any), places_(memory_.get()), asked_(memory_.get()) {}
 
   /// False when none of the descriptors is a connection.
   bool find() {
@@ -52,6 +57,9 @@ class Poll {
     return false;
   }
 
+  /// After a look that found something. 0: another thread has taken it.
+  int found() { return any_ ? 1 : ask(steady_clock::time_point{}, nullptr); }
+
   /// Asks the kernel, and sleeps there until `end`. The number of entries with events, or -1.
   int ask(End end, const sigset_t* mask) {
     asked_.assign(entries_.begin(), entries_.end());
@@ -67,6 +75,7 @@ class Poll {
   int sleep(End end, const sigset_t* mask) {
     // So that what is entered for the sleep is taken out again, whatever a handler does.
     const SleepWithSignals signals(mask);
+    const Asleep asleep(*this);
     const int wake = wake_descriptor();
     asked_.assign(entries_.begin(), entries_.end());
     asked_.push_back({wake, POLLIN, 0});
@@ -81,25 +90,16 @@ class Poll {
       place.stream = asked_.size();
       asked_.push_back({connection->stream()->descriptor(), POLLIN, 0});
     }
-    if (look()) {
+    const bool seen = look();
+    if (seen) {
       end = steady_clock::time_point{};
     } else if (wake < 0) {
       const auto soon = steady_clock::now() + kBlindSleep;
       end = end ? std::min(*end, soon) : soon;
     }
-    const int count = finish(end, signals.mask());
-    const int code = errno;
-    for (Place& place : places_) {
-      if (place.connection == nullptr) continue;
-      const std::scoped_lock lock(place.connection->mutex);
-      place.connection->sleepers.remove(place.sleeper);
-      if (place.stream != 0 && asked_[place.stream].revents != 0) place.connection->disarm();
-      place.connection = nullptr;
-      place.stream = 0;
-    }
-    if (asked_[entries_.size()].revents != 0) take_wakes();
-    errno = code;
-    return count;
+    if (seen && any_) return 1;
+    // As in the kernel, signals do not come within a call that has something to tell.
+    return finish(end, seen ? nullptr : signals.mask(), true);
   }
 
  private:
@@ -111,6 +111,29 @@ class Poll {
     std::size_t stream;
   };
 
+  /// Takes back what a sleep has entered, also when the thread is cancelled.
+  struct Asleep {
+    explicit Asleep(Poll& poll) noexcept : of(poll) {}
+    Asleep(const Asleep&) = delete;
+    Asleep& operator=(const Asleep&) = delete;
+    ~Asleep() { of.wake_up(); }
+    Poll& of;
+  };
+
+  void wake_up() noexcept {
+    const int code = errno;
+    for (Place& place : places_) {
+      if (place.connection == nullptr) continue;
+      const std::scoped_lock lock(place.connection->mutex);
+      place.connection->sleepers.remove(place.sleeper);
+      if (place.stream != 0 && asked_[place.stream].revents != 0) place.connection->disarm();
+      place.connection = nullptr;
+      place.stream = 0;
+    }
+    if (asked_[entries_.size()].revents != 0) take_wakes();
+    errno = code;
+  }
+
   Locked<Connection> lock(std::size_t index) const noexcept {
     return table().lock<Connection>(entries_[index].fd);
   }
@@ -119,9 +142,18 @@ class Poll {
     return static_cast<short>(entry.events | POLLERR | POLLHUP | POLLNVAL);
   }
 
-  int finish(End end, const sigset_t* mask) noexcept {
+  int finish(End end, const sigset_t* mask, bool sleeps = false) {
     timespec storage;
-    if (real().ppoll(asked_.data(), asked_.size(), time_left(end, storage), mask) < 0) return -1;
+    const timespec* const time = time_left(end, storage);
+    int found;
+    if (sleeps) {
+      const Cancellable here;
+      found = real().ppoll(asked_.data(), asked_.size(), time, mask);
+    } else {
+      const HoldSignals hold;
+      found = real().ppoll(asked_.data(), asked_.size(), time, mask);
+    }
+    if (found < 0) return -1;
     for (const Place& place : places_) {
       short& events = asked_[place.index].revents;
       if (const auto connection = lock(place.index)) events = connection->merge(events);
@@ -135,6 +167,7 @@ class Poll {
   }
 
   std::span<pollfd> entries_;
+  bool any_;
   CallMemory memory_;
   std::pmr::vector<Place> places_;
   std::pmr::vector<pollfd> asked_;
@@ -144,7 +177,7 @@ class Poll {
 }  // namespace
 
 End end_after(const timespec* timeout) noexcept {
-  if (timeout == nullptr) return std::nullopt;
+  if (timeout == nullptr || timeout->tv_sec > kForEver) return std::nullopt;
   return steady_clock::now() + std::chrono::seconds(timeout->tv_sec) +
          std::chrono::nanoseconds(timeout->tv_nsec);
 }
@@ -162,17 +195,19 @@ const timespec* time_left(End end, timespec& storage) noexcept {
   return &storage;
 }
 
-int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noexcept {
-  Poll poll(std::span(entries, count));
+namespace {
+
+int until(std::span<pollfd> entries, bool any, End end, const sigset_t* mask) {
+  pthread_testcancel();
+  Poll poll(entries, any);
   if (!poll.find()) {
     timespec storage;
-    return real().ppoll(entries, count, time_left(end, storage), mask);
+    return real().ppoll(entries.data(), entries.size(), time_left(end, storage), mask);
   }
   constexpr steady_clock::time_point kNow{};
-  if (over(end)) return poll.ask(kNow, mask);
+  if (over(end)) return poll.look() ? poll.found() : poll.ask(kNow, mask);
   if (poll.look()) {
-    // 0: another thread has taken what was seen.
-    if (const int found = poll.ask(kNow, mask); found != 0) return found;
+    if (const int found = poll.found(); found != 0) return found;
   }
   if (poll.has_streams()) {
     int found = 0;
@@ -181,13 +216,24 @@ int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) noe
       return looks % kLooksPerQuestion == kLooksPerQuestion - 1 &&
              (found = poll.ask(kNow, nullptr)) != 0;
     });
-    if (found == 0 && seen) found = poll.ask(kNow, mask);
+    if (found == 0 && seen) found = poll.found();
     if (found != 0) return found;
   }
   for (;;) {
     const int found = poll.sleep(end, mask);
     if (found != 0 || over(end)) return found;
   }
+}
+
+}  // namespace
+
+int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask) {
+  return until(std::span(entries, count), false, end, mask);
+}
+
+int wait_until(int fd, short event, End end) {
+  pollfd entry{fd, event, 0};
+  return until(std::span(&entry, 1), true, end, nullptr);
 }
 
 }  // namespace preload

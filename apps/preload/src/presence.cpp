@@ -89,7 +89,7 @@ int announce(int fd) noexcept {
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&here), &length) != 0) return -1;
   const in_port_t port = port_of(reinterpret_cast<const sockaddr*>(&here), length);
   const int on = 1;
-  if (port == 0 || setsockopt(fd, IPPROTO_TCP, TCP_SAVE_SYN, &on, sizeof on) != 0) return -1;
+  if (port == 0 || real().setsockopt(fd, IPPROTO_TCP, TCP_SAVE_SYN, &on, sizeof on) != 0) return -1;
   const int presence = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (presence < 0) return -1;
   const LocalName name = name_of_port(port);
@@ -124,17 +124,17 @@ Mark::Mark(int fd) noexcept : fd_(fd) {
   socklen_t length = sizeof ttl_;
   // An IPv6 socket may connect to an IPv4 address, so it has both.
   if (getsockopt(fd, IPPROTO_IP, IP_TTL, &ttl_, &length) == 0) {
-    setsockopt(fd, IPPROTO_IP, IP_TTL, &mark, sizeof mark);
+    real().setsockopt(fd, IPPROTO_IP, IP_TTL, &mark, sizeof mark);
   }
   length = sizeof hops_;
   if (getsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &hops_, &length) == 0) {
-    setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &mark, sizeof mark);
+    real().setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &mark, sizeof mark);
   }
 }
 
 Mark::~Mark() {
-  if (ttl_ > 0) setsockopt(fd_, IPPROTO_IP, IP_TTL, &ttl_, sizeof ttl_);
-  if (hops_ > 0) setsockopt(fd_, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &hops_, sizeof hops_);
+  if (ttl_ > 0) real().setsockopt(fd_, IPPROTO_IP, IP_TTL, &ttl_, sizeof ttl_);
+  if (hops_ > 0) real().setsockopt(fd_, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &hops_, sizeof hops_);
 }
 
 bool is_marked(int fd) noexcept {

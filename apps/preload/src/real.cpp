@@ -32,6 +32,7 @@ Real find_all() noexcept {
   find(all.sendfile, "sendfile64");
   find(all.splice, "splice");
   find(all.shutdown, "shutdown");
+  find(all.setsockopt, "setsockopt");
   find(all.close, "close");
   find(all.close_range, "close_range");
   find(all.dup, "dup");
@@ -48,6 +49,7 @@ Real find_all() noexcept {
   find(all.select, "select");
   find(all.fdopen, "fdopen");
   find(all.fclose, "fclose");
+  find(all.vdprintf, "vdprintf");
   find(all.exit_now, "_exit");
   find(all.sigaction, "sigaction");
   find(all.signal, "signal");

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <cstdarg>
 #include <cstddef>
 #include <cstdio>
 
@@ -34,6 +35,7 @@ struct Real {
   ssize_t (*sendfile)(int, int, off64_t*, std::size_t);
   ssize_t (*splice)(int, off64_t*, int, off64_t*, std::size_t, unsigned);
   int (*shutdown)(int, int);
+  int (*setsockopt)(int, int, int, const void*, socklen_t);
   int (*close)(int);
   int (*close_range)(unsigned, unsigned, int);
   int (*dup)(int);
@@ -50,6 +52,7 @@ struct Real {
   int (*select)(int, fd_set*, fd_set*, fd_set*, timeval*);
   FILE* (*fdopen)(int, const char*);
   int (*fclose)(FILE*);
+  int (*vdprintf)(int, const char*, va_list);
   void (*exit_now)(int);
   int (*sigaction)(int, const struct sigaction*, struct sigaction*);
   sighandler_t (*signal)(int, sighandler_t);

@@ -15,6 +15,7 @@ namespace preload {
 
 namespace detail {
 constinit thread_local std::atomic<unsigned> holds{0};
+constinit thread_local int cancel_state = PTHREAD_CANCEL_ENABLE;
 constinit thread_local std::atomic<std::uint64_t> held{0};
 }  // namespace detail
 
@@ -111,8 +112,12 @@ void run_held_signals() {
 
 void take_signals() {
   if (detail::held.load(std::memory_order_relaxed) == 0) return;
+  const int state = detail::cancel_state;
+  pthread_setcancelstate(state, nullptr);
   const unsigned holds = detail::holds.exchange(0, std::memory_order_relaxed);
   run_held_signals();
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+  detail::cancel_state = state;
   detail::holds.store(holds, std::memory_order_relaxed);
 }
 

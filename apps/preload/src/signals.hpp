@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Handlers of the program run when this thread holds nothing of the library, so that they may leave
-// a call by longjmp(3), as they may leave a system call.
+// a call by longjmp(3), as they may leave a system call; and a thread is cancelled only then.
 #pragma once
 
+#include <pthread.h>
 #include <signal.h>
 
 #include <atomic>
@@ -15,6 +16,8 @@ namespace detail {
 /// How often this thread holds signals off. It is read by handlers, hence initial-exec: no memory
 /// is allocated for it late.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local std::atomic<unsigned> holds;
+/// Whether the thread could be cancelled before it held signals off.
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local int cancel_state;
 /// Signals that came meanwhile, one bit each.
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local std::atomic<std::uint64_t> held;
 }  // namespace detail
@@ -22,15 +25,19 @@ namespace detail {
 /// Lets the handlers of what came meanwhile run. They may not return.
 void run_held_signals();
 
+/// It cannot be cancelled either.
 inline void hold_signals() noexcept {
   const unsigned holds = detail::holds.load(std::memory_order_relaxed);
   detail::holds.store(holds + 1, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (holds == 0) pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &detail::cancel_state);
 }
 
 inline void let_signals() {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const unsigned holds = detail::holds.load(std::memory_order_relaxed) - 1;
+  if (holds == 0) pthread_setcancelstate(detail::cancel_state, nullptr);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   detail::holds.store(holds, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   if (holds == 0 && detail::held.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -67,7 +74,7 @@ class Mutex {
 
 /// Around a sleep in the kernel that has something to take back afterwards. Signals come only
 /// within a call with `mask()`, which then fails with EINTR; their handlers run at the end of this.
-/// Not within HoldSignals.
+/// The thread can be cancelled within Cancellable. Not within HoldSignals.
 class SleepWithSignals {
  public:
   /// `mask`: the one with which the program wants to sleep, or nullptr.
@@ -81,6 +88,16 @@ class SleepWithSignals {
  private:
   const sigset_t* wanted_;
   sigset_t before_;
+};
+
+/// Around a system call within SleepWithSignals, at which the thread may be cancelled: the stack
+/// is unwound, so nothing between it and the program's call may be noexcept.
+class Cancellable {
+ public:
+  Cancellable() noexcept { pthread_setcancelstate(detail::cancel_state, nullptr); }
+  Cancellable(const Cancellable&) = delete;
+  Cancellable& operator=(const Cancellable&) = delete;
+  ~Cancellable() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr); }
 };
 
 /// As sigaction(2), but a handler is put behind one of the library, which holds it off. Any thread,

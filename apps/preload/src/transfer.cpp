@@ -4,10 +4,10 @@
 
 #include <pthread.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 
 #include "asynchronous.hpp"
@@ -23,16 +23,6 @@ namespace {
 
 /// Bytes of a file that are sent at a time, from the stack of a thread of the program.
 constexpr std::size_t kFilePiece = 16384;
-
-/// SO_RCVTIMEO or SO_SNDTIMEO; nothing: no limit.
-End end_of_call(int fd, int option) noexcept {
-  timeval limit{};
-  socklen_t length = sizeof limit;
-  if (getsockopt(fd, SOL_SOCKET, option, &limit, &length) != 0) return std::nullopt;
-  if (limit.tv_sec == 0 && limit.tv_usec == 0) return std::nullopt;
-  const timespec time{limit.tv_sec, limit.tv_usec * 1000};
-  return end_after(&time);
-}
 
 bool has_handler(int signal) noexcept {
   struct sigaction action;
@@ -57,13 +47,20 @@ class Call {
  public:
   Call(int fd, int flags, short events) noexcept : fd_(fd), flags_(flags), events_(events) {}
 
+  /// Before the first wait, while the connection is locked.
+  void learn(Connection& connection) noexcept {
+    if (known_ || (flags_ & MSG_DONTWAIT) != 0) return;
+    known_ = true;
+    const Manner manner = connection.manner(fd_);
+    if (manner.non_blocking) flags_ |= MSG_DONTWAIT;
+    const auto limit = events_ == POLLIN ? manner.receive_limit : manner.send_limit;
+    if (limit.count() != 0) end_ = std::chrono::steady_clock::now() + limit;
+  }
+
   /// Waits for the event. 0: go on; an errno value: the call ends.
-  int wait() noexcept {
-    if ((flags_ & MSG_DONTWAIT) != 0 || is_non_blocking(fd_)) return EAGAIN;
-    if (!asked_) end_ = end_of_call(fd_, events_ == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO);
-    asked_ = true;
-    pollfd entry{fd_, events_, 0};
-    const int found = poll_until(&entry, 1, end_, nullptr);
+  int wait() {
+    if ((flags_ & MSG_DONTWAIT) != 0) return EAGAIN;
+    const int found = wait_until(fd_, events_, end_);
     if (found > 0) return 0;
     if (found == 0) return EAGAIN;
     return errno == EINTR && !end_ && restarts_after_signal() ? 0 : errno;
@@ -73,8 +70,19 @@ class Call {
   int fd_;
   int flags_;
   short events_;
-  bool asked_ = false;
+  bool known_ = false;
   End end_;
+};
+
+class NotCancelled {
+ public:
+  NotCancelled() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  NotCancelled(const NotCancelled&) = delete;
+  NotCancelled& operator=(const NotCancelled&) = delete;
+  ~NotCancelled() { pthread_setcancelstate(before_, nullptr); }
+
+ private:
+  int before_;
 };
 
 ssize_t answer(std::size_t done, int code) noexcept {
@@ -90,7 +98,8 @@ bool is_connection(int fd) noexcept {
   return entry != nullptr && entry->kind() == Entry::Kind::kConnection;
 }
 
-ssize_t receive(int fd, std::span<const iovec> parts, int flags) noexcept {
+ssize_t receive(int fd, std::span<const iovec> parts, int flags) {
+  pthread_testcancel();
   Buffers buffers(parts);
   Call call(fd, flags, POLLIN);
   const bool all = (flags & MSG_WAITALL) != 0 && (flags & MSG_PEEK) == 0;
@@ -101,6 +110,7 @@ ssize_t receive(int fd, std::span<const iovec> parts, int flags) noexcept {
     int code = connection->try_receive(fd, buffers, flags);
     const std::size_t bytes = buffers.done() - before;
     if (bytes != 0 && connection->count_receive(bytes)) ask_for_stream(*connection, fd);
+    if (code == EAGAIN) call.learn(*connection);
     connection.lock.unlock();
     const bool more = all && buffers.done() != before && !buffers.empty();
     if (code != EAGAIN && !more) return answer(buffers.done(), code);
@@ -110,7 +120,8 @@ ssize_t receive(int fd, std::span<const iovec> parts, int flags) noexcept {
   }
 }
 
-ssize_t send(int fd, std::span<const iovec> parts, int flags) noexcept {
+ssize_t send(int fd, std::span<const iovec> parts, int flags) {
+  pthread_testcancel();
   Buffers buffers(parts);
   Call call(fd, flags, POLLOUT);
   const std::size_t leave_from = leaves_from(fd, parts, flags);
@@ -121,6 +132,7 @@ ssize_t send(int fd, std::span<const iovec> parts, int flags) noexcept {
     int code = connection->try_send(fd, buffers, flags, leave_from);
     const bool sent = buffers.done() != before;
     if (sent && connection->count_transfer()) ask_for_stream(*connection, fd);
+    if (code == EAGAIN) call.learn(*connection);
     connection.lock.unlock();
     if (code == 0 && buffers.empty()) return answer(buffers.done(), 0);
     if (code == EPIPE && buffers.done() == 0 && (flags & MSG_NOSIGNAL) == 0) {
@@ -143,9 +155,14 @@ ssize_t send_file(int fd, int file, off64_t* offset, std::size_t length) noexcep
       return sent;
     }
   }
+  // sendfile(2) is no call at which threads are cancelled.
+  const NotCancelled here;
   std::byte buffer[kFilePiece];
   off64_t place = offset != nullptr ? *offset : lseek64(file, 0, SEEK_CUR);
-  if (place < 0) return -1;
+  if (place < 0) {
+    if (offset != nullptr || errno == ESPIPE) errno = EINVAL;
+    return -1;
+  }
   std::size_t done = 0;
   ssize_t sent = 0;
   while (done < length) {

@@ -150,11 +150,15 @@ int Connection::try_receive(int fd, Buffers& buffers, int flags) noexcept {
   if (foreign_) return ECONNRESET;
   if (buffers.empty()) return 0;
   if ((flags & MSG_OOB) != 0) return receive_tcp(fd, buffers, SIZE_MAX, flags);
-  const std::size_t before = buffers.done();
+  const std::size_t begin = buffers.done();
   for (;;) {
+    const std::size_t before = buffers.done();
     const int code = receive_step(fd, buffers, flags);
-    const bool nothing = buffers.done() == before;
+    const bool nothing = buffers.done() == begin;
     if (code == kLookAgain && (nothing || in_ == In::kStream)) continue;
+    // A step fills as many buffers as a window has, and there may be bytes for others.
+    const bool filled = buffers.done() != before && buffers.between();
+    if (code == 0 && filled && (flags & MSG_PEEK) == 0) continue;
     // What was received comes first; the next call tells the rest.
     return nothing ? code : 0;
   }

@@ -19,6 +19,7 @@
 #include "connection.hpp"
 #include "dtutils/device.hpp"
 #include "dtutils/error.hpp"
+#include "fork.hpp"
 #include "host_visits.hpp"
 #include "hosts/settings.hpp"
 #include "kernel_socket.hpp"
@@ -63,6 +64,7 @@ class Upgrades {
       std::call_once(opened_, [&] {
         try {
           device_ = dtutils::open_device(device);
+          take_part_in_forks();
           domain_ = std::make_unique<dtutils::ProtectionDomain>(*device_);
         } catch (const dtutils::Error&) {
         }
@@ -211,6 +213,7 @@ Upgrades* upgrades_of_process() noexcept {
 }  // namespace
 
 void ask_for_stream(Connection& connection, int fd) noexcept {
+  if (needs_tcp(fd)) return connection.pin();
   try {
     Upgrades* const all = upgrades_of_process();
     Request request{.connection = &connection,

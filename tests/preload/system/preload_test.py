@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""System tests of libcariama-preload.so: preload_test.py LIBRARY CASE JUMPER. Each case runs programs
+"""System tests of libcariama-preload.so: preload_test.py LIBRARY CASE JUMPER CALLER. Each case runs programs
 over plain TCP, under preload, and where it makes a difference with only one side under preload."""
+import difflib
 import os
 import signal
 import subprocess
@@ -48,6 +49,7 @@ def forks():
     pairs(["echo_prefork"], "random_client", "carried")
     pairs(["echo_fork"], "forked_client", "carried", ways=WAYS[:2])
     pairs(["echo"], "shared_client", ways=WAYS[:2])
+    pairs(["echo_epoll", "level"], "busy_forks_client", "carried", ways=WAYS[:2])
 
 
 def programs():
@@ -161,6 +163,14 @@ def jumps():
         with running(role("echo_epoll", "level"), preload, **PIPES) as process:
             port = process.stdout.readline().strip()
             assert run([sys.argv[3], port], preload, timeout=100).strip() == "done"
+
+
+def answers():
+    """Less common calls answer over a stream what they answer over TCP."""
+    plain = run([sys.argv[4], "0"], False, timeout=60)
+    carried = run([sys.argv[4], "1"], True, timeout=60)
+    different = "".join(difflib.unified_diff(*(t.splitlines(True) for t in (plain, carried))))
+    assert not different, different
 
 
 if __name__ == "__main__":

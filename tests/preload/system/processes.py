@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 
 from harness import sent_over_tcp
 from talk import PATIENCE, connected, heard, ping, receive_exactly, say, warm
@@ -22,6 +23,31 @@ def forked_client(port, carried):
     ping(connection, 200)
     assert os.waitpid(child, 0)[1] == 0
     ping(connection, 200)
+
+
+def busy_forks_client(port, carried):
+    """Forks while other threads use streams: neither waits for the other."""
+    connections = [connected(port) for _ in range(3)]
+    for connection in connections:
+        warm(connection, carried == "1")
+    over = threading.Event()
+
+    def talk(connection):
+        while not over.is_set():
+            ping(connection, 10)
+
+    threads = [threading.Thread(target=talk, args=(each,)) for each in connections]
+    for thread in threads:
+        thread.start()
+    for _ in range(400):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    over.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
 
 
 def shared_client(port):

@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <span>
 
 #include "connection.hpp"
 #include "descriptor_table.hpp"
+#include "poll.hpp"
 #include "real.hpp"
 #include "transfer.hpp"
 
@@ -48,8 +50,35 @@ bool is_valid(int count) {
   return false;
 }
 
+bool has_valid_parts(const msghdr& message) {
+  if (message.msg_iovlen <= IOV_MAX) return true;
+  errno = EMSGSIZE;
+  return false;
+}
+
+ssize_t send_message(int fd, const msghdr* message, int flags) {
+  if (!has_valid_parts(*message)) return -1;
+  return preload::send(fd, std::span(message->msg_iov, message->msg_iovlen), flags);
+}
+
+/// Another process will have a copy of connections that a message on another socket carries.
+void pin_passed(const msghdr* message) {
+  if (message == nullptr || message->msg_controllen < CMSG_LEN(sizeof(int))) return;
+  auto* const all = const_cast<msghdr*>(message);
+  for (cmsghdr* each = CMSG_FIRSTHDR(all); each != nullptr; each = CMSG_NXTHDR(all, each)) {
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t bytes = each->cmsg_len - CMSG_LEN(0);
+    for (std::size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(each) + at, sizeof fd);
+      if (const auto connection = table().lock<Connection>(fd)) connection->pin();
+    }
+  }
+}
+
 /// TCP gives neither an address nor control data.
 ssize_t receive_message(int fd, msghdr* message, int flags) {
+  if (!has_valid_parts(*message)) return -1;
   const ssize_t bytes = receive_any(fd, std::span(message->msg_iov, message->msg_iovlen), flags);
   if (bytes >= 0) {
     message->msg_namelen = 0;
@@ -59,14 +88,14 @@ ssize_t receive_message(int fd, msghdr* message, int flags) {
   return bytes;
 }
 
-/// Calls `step` for each message until one fails; how many did not.
+/// Calls `step` for each message until one fails or `end` is over; how many did not fail.
 template <class Step>
-int for_messages(mmsghdr* messages, unsigned count, Step step) {
+int for_messages(mmsghdr* messages, unsigned count, End end, Step step) {
   for (unsigned i = 0; i < count; ++i) {
     const ssize_t bytes = step(&messages[i].msg_hdr, i);
     if (bytes < 0) return i == 0 ? -1 : static_cast<int>(i);
     messages[i].msg_len = static_cast<unsigned>(bytes);
-    if (bytes == 0) return static_cast<int>(i + 1);
+    if (over(end)) return static_cast<int>(i + 1);
   }
   return static_cast<int>(count);
 }
@@ -134,8 +163,10 @@ ssize_t recvmsg(int fd, msghdr* message, int flags) {
 
 int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
   if (!is_connection(fd)) return real().recvmmsg(fd, messages, count, flags, timeout);
-  return for_messages(messages, count, [&](msghdr* message, unsigned index) {
-    return receive_message(fd, message, index == 0 ? flags : flags | MSG_DONTWAIT);
+  const int rest = (flags & MSG_WAITFORONE) != 0 ? flags | MSG_DONTWAIT : flags;
+  // As in the kernel, it is looked at when a message has come.
+  return for_messages(messages, count, end_after(timeout), [&](msghdr* message, unsigned index) {
+    return receive_message(fd, message, index == 0 ? flags : rest);
   });
 }
 
@@ -151,15 +182,17 @@ ssize_t sendto(int fd, const void* from, std::size_t length, int flags, const so
 }
 
 ssize_t sendmsg(int fd, const msghdr* message, int flags) {
-  if (!is_connection(fd)) return real().sendmsg(fd, message, flags);
-  return preload::send(fd, std::span(message->msg_iov, message->msg_iovlen), flags);
+  if (!is_connection(fd)) {
+    pin_passed(message);
+    return real().sendmsg(fd, message, flags);
+  }
+  return send_message(fd, message, flags);
 }
 
 int sendmmsg(int fd, mmsghdr* messages, unsigned count, int flags) {
   if (!is_connection(fd)) return real().sendmmsg(fd, messages, count, flags);
-  return for_messages(messages, count, [&](msghdr* message, unsigned) {
-    return preload::send(fd, std::span(message->msg_iov, message->msg_iovlen), flags);
-  });
+  return for_messages(messages, count, std::nullopt,
+                      [&](msghdr* message, unsigned) { return send_message(fd, message, flags); });
 }
 
 ssize_t sendfile64(int fd, int file, off64_t* offset, std::size_t length) noexcept {

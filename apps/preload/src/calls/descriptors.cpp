@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdarg>
-#include <cstdio>
 
 #include "connection.hpp"
 #include "descriptor_table.hpp"
@@ -30,6 +29,12 @@ int copied(int fd, int copy) noexcept {
 bool is_open(int fd) noexcept { return real().fcntl(fd, F_GETFD) >= 0; }
 
 int control(int fd, int command, void* argument) {
+  if (command == F_SETFL) {
+    if (const auto connection = table().lock<Connection>(fd)) {
+      connection->forget_manner();
+      return real().fcntl(fd, command, argument);
+    }
+  }
   const int result = real().fcntl(fd, command, argument);
   const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
   return copies ? copied(fd, result) : result;
@@ -56,11 +61,6 @@ int close_range(unsigned first, unsigned last, int flags) noexcept {
 
 void closefrom(int first) noexcept {
   close_range(static_cast<unsigned>(std::max(first, 0)), ~0u, 0);
-}
-
-int fclose(FILE* file) {
-  leave(fileno(file));
-  return real().fclose(file);
 }
 
 int dup(int fd) noexcept { return copied(fd, real().dup(fd)); }
@@ -98,19 +98,17 @@ int ioctl(int fd, unsigned long request, ...) noexcept {
   va_start(list, request);
   void* const argument = argument_of(list);
   va_end(list);
-  if (request == FIONREAD && argument != nullptr) {
+  if (request == FIONBIO || (request == FIONREAD && argument != nullptr)) {
     if (const auto connection = table().lock<Connection>(fd)) {
+      if (request == FIONBIO) {
+        connection->forget_manner();
+        return real().ioctl(fd, request, argument);
+      }
       *static_cast<int*>(argument) = connection->unread(fd);
       return 0;
     }
   }
   return real().ioctl(fd, request, argument);
-}
-
-FILE* fdopen(int fd, const char* mode) noexcept {
-  // The C library reads and writes files without the functions of this library.
-  if (const auto connection = table().lock<Connection>(fd)) connection->pin();
-  return real().fdopen(fd, mode);
 }
 
 }  // extern "C"

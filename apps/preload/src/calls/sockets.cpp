@@ -71,7 +71,11 @@ int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
 int accept(int fd, sockaddr* address, socklen_t* length) { return accept4(fd, address, length, 0); }
 
 int connect(int fd, const sockaddr* address, socklen_t length) {
-  if (table().find(fd) != nullptr) return real().connect(fd, address, length);
+  if (table().find(fd) != nullptr) {
+    // The connection ends, and the socket may have another one.
+    if (length >= sizeof address->sa_family && address->sa_family == AF_UNSPEC) leave(fd);
+    return real().connect(fd, address, length);
+  }
   if (is_taken_for_remote() || !is_announced(address, length)) {
     return connect_plainly(fd, address, length);
   }
@@ -90,6 +94,20 @@ int connect(int fd, const sockaddr* address, socklen_t length) {
 int shutdown(int fd, int how) noexcept {
   const auto connection = table().lock<Connection>(fd);
   return connection ? connection->shut_down(fd, how) : real().shutdown(fd, how);
+}
+
+int setsockopt(int fd, int level, int option, const void* value, socklen_t length) noexcept {
+  if (const auto connection = table().lock<Connection>(fd)) {
+    if (value != nullptr && asks_for_tcp(level, option, value, length)) {
+      if (connection->stream() != nullptr && option != SO_RCVLOWAT) {
+        errno = EOPNOTSUPP;
+        return -1;
+      }
+      connection->pin();
+    }
+    connection->forget_manner();
+  }
+  return real().setsockopt(fd, level, option, value, length);
 }
 
 }  // extern "C"

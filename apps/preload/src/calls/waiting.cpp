@@ -75,6 +75,13 @@ bool any_connection(int count, const fd_set* in, const fd_set* out, const fd_set
   return false;
 }
 
+bool is_valid(const timespec* time) {
+  if (time == nullptr || (time->tv_sec >= 0 && time->tv_nsec >= 0 && time->tv_nsec < 1'000'000'000))
+    return true;
+  errno = EINVAL;
+  return false;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -88,6 +95,7 @@ int __poll_chk(pollfd* entries, nfds_t count, int milliseconds, std::size_t) {
 }
 
 int ppoll(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask) {
+  if (!is_valid(timeout)) return -1;
   return poll_until(entries, count, end_after(timeout), mask);
 }
 int __ppoll_chk(pollfd* entries, nfds_t count, const timespec* timeout, const sigset_t* mask,
@@ -100,6 +108,7 @@ int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* 
   if (!any_connection(count, in, out, except)) {
     return real().pselect(count, in, out, except, timeout, mask);
   }
+  if (!is_valid(timeout)) return -1;
   return select_until(count, in, out, except, end_after(timeout), mask);
 }
 
@@ -108,7 +117,10 @@ int select(int count, fd_set* in, fd_set* out, fd_set* except, timeval* timeout)
     return real().select(count, in, out, except, timeout);
   }
   if (timeout == nullptr) return select_until(count, in, out, except, std::nullopt, nullptr);
-  const timespec time{timeout->tv_sec, timeout->tv_usec * 1000};
+  // More microseconds than a second has are as good.
+  const timespec time{timeout->tv_sec + timeout->tv_usec / 1'000'000,
+                      timeout->tv_usec % 1'000'000 * 1000};
+  if (!is_valid(&time)) return -1;
   const End end = end_after(&time);
   const int found = select_until(count, in, out, except, end, nullptr);
   // As on Linux: what is left of the time.

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// A program that says what less common calls answer: caller CARRIED. The test holds what it says
+// over TCP against what it says over a stream. Both sides of each connection are in this process.
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cancelled_threads.hpp"
+#include "carried_pair.hpp"
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+bool carried = false;
+volatile sig_atomic_t signals = 0;
+
+void say(const char* what, ssize_t answer) {
+  const char* const code = answer < 0 ? strerrorname_np(errno) : "";
+  std::printf("%s: %zd %s\n", what, answer, code);
+}
+
+/// Bytes that were sent are there at once over a stream, and soon over TCP.
+void put(int fd, const char* text) {
+  need(send(fd, text, std::strlen(text), 0) >= 0, "send");
+  nap(10);
+}
+
+ssize_t take(int fd, int flags = MSG_DONTWAIT) {
+  std::array<char, 4096> buffer;
+  return recv(fd, buffer.data(), buffer.size(), flags);
+}
+
+template <class Call>
+void say_whether_waits(const char* what, Call call) {
+  const auto begun = steady_clock::now();
+  say(what, call());
+  std::printf("waits: %d\n", steady_clock::now() - begun > milliseconds(40));
+}
+
+void set_limit(int fd, int option, long microseconds) {
+  const timeval limit{0, microseconds};
+  say("time limit", setsockopt(fd, SOL_SOCKET, option, &limit, sizeof limit));
+}
+
+void messages() {
+  Pair pair(carried);
+  std::array<std::array<char, 4>, 3> bytes{};
+  std::array<iovec, 3> parts{};
+  std::array<mmsghdr, 3> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    parts[i] = {bytes[i].data(), bytes[i].size()};
+    all[i].msg_hdr.msg_iov = &parts[i];
+    all[i].msg_hdr.msg_iovlen = 1;
+  }
+  say("sendmmsg", sendmmsg(pair.one, all.data(), 3, 0));
+  nap(10);
+  say("recvmmsg", recvmmsg(pair.other, all.data(), 3, MSG_DONTWAIT, nullptr));
+  put(pair.one, "four");
+  say("the first only", recvmmsg(pair.other, all.data(), 3, MSG_WAITFORONE, nullptr));
+  set_limit(pair.other, SO_RCVTIMEO, 60'000);
+  put(pair.one, "four");
+  say_whether_waits("all", [&] { return recvmmsg(pair.other, all.data(), 3, 0, nullptr); });
+  all[0].msg_hdr.msg_iovlen = IOV_MAX + 1;
+  say("too many parts", sendmsg(pair.one, &all[0].msg_hdr, 0));
+  say("too many parts", recvmsg(pair.other, &all[0].msg_hdr, 0));
+}
+
+void parts() {
+  Pair pair(carried);
+  std::string bytes(2048, ' ');
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31 + i / 251);
+  std::string copy(bytes.size(), ' ');
+  std::vector<iovec> from, into;
+  for (std::size_t i = 0; i < IOV_MAX; ++i) {
+    from.push_back({bytes.data() + 2 * i, 2});
+    into.push_back({copy.data() + 2 * i, 2});
+  }
+  say("writev", writev(pair.one, from.data(), IOV_MAX));
+  nap(10);
+  say("readv", readv(pair.other, into.data(), IOV_MAX));
+  std::printf("the same: %d\n", bytes == copy);
+}
+
+void waits() {
+  Pair pair(carried);
+  const auto receive = [&] { return take(pair.one, 0); };
+  set_limit(pair.one, SO_RCVTIMEO, 60'000);
+  say_whether_waits("with a limit", receive);
+  int on = 1;
+  say("FIONBIO", ioctl(pair.one, FIONBIO, &on));
+  say_whether_waits("without blocking", receive);
+  on = 0;
+  say("FIONBIO", ioctl(pair.one, FIONBIO, &on));
+  say_whether_waits("blocking", receive);
+  say("F_SETFL", fcntl(pair.one, F_SETFL, O_NONBLOCK));
+  say_whether_waits("without blocking", receive);
+  const int copy = dup(pair.one);
+  say("F_SETFL of a copy", fcntl(copy, F_SETFL, 0));
+  close(copy);
+  say_whether_waits("blocking", receive);
+  set_limit(pair.one, SO_RCVTIMEO, 0);
+  std::thread late([&] {
+    nap(100);
+    put(pair.other, "late");
+  });
+  say_whether_waits("without a limit", receive);
+  late.join();
+}
+
+void masks() {
+  Pair pair(carried);
+  struct sigaction action {};
+  action.sa_handler = [](int) { signals = signals + 1; };
+  sigaction(SIGUSR1, &action, nullptr);
+  sigset_t blocked, none;
+  sigemptyset(&none);
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  timespec time{0, 30'000'000};
+  pollfd entry{pair.other, POLLIN, 0};
+  pthread_kill(pthread_self(), SIGUSR1);
+  say("ppoll with a signal", ppoll(&entry, 1, &time, &none));
+  put(pair.one, "x");
+  pthread_kill(pthread_self(), SIGUSR1);
+  say("ppoll with bytes and a signal", ppoll(&entry, 1, &time, &none));
+  std::printf("signals: %d\n", static_cast<int>(signals));
+  pthread_sigmask(SIG_UNBLOCK, &blocked, nullptr);
+  std::printf("signals: %d\n", static_cast<int>(signals));
+  time.tv_nsec = -1;
+  say("ppoll for less than no time", ppoll(&entry, 1, &time, nullptr));
+  time = {LONG_MAX, 0};
+  say("ppoll for ever", ppoll(&entry, 1, &time, nullptr));
+  fd_set set;
+  FD_ZERO(&set);
+  FD_SET(pair.other, &set);
+  timeval limit{0, -5};
+  say("select for less than no time", select(pair.other + 1, &set, nullptr, nullptr, &limit));
+}
+
+int wait_for_events(int epoll) {
+  epoll_event event{};
+  return epoll_wait(epoll, &event, 1, 30);
+}
+
+void epolls() {
+  Pair pair(carried);
+  const int epoll = epoll_create1(0);
+  const auto control = [&](const char* what, int operation, std::uint32_t events) {
+    epoll_event event{};
+    event.events = events;
+    say(what, epoll_ctl(epoll, operation, pair.other, &event));
+  };
+  control("exclusive", EPOLL_CTL_ADD, EPOLLIN | EPOLLEXCLUSIVE);
+  put(pair.one, "x");
+  say("events", wait_for_events(epoll));
+  control("changes an exclusive one", EPOLL_CTL_MOD, EPOLLIN);
+  control("removes", EPOLL_CTL_DEL, 0);
+  control("exclusive, one shot", EPOLL_CTL_ADD, EPOLLIN | EPOLLEXCLUSIVE | EPOLLONESHOT);
+  control("exclusive, half closed", EPOLL_CTL_ADD, EPOLLRDHUP | EPOLLEXCLUSIVE);
+  control("no such operation", 17, EPOLLIN);
+  control("space, edges", EPOLL_CTL_ADD, EPOLLOUT | EPOLLET);
+  say("events", wait_for_events(epoll));
+  say("events", wait_for_events(epoll));
+  close(epoll);
+}
+
+void disconnect() {
+  Pair pair(carried);
+  sockaddr_in nobody{};
+  nobody.sin_family = AF_UNSPEC;
+  say("disconnect", connect(pair.one, Pair::as_any(nobody), sizeof nobody));
+  say("receive", take(pair.one));
+  say("connect", connect(pair.one, Pair::as_any(pair.name), sizeof pair.name));
+  const int next = accept(pair.listener, nullptr, nullptr);
+  put(pair.one, "new");
+  say("receive", take(next));
+  close(next);
+}
+
+void files() {
+  Pair pair(carried);
+  const int file = open("/proc/self/exe", O_RDONLY);
+  std::array<int, 2> pipes;
+  need(pipe(pipes.data()) == 0, "pipe");
+  off_t offset = -1;
+  say("sendfile from a negative place", sendfile(pair.one, file, &offset, 5));
+  say("sendfile from a pipe", sendfile(pair.one, pipes[0], nullptr, 5));
+  say("sendfile from a socket", sendfile(pair.one, pair.other, nullptr, 5));
+  say("dprintf", dprintf(pair.one, "%d words", 2));
+  nap(10);
+  say("receive", take(pair.other));
+  FILE* const words = fdopen(dup(pair.one), "r+");
+  need(words != nullptr, "fdopen");
+  std::printf("has a descriptor: %d\n", fileno(words) > 2);
+  std::fprintf(words, "flushed");
+  say("fflush", std::fflush(words));
+  nap(10);
+  say("receive", take(pair.other));
+  put(pair.other, "a line\n");
+  std::array<char, 20> line{};
+  need(std::fgets(line.data(), line.size(), words) != nullptr, "fgets");
+  std::printf("%s", line.data());
+  // A read is followed by a write.
+  std::fseek(words, 0, SEEK_CUR);
+  std::fprintf(words, "at the end");
+  say("fclose", std::fclose(words));
+  nap(10);
+  say("receive", take(pair.other));
+  close(file);
+  close(pipes[0]);
+  close(pipes[1]);
+}
+
+/// The kernel says when it has sent from the program's memory, or the program is told that it
+/// will not.
+void notices() {
+  Pair pair(carried);
+  const int on = 1;
+  if (setsockopt(pair.one, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof on) == 0) {
+    need(send(pair.one, "zero", 4, MSG_ZEROCOPY) == 4, "send");
+    pollfd entry{pair.one, 0, 0};
+    need(poll(&entry, 1, 10'000) == 1, "notice");
+  } else {
+    need(errno == EOPNOTSUPP, "SO_ZEROCOPY");
+  }
+  // Once there is a stream; before, the connection stays with TCP.
+  Pair::pass(pair.other, pair.one);
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  carried = arguments[1][0] == '1';
+  signal(SIGPIPE, SIG_IGN);
+  alarm(60);
+  for (auto* const part : {messages, parts, waits, masks, epolls, disconnect, files, notices}) {
+    part();
+  }
+  cancel_threads(carried);
+}
