@@ -245,8 +245,7 @@ TEST_CASE("an_address_that_drops_packets_is_given_up_in_time_and_leaves_some_to_
 }
 
 TEST_CASE("who_has_no_route_is_told_at_once") {
-  // The kernel has no way to an address of this block (RFC 1112) but by a broadcast, which TCP has
-  // not: it answers ENETUNREACH or EACCES.
+  // The address of broadcasts, which TCP has not: ENETUNREACH or EACCES, by the routes of the host.
   const auto begin = SteadyClock::now();
   CHECK_THAT(error_text([&] {
                (void)connect_tcp("test", HostPort{"255.255.255.255", 1}, begin + 60s);
