@@ -30,6 +30,8 @@ struct Behind {
   std::atomic<int> flags{0};
 };
 constinit std::array<Behind, NSIG> behind{};
+/// Whether the program has ever installed one.
+constinit std::atomic<bool> has_handlers{false};
 
 std::uint64_t bit_of(int signal) noexcept { return std::uint64_t{1} << (signal - 1); }
 
@@ -121,7 +123,12 @@ void take_signals() {
   detail::holds.store(holds, std::memory_order_relaxed);
 }
 
-SleepWithSignals::SleepWithSignals(const sigset_t* mask) noexcept : wanted_(mask) {
+SleepWithSignals::SleepWithSignals(const sigset_t* mask) noexcept
+    : masks_(mask != nullptr || has_handlers.load(std::memory_order_relaxed)), wanted_(mask) {
+  if (!masks_) {
+    hold_signals();
+    return;
+  }
   sigset_t all;
   sigfillset(&all);
   for (int signal = 1; signal < NSIG; ++signal) {
@@ -133,6 +140,12 @@ SleepWithSignals::SleepWithSignals(const sigset_t* mask) noexcept : wanted_(mask
 
 SleepWithSignals::~SleepWithSignals() {
   const int code = errno;
+  if (!masks_) {
+    // What came has a handler that another thread has installed meanwhile.
+    let_signals();
+    errno = code;
+    return;
+  }
   const sigset_t before = before_;
   // Only the mask of the thread keeps them back from here on.
   detail::held.store(0, std::memory_order_relaxed);
@@ -152,6 +165,7 @@ int set_action(int signal, const struct sigaction* action, struct sigaction* bef
   if (action != nullptr) {
     changed = *action;
     if (is_function(action->sa_handler)) {
+      has_handlers.store(true, std::memory_order_relaxed);
       entry.flags.store(action->sa_flags, std::memory_order_relaxed);
       entry.handler.store(action->sa_handler, std::memory_order_relaxed);
       changed.sa_sigaction = on_signal;

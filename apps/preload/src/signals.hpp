@@ -83,9 +83,14 @@ class SleepWithSignals {
   SleepWithSignals& operator=(const SleepWithSignals&) = delete;
   ~SleepWithSignals();
 
-  const sigset_t* mask() const noexcept { return wanted_ == nullptr ? &before_ : wanted_; }
+  /// nullptr: the thread's own.
+  const sigset_t* mask() const noexcept {
+    return wanted_ != nullptr || !masks_ ? wanted_ : &before_;
+  }
 
  private:
+  /// Without any handler of the program there is none that could leave the call.
+  const bool masks_;
   const sigset_t* wanted_;
   sigset_t before_;
 };

@@ -47,6 +47,10 @@ def semantics():
 def forks():
     pairs(["echo_fork"], "random_client", "carried")
     pairs(["echo_prefork"], "random_client", "carried")
+    for server, streams in (("echo_forking_mixin", 1), ("echo_child", 1), ("echo_inetd", 0),
+                            ("echo_passed", 0)):
+        pairs([server], "random_client", streams and "carried", 100, ways=WAYS[:2])
+    pairs(["echo"], "child_of_client", ways=WAYS[:2])
     pairs(["echo_fork"], "forked_client", "carried", ways=WAYS[:2])
     pairs(["echo"], "shared_client", ways=WAYS[:2])
     pairs(["echo_epoll", "level"], "busy_forks_client", "carried", ways=WAYS[:2])

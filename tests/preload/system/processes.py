@@ -25,6 +25,17 @@ def forked_client(port, carried):
     ping(connection, 200)
 
 
+def child_of_client(port):
+    """A child goes on with what its parent connected, and the parent has closed."""
+    connection = connected(port)
+    child = os.fork()
+    if child == 0:
+        warm(connection, "LD_PRELOAD" in os.environ)
+        os._exit(0)
+    connection.close()
+    assert os.waitpid(child, 0)[1] == 0
+
+
 def busy_forks_client(port, carried):
     """Forks while other threads use streams: neither waits for the other."""
     connections = [connected(port) for _ in range(3)]

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Servers: small programs that know nothing of streams."""
+import multiprocessing
 import os
 import select
 import signal
 import socket
+import socketserver
 import struct
 import threading
 
-from talk import PATIENCE, heard, listening, say
+from talk import HOST, PATIENCE, heard, listening, say
 
 
 def serve_echo(connection):
@@ -80,6 +82,62 @@ def echo_fork():
             serve_echo(connection)
             os._exit(0)
         connection.close()
+
+
+class ForkingEcho(socketserver.ForkingMixIn, socketserver.TCPServer):
+    """A child for each connection, as the standard library of Python has it."""
+    request_queue_size = 512
+
+
+class EchoHandler(socketserver.BaseRequestHandler):
+    def handle(self):
+        serve_echo(self.request)
+
+
+def echo_forking_mixin():
+    with ForkingEcho((HOST, 0), EchoHandler) as server:
+        say(server.server_address[1])
+        server.serve_forever()
+
+
+def echo_inetd():
+    """Another program serves each connection as its input and output, as inetd has."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    server = listening(0)
+    while True:
+        connection, _ = server.accept()
+        if os.fork() == 0:
+            for fd in range(2):
+                os.dup2(connection.fileno(), fd)
+            os.execv("/bin/cat", ["cat"])
+        connection.close()
+
+
+def echo_child():
+    """A child is given each connection when it has been accepted, and the parent goes on."""
+    server = listening(0)
+    while True:
+        connection, _ = server.accept()
+        child = multiprocessing.get_context("fork").Process(target=serve_echo, args=(connection,))
+        child.start()
+        connection.close()
+
+
+def echo_passed():
+    """A process is given each connection in a message, by another one that keeps none."""
+    here, there = socket.socketpair(socket.AF_UNIX)
+    server = listening(0)
+    if os.fork() == 0:
+        here.close()
+        while True:
+            _, (fd,), _, _ = socket.recv_fds(there, 1, 1)
+            with socket.socket(fileno=fd) as connection:
+                serve_echo(connection)
+    there.close()
+    while True:
+        connection, _ = server.accept()
+        with connection:
+            socket.send_fds(here, [b"c"], [connection.fileno()])
 
 
 def echo_prefork():
