@@ -20,8 +20,6 @@ constexpr sim::Time kIdleShare = 16;
 constexpr unsigned kEmptyPolls = 8;
 /// The longest interruption is 1 ns shifted by this; all scales are as likely.
 constexpr unsigned kInterruptScales = 14;
-/// From the start of a thread to its first instruction.
-constexpr sim::Time kThreadStart = 5'000;
 /// The clock begins at this time, since programs take the clock's zero for "never".
 constexpr std::chrono::hours kEpoch{1};
 
@@ -195,7 +193,8 @@ Thread* World::choose() noexcept {
     if (alive_ == parked_ && !revive()) return nullptr;
     if (events_.empty()) return nullptr;
     const Event event = events_.pop();
-    if (event.at > options.time_limit.count() + run_time_) return nullptr;
+    over_limit_ = event.at > after(run_time_, options.time_limit);
+    if (over_limit_) return nullptr;
     now_ = event.at;
     if (event.what != Happening::kWake) {
       happen(event);
@@ -205,6 +204,7 @@ Thread* World::choose() noexcept {
     if (!may_run(thread, event)) continue;
     in_event_ = false;
     turns_.fetch_add(1, std::memory_order_relaxed);
+    place_.store({thread.number, thread.node->number}, std::memory_order_relaxed);
     thread.state = Thread::State::kRunning;
     running_ = &thread;
     note(static_cast<std::uint64_t>(now_) ^ (std::uint64_t{thread.number} << 48));
@@ -261,62 +261,6 @@ bool World::revive() noexcept {
     }
   }
   return any;
-}
-
-Thread& World::make_thread(Node& home) {
-  const std::scoped_lock lock(growing_);
-  threads_.push_back(std::make_unique<Thread>());
-  Thread& thread = *threads_.back();
-  thread.number = static_cast<std::uint32_t>(threads_.size() - 1);
-  thread.node = &home;
-  ++alive_;
-  if (trace_) show_thread(thread);
-  return thread;
-}
-
-Scheduler::ThreadNumber World::announce() {
-  Thread& thread = make_thread(*running_->node);
-  wake(thread, time() + kThreadStart);
-  return thread.number;
-}
-
-void World::withdraw(ThreadNumber number) noexcept {
-  threads_[number]->state = Thread::State::kEnded;
-  --alive_;
-}
-
-void World::begin(ThreadNumber number) noexcept {
-  adopt_this_thread(this);
-  Thread* self = nullptr;
-  {
-    // It has no baton yet.
-    const std::scoped_lock lock(growing_);
-    self = threads_[number].get();
-  }
-  if (impersonates_) return self->stand.park();
-  self->baton.take();
-  if (CPU_COUNT(&core_) != 0) sched_setaffinity(0, sizeof core_, &core_);
-}
-
-void World::end(ThreadNumber number) noexcept {
-  Thread& self = *threads_[number];
-  self.state = Thread::State::kEnded;
-  --alive_;
-  for (Thread* const joiner : self.joiners) wake(*joiner, time());
-  adopt_this_thread(nullptr);
-  Thread& next = switch_to(choose());
-  if (impersonates_) return self.stand.leave_for_good(next.stand);
-  next.baton.give();
-}
-
-void World::wait_for_end(ThreadNumber number) noexcept {
-  Thread& other = *threads_[number];
-  while (other.state != Thread::State::kEnded) {
-    other.joiners.push_back(running_);
-    if (trace_) show_wait("wait", "waits for the end of a thread");
-    wait_until(kNever);
-    if (trace_) show_end_of_wait(*running_, time());
-  }
 }
 
 }  // namespace dtutils::sim
