@@ -7,12 +7,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <utility>
 
-#include "dtutils/joinable_thread.hpp"
 #include "dtutils/wait.hpp"
 #include "locks_course.hpp"
+#include "watcher.hpp"
 #include "workloads.hpp"
 
 namespace simulate {
@@ -208,58 +207,6 @@ class Locker {
 
 template <class M>
 thread_local Locker<M>* Locker<M>::current_ = nullptr;
-
-/// A thread that ends what would go on for ever.
-class Watcher {
- public:
-  Watcher(dsfabric::Fabric& fabric, const std::vector<bool>& over, std::uint32_t workers)
-      : fabric_(fabric), over_(over), workers_(workers), thread_([this] { watch(); }) {}
-  Watcher(const Watcher&) = delete;
-  Watcher& operator=(const Watcher&) = delete;
-  ~Watcher() { thread_.join(); }
-
- private:
-  static constexpr std::chrono::microseconds kLook{500};
-
-  void watch() {
-    dtutils::Simulation& simulated = *dtutils::Simulation::current();
-    const dsfabric::ProcessId here = fabric_.process();
-    while (!over_[here.value] && !simulated.crashed(here.value)) {
-      // Nobody else notices that the way of a process to itself broke, by which workers grant each
-      // other locks: it is the end of the process.
-      if (lost_itself()) simulated.crash(here.value);
-      dtutils::sleep_for(kLook);
-    }
-    // It is woken after the run, and waits for locks that nobody tells it the fate of.
-    for (std::uint16_t i = 0; i < over_.size() && simulated.crashed(here.value); ++i) {
-      if (i != here.value) fabric_.fail({i}, "the run is over");
-    }
-  }
-  bool lost_itself() const {
-    for (std::uint32_t worker = 0; worker < workers_; ++worker) {
-      dtutils::Transmitter& own = fabric_.transmitter_of(worker, fabric_.process());
-      if (own.queue_pair().state() == IBV_QPS_ERR) return true;
-    }
-    return false;
-  }
-
-  dsfabric::Fabric& fabric_;
-  const std::vector<bool>& over_;
-  const std::uint32_t workers_;
-  dtutils::JoinableThread thread_;
-};
-
-/// Says that what it stands for is over, also when it throws.
-class AtEnd {
- public:
-  explicit AtEnd(std::function<void()> end) : end_(std::move(end)) {}
-  AtEnd(const AtEnd&) = delete;
-  AtEnd& operator=(const AtEnd&) = delete;
-  ~AtEnd() { end_(); }
-
- private:
-  std::function<void()> end_;
-};
 
 std::string check_locks(const LockCourse& course, bool failures) {
   for (std::uint32_t worker = 0; worker < course.rounds.size() && !failures; ++worker) {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/command_line.hpp"
+#include "groups/groups.hpp"
 #include "program.hpp"
 #include "simulation/model.hpp"
 #include "workloads.hpp"
@@ -123,6 +124,27 @@ bool run_all(const Settings& settings) {
   return true;
 }
 
+/// Throws Error for what would be ignored.
+void check(const Settings& settings, bool is_program) {
+  if (settings.calm && !settings.swarm) {
+    throw dtutils::Error("--calm", "without --swarm nothing is drawn", "give --swarm, too");
+  }
+  const bool of_workloads =
+      settings.seeds != 1 || settings.seconds != 0 || settings.broken || settings.workload != "all";
+  if (is_program && of_workloads) {
+    throw dtutils::Error("--seeds, --seconds, --workload and --broken",
+                         "they are for workloads, and a PROGRAM is run once",
+                         "leave them out, or start the program once for each seed");
+  }
+  // Members of an ordered group; sets of members are words of the workload agreement.
+  const bool few = settings.workload == "agreement" || settings.workload == "groups" ||
+                   settings.workload == "all";
+  if (!is_program && few && settings.nodes > groups::kMaxGroupMembers) {
+    throw dtutils::Error("--nodes", "agreement and groups have at most 64 nodes",
+                         "give fewer, or another --workload");
+  }
+}
+
 }  // namespace
 }  // namespace simulate
 
@@ -137,10 +159,11 @@ int main(int argc, char** argv) try {
       "PROGRAM --help lists the settings of the library."};
   line.option("--nodes", settings.nodes, "Nodes of the cluster", 1, 4096)
       .option("--seed", settings.seed, "The first seed")
-      .option("--seeds", settings.seeds, "Seeds to run")
+      .option("--seeds", settings.seeds, "Seeds to run", 1, UINT64_MAX)
       .option("--seconds", settings.seconds, "At most for so long; with no --seeds, until then")
-      .option("--workload", settings.workload, "What to run",
-              {"all", "ring", "tree", "rounds", "agreement", "multicast", "locks"})
+      .option(
+          "--workload", settings.workload, "What to run",
+          {"all", "ring", "tree", "rounds", "agreement", "multicast", "locks", "memory", "groups"})
       .option("--trace", settings.trace,
               "Of one run, a program's or a workload's: its timeline is written to this file, for "
               "ui.perfetto.dev and chrome://tracing")
@@ -155,6 +178,7 @@ int main(int argc, char** argv) try {
   std::vector<std::string> command;
   line.command(command);
   if (const auto status = line.parse(argc, argv)) return *status;
+  simulate::check(settings, !command.empty());
   if (!command.empty()) {
     simulate::start_program(command, {.nodes = settings.nodes,
                                       .seed = settings.seed,

@@ -17,6 +17,8 @@ std::span<const Workload> workloads() noexcept {
       Workload{"agreement", "all decide the same values in the same order", run_agreement},
       Workload{"multicast", "all deliver the same messages in the same order", run_multicast},
       Workload{"locks", "no two hold one lock, and who comes first gets it first", run_locks},
+      Workload{"memory", "reads are whole, current, and of what is not freed", run_memory},
+      Workload{"groups", "all that go on deliver the same through every change", run_groups},
   };
   return kAll;
 }
@@ -51,7 +53,9 @@ Outcome run_checked(const Run& run, const simulation::Program& program,
   });
   outcome.violation = check();
   const std::string& error = outcome.report.error;
-  if (outcome.violation.empty() && (hangs(error) || !run.failures)) outcome.violation = error;
+  if (!error.empty() && (hangs(error) || !run.failures)) {
+    outcome.violation += outcome.violation.empty() ? error : "; " + error;
+  }
   return outcome;
 }
 

@@ -52,6 +52,10 @@ Outcome run_agreement(const Run& run);
 Outcome run_multicast(const Run& run);
 /// Locks of all schemes, and data behind them, while holders and homes fail.
 Outcome run_locks(const Run& run);
+/// Segments of global memory, read in all ways while they are written, freed and made again.
+Outcome run_memory(const Run& run);
+/// Messages to a group in one order, while members die, leave and join, and logs of them.
+Outcome run_groups(const Run& run);
 
 /// All of them.
 std::span<const Workload> workloads() noexcept;

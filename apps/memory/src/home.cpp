@@ -140,8 +140,10 @@ Answer Home::write(const Place& place, std::uint64_t bytes, const Payload& paylo
 
 Answer Home::causal_write(const Place& place, std::uint64_t bytes, const std::uint64_t* clock,
                           const void* data, ProcessId source) {
-  // In this order: who holds it changes the counts and the segment together.
-  const std::scoped_lock lock(causal_mutex_);
+  // In this order: who holds it changes the counts and the segment together. It may wait for
+  // subscribers meanwhile, so nobody waits for it here.
+  const std::unique_lock lock(causal_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return {0, Status::kAgain};
   for (std::uint16_t i = 0; i < executed_.size(); ++i) {
     const bool own = i == source.value;
     // What a failed process has asked for and did not come will never come: it is cut off.

@@ -10,6 +10,7 @@
 #include "cluster.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
+#include "exit_guard.hpp"
 #include "simulation/simulation.hpp"
 
 namespace simulation {
@@ -35,6 +36,7 @@ dsfabric::Config config_of_a_node(dsfabric::Config config) {
 Cluster::Cluster(std::uint32_t nodes, const Options& options)
     : nodes_(nodes), simulation_(options.cluster), launcher_(simulation_, nodes) {
   raise_descriptor_limit();
+  guard_exit();
   if (options.plan) options.plan(simulation_);
 }
 
@@ -50,7 +52,13 @@ dtutils::SimulationReport run(std::uint32_t nodes, const Options& options, const
   Cluster cluster(nodes, options);
   return cluster.run([&launcher = cluster.launcher(), config, program](std::uint32_t) {
     dsfabric::Fabric fabric = dsfabric::join(launcher.join(), config);
-    program(fabric);
+    try {
+      program(fabric);
+    } catch (...) {
+      // Leaving the job takes time, and makes others throw.
+      dtutils::Simulation::current()->caught();
+      throw;
+    }
   });
 }
 

@@ -3,7 +3,6 @@
 #include "simulation/run_main.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -36,31 +35,6 @@ class Host {
   ~Host() { dsfabric::set_join_host({}); }
 };
 
-/// std::exit would destroy what other nodes still use.
-class ExitGuard {
- public:
-  ExitGuard() {
-    runs_ = true;
-    on_exit(complain, nullptr);
-  }
-  ExitGuard(const ExitGuard&) = delete;
-  ExitGuard& operator=(const ExitGuard&) = delete;
-  ~ExitGuard() { runs_ = false; }
-
- private:
-  static void complain(int status, void*) {
-    if (!runs_) return;
-    const dtutils::Simulation* const cluster = dtutils::Simulation::current();
-    fmt::print(stderr,
-               "simulation: node {} has called exit({}), which ends all nodes; return from "
-               "cariama_main instead\n",
-               cluster != nullptr ? cluster->node() : 0, status);
-    _exit(status != 0 ? status : EXIT_FAILURE);
-  }
-  /// What is registered stays so, and outlives the run.
-  static inline bool runs_ = false;
-};
-
 int call_main(Main program, std::vector<std::string> arguments) {
   std::vector<char*> pointers;
   for (std::string& each : arguments) pointers.push_back(each.data());
@@ -84,7 +58,6 @@ MainReport run_main(std::uint32_t nodes, const Options& options, Main program,
   const Host host(cluster.launcher(), options.config);
   const NodeOutput out(stdout, {&std::cout}, nodes);
   const NodeOutput err(stderr, {&std::cerr, &std::clog}, nodes);
-  const ExitGuard guard;
   report.run = cluster.run([&](std::uint32_t node) {
     const int status = call_main(program, arguments);
     if (!dtutils::Simulation::current()->crashed(node)) report.statuses[node] = status;

@@ -165,6 +165,10 @@ class Simulation {
   /// Runs until the threads have ended, or none can go on. Threads of nodes that have crashed end
   /// last: they are woken with their network cut off, when all others have ended. Once only.
   SimulationReport run();
+  /// The calling thread, which is simulated, handles an exception that its node ends with: run()
+  /// reports the first of those. For who destroys objects behind it that take time, in which other
+  /// nodes may throw because of it. What leaves a thread of start() is reported anyway.
+  void caught();
   /// Makes the calling thread one of the node, and the one that runs. The simulation goes on
   /// whenever it waits, and must live as long as the process. Once only, instead of run().
   void enter(Node node);

@@ -40,6 +40,8 @@ struct Thread {
   std::optional<std::size_t> idle_place;
   /// It watches descriptors.
   bool watches = false;
+  /// The thread whose end it waits for.
+  std::optional<std::uint32_t> joins;
   /// Threads that wait for its end.
   std::vector<Thread*> joiners;
   /// For a trace alone.

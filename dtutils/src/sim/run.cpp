@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // World: the beginning and the end of a run.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +16,9 @@
 
 namespace dtutils::sim {
 namespace {
+
+/// Of those that wait for ever, so many are named.
+constexpr std::size_t kNamed = 32;
 
 /// Threads that hang cannot be ended one by one.
 [[noreturn]] void give_up(std::string_view why) {
@@ -32,11 +36,8 @@ void World::start(Simulation::Node number, std::function<void()> body) {
       begin(thread.number);
       try {
         work();
-      } catch (const std::exception& error) {
-        // What a node throws that has crashed is no part of the run.
-        if (thrown_.empty() && !thread.node->crashed) {
-          thrown_ = fmt::format("node {}: {}", thread.node->number, error.what());
-        }
+      } catch (...) {
+        caught();
       }
       end(thread.number);
     });
@@ -48,6 +49,19 @@ void World::start(Simulation::Node number, std::function<void()> body) {
   } catch (...) {
     withdraw(thread.number);
     throw;
+  }
+}
+
+void World::caught() {
+  const Node& home = *running_->node;
+  // What a node throws that has crashed is no part of the run.
+  if (!thrown_.empty() || home.crashed) return;
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    thrown_ = fmt::format("node {}: {}", home.number, error.what());
+  } catch (...) {
+    thrown_ = fmt::format("node {}: it has thrown what is no std::exception", home.number);
   }
 }
 
@@ -103,16 +117,39 @@ void World::finish(std::string error) noexcept {
 }
 
 std::string World::who_waits() {
-  std::string text = fmt::format(
-      "after {} ns of virtual time nothing happens any more, or the "
-      "limit of {} s is over; these threads still wait:",
-      now_, options.time_limit / std::chrono::seconds(1));
-  for (const auto& thread : threads_) {
-    if (thread->state == Thread::State::kEnded) continue;
-    text += fmt::format(" {} of node {}{}", thread->number, thread->node->number,
-                        thread->node->crashed ? " (crashed)" : "");
+  const std::string limit =
+      fmt::format("the limit of {} (time_limit) of virtual time is over", options.time_limit);
+  std::string text = over_limit_ ? limit + "; these threads still wait:"
+                                 : fmt::format(
+                                       "after {} ns of virtual time nothing happens any "
+                                       "more; these threads still wait:",
+                                       now_);
+  // Those of nodes that have crashed tell less.
+  std::size_t more = 0;
+  std::size_t named = 0;
+  for (const bool crashed : {false, true}) {
+    for (const auto& thread : threads_) {
+      if (thread->state == Thread::State::kEnded || thread->node->crashed != crashed) continue;
+      if (named == kNamed) {
+        ++more;
+        continue;
+      }
+      text += fmt::format("{} {} of node {}{}, {}", named++ == 0 ? "" : ";", thread->number,
+                          thread->node->number, crashed ? " (crashed)" : "", waits_for(*thread));
+    }
   }
-  return text;
+  return more == 0 ? text : text + fmt::format("; and {} more", more);
+}
+
+std::string World::waits_for(const Thread& thread) const {
+  const auto since = [](sim::Time from) { return std::chrono::nanoseconds(from); };
+  if (thread.node->stopped_until > now_) return "whose node is stopped";
+  if (thread.watches) return fmt::format("for descriptors since {}", since(thread.ready));
+  if (thread.joins) return fmt::format("for the end of thread {}", *thread.joins);
+  if (thread.idle_since) {
+    return fmt::format("which looks for something in vain since {}", since(*thread.idle_since));
+  }
+  return fmt::format("which sleeps since {}", since(thread.ready));
 }
 
 void World::guard() {
@@ -122,8 +159,12 @@ void World::guard() {
     const std::uint64_t turns = turns_.load(std::memory_order_relaxed);
     if (turns == seen) {
       if (trace_) trace_->flush();
-      give_up(fmt::format("a thread runs for {} s without waiting, or waits for the machine",
-                          options.patience.count()));
+      const Place place = place_.load(std::memory_order_relaxed);
+      give_up(
+          fmt::format("thread {} of node {} runs for {} s without waiting, or waits for the "
+                      "machine (a std::mutex, a sleep, a socket); look at it under a debugger, "
+                      "and let it wait as dtutils/wait.hpp says",
+                      place.thread, place.node, options.patience.count()));
     }
     seen = turns;
   }

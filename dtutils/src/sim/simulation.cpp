@@ -34,6 +34,7 @@ void Simulation::start(Node node, std::function<void()> body) {
   world_->start(node, std::move(body));
 }
 SimulationReport Simulation::run() { return world_->run(); }
+void Simulation::caught() { world_->caught(); }
 void Simulation::enter(Node node) { world_->enter(node); }
 
 Simulation* Simulation::current() noexcept {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// World: threads of a simulation, from the wish for one to the end that others wait for.
+// World: the beginning and the end of threads.
 #include <memory>
 #include <mutex>
 
@@ -62,9 +62,12 @@ void World::end(ThreadNumber number) noexcept {
 void World::wait_for_end(ThreadNumber number) noexcept {
   Thread& other = *threads_[number];
   while (other.state != Thread::State::kEnded) {
-    other.joiners.push_back(running_);
+    Thread& self = *running_;
+    other.joiners.push_back(&self);
+    self.joins = number;
     if (trace_) show_wait("wait", "waits for the end of a thread");
     wait_until(kNever);
+    self.joins.reset();
     if (trace_) show_end_of_wait(*running_, time());
   }
 }

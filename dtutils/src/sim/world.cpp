@@ -193,7 +193,8 @@ Thread* World::choose() noexcept {
     if (alive_ == parked_ && !revive()) return nullptr;
     if (events_.empty()) return nullptr;
     const Event event = events_.pop();
-    if (event.at > options.time_limit.count() + run_time_) return nullptr;
+    over_limit_ = event.at > after(run_time_, options.time_limit);
+    if (over_limit_) return nullptr;
     now_ = event.at;
     if (event.what != Happening::kWake) {
       happen(event);
@@ -203,6 +204,7 @@ Thread* World::choose() noexcept {
     if (!may_run(thread, event)) continue;
     in_event_ = false;
     turns_.fetch_add(1, std::memory_order_relaxed);
+    place_.store({thread.number, thread.node->number}, std::memory_order_relaxed);
     thread.state = Thread::State::kRunning;
     running_ = &thread;
     note(static_cast<std::uint64_t>(now_) ^ (std::uint64_t{thread.number} << 48));

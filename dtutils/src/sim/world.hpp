@@ -62,6 +62,8 @@ class World final : public Scheduler {
 
   void start(Simulation::Node node, std::function<void()> body);
   SimulationReport run();
+  /// See Simulation::caught.
+  void caught();
   void enter(Simulation::Node node);
   /// No thread uses it any more.
   bool can_be_destroyed() const noexcept { return alive_ == 0; }
@@ -166,6 +168,7 @@ class World final : public Scheduler {
   void give_way(Thread& self, Thread& next) noexcept;
   void finish(std::string error) noexcept;
   std::string who_waits();
+  std::string waits_for(const Thread& thread) const;
   void guard();
   /// The running thread waits now; it goes on again.
   void show_wait(const char* kind, const char* what) noexcept;
@@ -184,6 +187,12 @@ class World final : public Scheduler {
   std::uint64_t switches_ = 0;
   /// Times that a thread was chosen, for the guard.
   std::atomic<std::uint64_t> turns_{0};
+  /// The one that was chosen last, for the guard too.
+  struct Place {
+    std::uint32_t thread;
+    std::uint32_t node;
+  };
+  std::atomic<Place> place_{};
 
   /// Held while `threads_` grows, and by who looks into it without the baton.
   std::mutex growing_;
@@ -211,6 +220,8 @@ class World final : public Scheduler {
   std::condition_variable end_;
   bool ended_ = false;
   bool after_run_ = false;
+  /// What comes next would come after SimulationOptions::time_limit.
+  bool over_limit_ = false;
   sim::Time run_time_ = 0;
   std::string error_;
   std::string thrown_;

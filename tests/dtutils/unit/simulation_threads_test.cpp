@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Threads of simulations keep what is theirs, whoever runs them.
+#include <poll.h>
 #include <pthread.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cfenv>
@@ -11,8 +14,12 @@
 #include "dtutils/dtutils.hpp"
 #include "dtutils/simulation.hpp"
 #include "support/catch.hpp"
+#include "support/matchers.hpp"
+#include "support/require.hpp"
 
 using namespace dtutils;
+using support::contains;
+using support::require;
 using namespace std::chrono_literals;
 
 namespace {
@@ -120,4 +127,55 @@ TEST_CASE("simulation_that_cannot_end_reports_and_the_next_one_runs") {
     CHECK(simulation.run().error.empty());
     CHECK(ran);
   }
+}
+
+TEST_CASE("simulation_that_cannot_end_says_why_and_who_waits_for_what") {
+  SimulationOptions options;
+  options.time_limit = 1500us;
+  Simulation late(options);
+  late.start(0, [] { sleep_for(1h); });
+  late.start(3, [] {
+    dtutils::Backoff backoff;
+    for (;;) backoff.pause();
+  });
+  const std::string why = late.run().error;
+  CHECK_THAT(why, contains("the limit of 1500000ns (time_limit) of virtual time is over"));
+  CHECK_THAT(why, contains("0 of node 0, which sleeps since"));
+  CHECK_THAT(why, contains("1 of node 3, which looks for something in vain since"));
+  CHECK(why.find("nothing happens any more") == std::string::npos);
+
+  Simulation stuck;
+  stuck.start(0, [] {
+    std::array<int, 2> ends{};
+    require(pipe(ends.data()) == 0, "a pipe");
+    pollfd nothing{ends[0], POLLIN, 0};
+    dtutils::JoinableThread other([&] {
+      dtutils::wait_for_events({&nothing, 1}, std::chrono::milliseconds(-1));
+    });
+    other.join();
+  });
+  const std::string when = stuck.run().error;
+  CHECK_THAT(when, contains("of virtual time nothing happens any more"));
+  CHECK_THAT(when, contains("0 of node 0, for the end of thread 1"));
+  CHECK_THAT(when, contains("1 of node 0, for descriptors since"));
+}
+
+TEST_CASE("simulation_names_some_of_many_that_wait_and_those_that_live_first") {
+  SimulationOptions options;
+  options.time_limit = 1ms;
+  Simulation simulation(options);
+  for (std::uint32_t node = 0; node < 40; ++node) simulation.start(node, [] { sleep_for(1h); });
+  simulation.at(10us, [&] {
+    for (std::uint32_t node = 0; node < 39; ++node) simulation.crash(node);
+  });
+  const std::string why = simulation.run().error;
+  CHECK_THAT(why, contains("still wait: 39 of node 39, which sleeps"));
+  CHECK(why.ends_with("; and 8 more"));
+}
+
+TEST_CASE("simulated_thread_that_throws_no_exception_is_reported_with_its_node") {
+  Simulation simulation;
+  simulation.start(0, [] { sleep_for(1us); });
+  simulation.start(1, [] { throw 42; });
+  CHECK(simulation.run().error == "node 1: it has thrown what is no std::exception");
 }

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+// Workload groups: one order through deaths, pauses, suspicions, leaves and joins, and logs of it.
+#include "groups/groups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "agreement_faults.hpp"
+#include "dtutils/wait.hpp"
+#include "group_logs.hpp"
+#include "group_tickets.hpp"
+#include "sst/sst.hpp"
+#include "watcher.hpp"
+#include "workloads.hpp"
+
+namespace simulate {
+namespace {
+
+constexpr std::uint32_t kGroupMessages = 12;
+/// So long a node looks again and again, and so long it sleeps at most later on.
+constexpr std::chrono::microseconds kShortIdle{50};
+constexpr std::chrono::microseconds kLongestSleep{500};
+/// A message has at most so many words, all of which are the same.
+constexpr std::uint64_t kMostWords = 17;
+/// Longest from one message of a node to its next one.
+constexpr std::uint64_t kGroupPauseNs = 60'000;
+/// Longest until a process that is outside joins, and until one leaves.
+constexpr std::uint64_t kComesNs = 400'000;
+/// Nodes give up after this virtual time.
+constexpr std::chrono::seconds kGroupLimit{3};
+/// So long a process tries to join when some may believe that it has failed, or it of others.
+constexpr std::chrono::milliseconds kJoinPatience{100};
+/// Who finds that it has lost the group believes it after so many looks.
+constexpr std::uint32_t kLooks = 200;
+
+groups::GroupOptions options_of(const Run& run) {
+  const std::uint64_t seed = run.options.cluster.seed;
+  groups::GroupOptions options;
+  options.max_message = kMostWords * sizeof(std::uint64_t);
+  options.slots = seed % 3 == 0 ? 16 : sst::kMinSlots;
+  // Some wait for those that are stopped.
+  if (seed % 4 == 1) options.patience = std::chrono::milliseconds(2);
+  // All are members at first, or all but the last ones.
+  const std::uint32_t outside = run.nodes > 3 ? static_cast<std::uint32_t>(seed / 2 % 3) : 0;
+  for (std::uint16_t i = 0; i < run.nodes - std::min(outside, run.nodes - 3); ++i) {
+    options.members.push_back({i});
+  }
+  if (outside == 0) options.members.clear();
+  return options;
+}
+
+/// One node.
+class GroupNode {
+ public:
+  GroupNode(dsfabric::Fabric& fabric, const Run& run, GroupCourse& course, const GroupLogs& logs)
+      : fabric_(fabric),
+        run_(run),
+        course_(course),
+        logs_(logs),
+        me_(fabric.process().value),
+        mine_(course.members[me_]),
+        tables_(fabric) {
+    if (logs.any()) make_log(1);
+    group_.emplace(tables_, options_of(run), upcalls());
+    mine_.begun = true;
+    const bool all = std::ranges::all_of(course.members, [](const auto& m) { return m.begun; });
+    // What strikes then strikes those who have begun.
+    if (all && run.strikes) course.ends &= strike(run.nodes);
+  }
+
+  void work() {
+    dtutils::Deadline deadline(kGroupLimit);
+    dtutils::Backoff backoff;
+    std::chrono::nanoseconds sends_at{0};
+    plan();
+    while (!course_.over && !deadline.passed()) {
+      suspect();
+      come_and_go();
+      bool busy = false;
+      if (mine_.sent < kGroupMessages && simulated_.time() >= sends_at && send()) {
+        busy = true;
+        sends_at = in(kGroupPauseNs);
+      }
+      busy |= group_->progress();
+      if (gone()) return;
+      tickets_.look(*group_, mine_);
+      if (log_) tell_persisted();
+      mine_.quiet = is_quiet();
+      mine_.lost = is_lost();
+      course_.over = course_.all_quiet();
+      wait(busy, backoff);
+    }
+    if (!course_.over && course_.ends && !run_.failures) {
+      course_.violated(fmt::format("node {} waits: {}", me_, group_->describe()));
+    }
+  }
+
+ private:
+  /// Longer and longer, whatever others write meanwhile: who is cut off may never go on.
+  void wait(bool busy, dtutils::Backoff& backoff) {
+    const auto now = simulated_.time();
+    if (busy) {
+      busy_at_ = now;
+      backoff.reset();
+    } else if (const auto idle = now - busy_at_; idle < kShortIdle) {
+      backoff.pause();
+    } else {
+      dtutils::sleep_for(std::min<std::chrono::nanoseconds>(idle / 16, kLongestSleep));
+    }
+  }
+
+  bool gone() const { return simulated_.crashed(me_); }
+  std::uint64_t below(std::uint64_t end) { return simulated_.random() % end; }
+  std::chrono::nanoseconds in(std::uint64_t most) {
+    return simulated_.time() + std::chrono::nanoseconds(below(most));
+  }
+
+  /// Some come and go, some take another one for dead that is not.
+  void plan() {
+    joins_at_ = in(kComesNs);
+    if (below(3) == 0) leaves_at_ = in(kComesNs);
+    if (!run_.strikes || below(8) != 0) return;
+    const std::uint64_t whom = below(run_.nodes);
+    if (whom == me_) return;
+    suspected_ = static_cast<std::uint16_t>(whom);
+    suspects_at_ = in(below(2) == 0 ? 50'000 : 1'000'000);
+    course_.ends = false;
+  }
+  void suspect() {
+    if (simulated_.time() < suspects_at_) return;
+    suspects_at_ = dtutils::Simulation::kNever;
+    fabric_.fail({suspected_}, "it was suspected in error");
+  }
+  void come_and_go() {
+    const groups::GroupState state = group_->state();
+    if (simulated_.time() >= joins_at_ && state == groups::GroupState::kOutside) {
+      group_->join();
+      joined_ = simulated_.time();
+      joins_at_ = dtutils::Simulation::kNever;
+    } else if (simulated_.time() >= leaves_at_ && state == groups::GroupState::kWorking) {
+      group_->leave();
+      leaves_at_ = dtutils::Simulation::kNever;
+      // It comes back, mostly.
+      if (below(3) != 0) joins_at_ = in(kComesNs);
+    }
+  }
+
+  bool send() {
+    const std::uint64_t number = mine_.sent;
+    const auto bytes = static_cast<std::uint32_t>((1 + below(kMostWords)) * sizeof number);
+    const groups::Reservation slot = group_->try_reserve(bytes);
+    if (!slot) return false;
+    std::vector<std::uint64_t> words(bytes / sizeof number, std::uint64_t{me_} << 32 | number);
+    std::memcpy(slot.data, words.data(), bytes);
+    group_->commit();
+    ++mine_.sent;
+    return true;
+  }
+
+  groups::GroupUpcalls upcalls() {
+    return {
+        .deliver = [this](const groups::Delivery& message) { deliver(message); },
+        .view =
+            [this](const groups::View& view) {
+              if (!gone()) course_.views(me_, view);
+            },
+        .snapshot =
+            [this](std::uint64_t next) {
+              if (!gone() && next != mine_.next) course_.violated("a state of another time");
+              const std::uint64_t state = course_.state_before(next);
+              std::vector<std::byte> bytes(sizeof state + run_.options.cluster.seed % 5 * 1'000);
+              std::memcpy(bytes.data(), &state, sizeof state);
+              return bytes;
+            },
+        .restore =
+            [this](std::span<const std::byte> bytes, std::uint64_t next) {
+              std::uint64_t state = 0;
+              std::memcpy(&state, bytes.data(), sizeof state);
+              if (gone()) return;
+              course_.restores(me_, state, next);
+              if (logs_.any()) make_log(next);
+            }};
+  }
+
+  void deliver(const groups::Delivery& message) {
+    if (gone()) return;
+    std::vector<std::uint64_t> words(message.bytes.size() / sizeof(std::uint64_t));
+    std::memcpy(words.data(), message.bytes.data(), message.bytes.size());
+    const bool whole = !words.empty() && std::ranges::all_of(words, [&](std::uint64_t word) {
+      return word == words[0] && word >> 32 == message.sender.value;
+    });
+    if (!whole) course_.violated(fmt::format("node {} got parts of two messages", me_));
+    const bool wrong = run_.broken && me_ == 1 && message.sequence == kGroupMessages;
+    course_.delivers(me_, message, (words[0] & UINT32_MAX) + (wrong ? 1 : 0));
+    if (!log_) return;
+    while (log_->try_append(message.view, message.bytes) == groups::AppendStatus::kFull) {
+      dtutils::give_way();
+    }
+  }
+
+  /// An empty one, for a member of which nobody had counted on the one before.
+  void make_log(std::uint64_t next) {
+    log_.reset();
+    mine_.persisted = 0;
+    logs_.empty(me_);
+    log_.emplace(logs_.of(me_));
+    log_->restart_at(next);
+  }
+
+  /// What all have made durable is in the logs of all.
+  void tell_persisted() {
+    if (const std::uint64_t now = log_->persisted(); now != mine_.persisted) {
+      mine_.persisted = now;
+      group_->set_persisted(now);
+    }
+    if (group_->state() != groups::GroupState::kWorking) return;
+    const std::uint64_t all = group_->persisted_by_all();
+    for (const dsfabric::ProcessId process : group_->view().members) {
+      const GroupCourse::Member& member = course_.members[process.value];
+      if (member.is_member && member.view == mine_.view && member.persisted < all) {
+        course_.violated(fmt::format("node {} has {} in its log, and node {} was told {}",
+                                     process.value, member.persisted, me_, all));
+      }
+    }
+  }
+
+  bool is_lost() const {
+    return group_->state() == groups::GroupState::kMajorityLost ||
+           group_->state() == groups::GroupState::kRemoved;
+  }
+  /// Whether it waits for nothing.
+  bool is_quiet() {
+    const auto never = dtutils::Simulation::kNever;
+    const groups::GroupState state = group_->state();
+    if (is_lost()) return ++lost_looks_ > kLooks;
+    lost_looks_ = 0;
+    if (joins_at_ != never && state == groups::GroupState::kOutside) return false;
+    if (state == groups::GroupState::kJoining) {
+      // With some that believe in their failure it may be in vain.
+      return course_.nobody_lets_in(fabric_) ||
+             (!course_.ends && simulated_.time() > joined_ + kJoinPatience);
+    }
+    if (state != groups::GroupState::kOutside && state != groups::GroupState::kWorking) {
+      return false;
+    }
+    if (state == groups::GroupState::kWorking &&
+        (mine_.sent < kGroupMessages || leaves_at_ != never || group_->undelivered() != 0)) {
+      return false;
+    }
+    if (course_.delivered_of(me_) != mine_.sent) {
+      course_.violated(fmt::format("of {} messages of node {} {} were delivered", mine_.sent, me_,
+                                   course_.delivered_of(me_)));
+    }
+    return true;
+  }
+  dsfabric::Fabric& fabric_;
+  const Run& run_;
+  GroupCourse& course_;
+  const GroupLogs& logs_;
+  dtutils::Simulation& simulated_ = *dtutils::Simulation::current();
+  const std::uint32_t me_;
+  GroupCourse::Member& mine_;
+  std::chrono::nanoseconds joins_at_{0};
+  std::chrono::nanoseconds joined_{0};
+  std::chrono::nanoseconds leaves_at_ = dtutils::Simulation::kNever;
+  std::chrono::nanoseconds suspects_at_ = dtutils::Simulation::kNever;
+  std::uint16_t suspected_ = 0;
+  std::uint32_t lost_looks_ = 0;
+  std::chrono::nanoseconds busy_at_{0};
+  Tickets tickets_{course_};
+  sst::TableGroup tables_;
+  std::optional<groups::Log> log_;
+  std::optional<groups::OrderedGroup> group_;
+};
+
+}  // namespace
+
+Outcome run_groups(const Run& run) {
+  GroupCourse course(run.nodes);
+  course.ends = !run.failures;
+  const GroupLogs logs(run.options.cluster.seed % 3 == 0);
+  const auto program = [&](dsfabric::Fabric& fabric) {
+    const AtEnd ends([&, me = fabric.process().value] { course.members[me].ended = true; });
+    GroupNode(fabric, run, course, logs).work();
+  };
+  const bool failures = run.failures || run.strikes;
+  return run_checked({run.nodes, run.options, failures, run.strikes, run.broken}, program, [&] {
+    logs.check(course);
+    return course.violation;
+  });
+}
+
+}  // namespace simulate
