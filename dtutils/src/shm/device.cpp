@@ -111,6 +111,7 @@ void ShmDevice::unlock_after_fork() {
 }
 
 void ShmDevice::abandon_in_child() noexcept {
+  abandoned_.store(true, std::memory_order_relaxed);
   agent_.abandon_in_child();
   own_.abandon_in_child();
   for (CompletionQueue* queue : completion_queues_) queue->forked.store(true);

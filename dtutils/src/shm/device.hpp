@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -74,6 +75,8 @@ class ShmDevice final : public Device {
   }
 
   const pid_t pid_;
+  /// In a child that fork(2) has made; known without the kernel.
+  std::atomic<bool> abandoned_{false};
   ibv_device verbs_device_{};
   ibv_context context_{};
   OwnSegment own_;

@@ -71,26 +71,29 @@ void ShmDevice::let_go(ibv_srq* raw) noexcept {
 }
 
 ibv_cq* ShmDevice::wait_event(ibv_comp_channel* channel, milliseconds timeout) {
-  if (in_child()) {
+  if (abandoned_.load(std::memory_order_relaxed)) {
     throw Error("shm completion channel", "it belongs to the process that forked this one",
                 "open a device in the child", EOWNERDEAD);
   }
   const Clock::time_point end = after(timeout);
   const CompletionQueue* due = nullptr;
   for (;;) {
-    pollfd waiting{channel->fd, POLLIN, 0};
-    const int ready = poll(&waiting, 1, milliseconds_until(std::min(end, after(kLooksAgain))));
-    if (ready < 0 && errno != EINTR) {
-      throw Error("shm completion channel", "poll failed", "check that it is still open", errno);
-    }
+    // Reads first: who takes an event that it knows of asks the kernel once.
     std::uint32_t index;
-    if (ready > 0 && read(channel->fd, &index, sizeof index) == sizeof index) {
+    if (read(channel->fd, &index, sizeof index) == sizeof index) {
       const std::scoped_lock lock(mutex_);
       for (CompletionQueue* queue : completion_queues_) {
         if (queue->index.get() != index) continue;
         queue->event_expected.store(false);
         return &queue->verbs;
       }
+      continue;
+    }
+    if (Clock::now() >= end) return nullptr;
+    pollfd waiting{channel->fd, POLLIN, 0};
+    const int ready = poll(&waiting, 1, milliseconds_until(std::min(end, after(kLooksAgain))));
+    if (ready < 0 && errno != EINTR) {
+      throw Error("shm completion channel", "poll failed", "check that it is still open", errno);
     }
     if (ready == 0 && Clock::now() < end) {
       const std::scoped_lock lock(mutex_);
@@ -104,7 +107,6 @@ ibv_cq* ShmDevice::wait_event(ibv_comp_channel* channel, milliseconds timeout) {
       }
       due = queue;
     }
-    if (Clock::now() >= end) return nullptr;
   }
 }
 
