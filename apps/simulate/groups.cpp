@@ -193,7 +193,9 @@ class GroupNode {
     const bool whole = !words.empty() && std::ranges::all_of(words, [&](std::uint64_t word) {
       return word == words[0] && word >> 32 == message.sender.value;
     });
-    if (!whole) course_.violated(fmt::format("node {} got parts of two messages", me_));
+    if (!whole) {
+      return course_.violated(fmt::format("node {} got nothing, or parts of two messages", me_));
+    }
     const bool wrong = run_.broken && me_ == 1 && message.sequence == kGroupMessages;
     course_.delivers(me_, message, (words[0] & UINT32_MAX) + (wrong ? 1 : 0));
     if (!log_) return;

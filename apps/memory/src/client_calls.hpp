@@ -9,6 +9,7 @@
 #include "client_state.hpp"
 #include "dsfabric/call_status.hpp"
 #include "dsfabric/peer_failed.hpp"
+#include "dtutils/scheduler.hpp"
 
 namespace memory::detail {
 
@@ -75,6 +76,11 @@ decltype(auto) with_write_request(const Place& place, const void* data, std::uin
     request.place = place;
     request.bytes = bytes;
     if (bytes != 0) std::memcpy(request.data, data, bytes);
+    // One seed is one run, to the byte.
+    if (dtutils::simulated_by() != nullptr) [[unlikely]] {
+      request.home = 0;
+      std::memset(request.data + bytes, 0, kBytes - bytes);
+    }
     return f(request);
   };
   if (bytes <= 64) return carry(static_cast<WriteRequest<64>*>(nullptr));

@@ -62,7 +62,7 @@ Answer Home::allocate(std::uint32_t zone, std::uint64_t length, std::uint32_t ty
   segment.publish(first_version(generation));
   const std::uint64_t place =
       std::uint64_t{fabric_.process().value} << 48 | std::uint64_t{zone} << 40 | offset;
-  return {place, Status::kDone, generation};
+  return {place, Status::kDone, {}, generation};
 }
 
 Answer Home::free(const Place& place) {

@@ -23,6 +23,8 @@ struct Answer {
   /// A place, a version, or the value before an atomic.
   std::uint64_t value = 0;
   Status status = Status::kDone;
+  /// Travels, so it is of the same bytes in each run.
+  std::uint8_t unused[3] = {};
   /// Of a new segment.
   std::uint32_t generation = 0;
 };

@@ -27,6 +27,8 @@ struct AllocateRequest {
   std::uint32_t zone;
   std::uint32_t type;
   Kind kind;
+  /// As Answer::unused.
+  std::uint8_t unused[7] = {};
   Answer run(Home& there, dsfabric::ProcessId) const {
     return there.allocate(zone, length, type, kind);
   }
