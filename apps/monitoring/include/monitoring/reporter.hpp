@@ -23,6 +23,8 @@ namespace monitoring {
 ///     process NUMBER PID MACHINE HOST STATE TEXT      STATE: ok, or why there are no figures
 ///     counter NAME KIND VALUE UNIT                    of the process above; KIND: total or level
 ///     end
+///
+/// In a simulation it does nothing: the programs that ask are outside of it.
 class Reporter {
  public:
   /// Throws Error when the socket cannot be made. `fabric` outlives it. Setup only.
