@@ -254,6 +254,7 @@ void Keeper::await_thaw() {
   dsfabric::SendChannel calls(core_.fabric());
   dtutils::Deadline deadline(core_.fabric().config().leave_timeout);
   for (; core_.frozen().load(std::memory_order_acquire) != 0; dtutils::sleep_for(kLongestSleep)) {
+    core_.thaw_from_gone();
     for (const ProcessId home : core_.frozen_by()) {
       try {
         auto result = calls.call_return(ThreadId::service_of(home), let_go);
@@ -263,7 +264,7 @@ void Keeper::await_thaw() {
         }
         if (result.get()) core_.thaw(home);
       } catch (const dtutils::Error&) {
-        // It has failed, and thaws this process by that.
+        // It is gone, which the next look shows.
       }
     }
   }

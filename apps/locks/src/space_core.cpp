@@ -221,7 +221,7 @@ FreezeAnswer SpaceCore::freeze(dsfabric::ProcessId home, std::span<const std::ui
   {
     const std::scoped_lock lock(mutex_);
     if (left_) return FreezeAnswer::kNoSpace;
-    if (fabric_.failed(home)) return FreezeAnswer::kReady;
+    if (fabric_.state(home) != dsfabric::PeerState::kActive) return FreezeAnswer::kReady;
     if (!frozen_by_[home.value]) {
       frozen_by_[home.value] = true;
       // Sequentially consistent: pairs with Step, together with the barrier below.
@@ -252,6 +252,12 @@ void SpaceCore::thaw(dsfabric::ProcessId home) noexcept {
   frozen_by_[home.value] = false;
   // Release: pairs with Step, which then sees what the home has written.
   frozen_.fetch_sub(1, std::memory_order_release);
+}
+
+void SpaceCore::thaw_from_gone() noexcept {
+  for (std::uint16_t i = 0; i < frozen_by_.size(); ++i) {
+    if (fabric_.state({i}) != dsfabric::PeerState::kActive) thaw({i});
+  }
 }
 
 void SpaceCore::on_failure(dsfabric::ProcessId process) {

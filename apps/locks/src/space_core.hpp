@@ -83,14 +83,17 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
   void adopt(std::span<LockWords> words);
 
   // --- failure ----------------------------------------------------------------------------------
-  /// From now on no worker of this process takes a step, until `home` says that it may or has
-  /// failed. The processes in `dead` are declared failed here too. kReady when all of them are cut
+  /// From now on no worker of this process takes a step, until `home` says that it may, or is gone.
+  /// The processes in `dead` are declared failed here too. kReady when all of them are cut
   /// off here, no worker is in a step, and what was posted has arrived; after kNotYet it is to be
   /// asked again; kNoSpace when the workers of this process have left the space. Does not wait for
   /// other threads. Any thread.
   FreezeAnswer freeze(dsfabric::ProcessId home, std::span<const std::uint16_t> dead);
   /// Ends what freeze began. Any thread.
   void thaw(dsfabric::ProcessId home) noexcept;
+  /// The same for homes that are gone. What one said at last may be lost, when this process was
+  /// stopped while it left. Any thread.
+  void thaw_from_gone() noexcept;
   /// The homes that freeze() was for, and thaw() was not. Any thread (takes a lock).
   std::vector<dsfabric::ProcessId> frozen_by();
   /// Every process that takes part has cut `process` off, and its steps about locks of that home

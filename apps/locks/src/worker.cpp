@@ -24,6 +24,8 @@ namespace {
 constexpr std::chrono::milliseconds kLookAtHome{10};
 /// Rounds of a pause in which the thread only spins.
 constexpr std::uint32_t kSpinRounds = 16;
+/// Fruitless looks of who is frozen until it looks whether a home is gone.
+constexpr unsigned kLooksAtHomes = 64;
 constexpr std::uint32_t kMaxMicroseconds = 64;
 constexpr std::chrono::seconds kFlushAtEnd{1};
 
@@ -212,7 +214,10 @@ void Worker::wait_unfrozen() noexcept {
   dtutils::Backoff backoff;
   for (;;) {
     stepping_.store(0, std::memory_order_release);
-    while (frozen_.load(std::memory_order_acquire) != 0) backoff.pause();
+    for (unsigned looks = 1; frozen_.load(std::memory_order_acquire) != 0; ++looks) {
+      if (looks % kLooksAtHomes == 0) core_.thaw_from_gone();
+      backoff.pause();
+    }
     stepping_.exchange(1, std::memory_order_seq_cst);
     if (frozen_.load(std::memory_order_seq_cst) == 0) return;
   }

@@ -13,6 +13,13 @@ using support::eventually;
 using support::require;
 
 int main(int argc, char** argv) try {
+  // Queued, so that two of them are two. Before there are threads, which would take them.
+  const int passed = SIGRTMIN;
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  sigaddset(&wanted, passed);
+  sigprocmask(SIG_BLOCK, &wanted, nullptr);
+
   Fabric fabric = join(argc, argv);
   support::WordMemory words(fabric);
   const std::uint16_t self = fabric.process().value;
@@ -21,7 +28,16 @@ int main(int argc, char** argv) try {
   if (self == 1) require(words.write({2}, 1), "1 and 2 connect");
   if (self == 2) require(eventually([&] { return words.own(1) == 1; }), "they have connected");
   (void)fabric.exchange({});
-  if (self == 0) kill(getpid(), SIGKILL);
+  if (self != 0) {
+    kill(static_cast<pid_t>(fabric.info({0}).pid), passed);
+  } else {
+    // It also answers the others, whose exchange must not be what fails.
+    const timespec limit{20, 0};
+    for (int others = 0; others < 2; ++others) {
+      require(sigtimedwait(&wanted, nullptr, &limit) == passed, "both have exchanged");
+    }
+    kill(getpid(), SIGKILL);
+  }
   const auto other = static_cast<std::uint16_t>(3 - self);
   require(eventually([&] { return fabric.failed({0}); }), "the death is known");
   require(!words.write({0}, 1), "nothing reaches the dead");
