@@ -8,9 +8,9 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "dtutils/error.hpp"
-#include "dtutils/synchronizer.hpp"
 #include "dtutils/wait_hook.hpp"
 
 namespace hashtable::detail {
@@ -91,19 +91,34 @@ void PackedTable::take_turn() {
                          "a change in an inline handler would have to wait for the home",
                          "make the handler a fiber (riutils::in_fiber)");
   }
-  while (changing_) {
-    // Serves, or lets the other fibers run.
-    dtutils::Synchronizer never(1);
-    (void)never.wait_for(std::chrono::microseconds(1));
+  dtutils::Synchronizer turn(1);
+  if (!std::exchange(changing_, true)) {
+    turn.decrement();
+  } else {
+    waiting_.push_back(&turn);
   }
-  changing_ = true;
   try {
+    (void)turn.wait();
     // The home may read the record of a change still that this worker did not wait for.
     while (last_.valid() && !last_.ready()) (void)last_.wait_for(std::chrono::milliseconds(10));
   } catch (...) {
-    changing_ = false;
+    if (turn.done()) {
+      pass_turn();
+    } else {
+      std::erase(waiting_, &turn);
+    }
     throw;
   }
+}
+
+void PackedTable::pass_turn() noexcept {
+  if (waiting_.empty()) {
+    changing_ = false;
+    return;
+  }
+  dtutils::Synchronizer& next = *waiting_.front();
+  waiting_.pop_front();
+  next.decrement();
 }
 
 Status PackedTable::change(Operation operation, std::span<const std::byte> key,

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "dsfabric/remote_future.hpp"
+#include "dtutils/synchronizer.hpp"
 #include "hashtable/detail/fixed_table.hpp"
 
 namespace hashtable::detail {
@@ -64,7 +66,7 @@ class PackedTable {
     explicit Turn(PackedTable& table) : table_(table) { table.take_turn(); }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    ~Turn() { table_.changing_ = false; }
+    ~Turn() { table_.pass_turn(); }
 
    private:
     PackedTable& table_;
@@ -100,6 +102,7 @@ class PackedTable {
 
   std::uint64_t key_of(std::span<const std::byte> key) const noexcept;
   void take_turn();
+  void pass_turn() noexcept;
   bool fetch(std::uint64_t key, Value& value, std::vector<std::uint64_t>& piece);
   static Status apply(Home& home, std::uint16_t rank, Operation operation, std::uint64_t key,
                       std::span<const std::uint64_t> words);
@@ -109,6 +112,8 @@ class PackedTable {
   std::vector<std::uint64_t> piece_;
   std::vector<std::uint64_t> record_;
   bool changing_ = false;
+  /// Of the fibers that wait for their turn, in order; each is done when it has it.
+  std::deque<dtutils::Synchronizer*> waiting_;
   /// The call of the last change. It is pending after its turn when a handler threw meanwhile.
   dsfabric::RemoteFuture<Status> last_;
   std::uint64_t mask_ = ~std::uint64_t{0};
