@@ -8,7 +8,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -96,15 +95,15 @@ std::vector<TcpAddress> tcp::addresses_of(std::string_view object, const HostPor
                 "check the name of the host, and that this machine can resolve it");
   }
   std::vector<TcpAddress> all;
+  // A socket of IPv6 listens for both.
+  std::vector<TcpAddress> behind;
   for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-    TcpAddress& address = all.emplace_back();
+    const bool waits = of.host.empty() && each->ai_family != AF_INET6;
+    TcpAddress& address = (waits ? behind : all).emplace_back();
     std::memcpy(&address.storage, each->ai_addr, each->ai_addrlen);
     address.size = each->ai_addrlen;
   }
-  if (of.host.empty()) {
-    std::ranges::stable_partition(
-        all, [](const TcpAddress& each) { return each.storage.ss_family == AF_INET6; });
-  }
+  all.insert(all.end(), behind.begin(), behind.end());
   return all;
 }
 

@@ -18,6 +18,8 @@
 
 namespace dtutils {
 
+class QueuePair;
+
 /// Which implementation of Device it is.
 enum class DeviceKind : std::uint8_t { kVerbs = 1, kShm = 2, kSim = 3 };
 
