@@ -208,16 +208,6 @@ class Locker {
 template <class M>
 thread_local Locker<M>* Locker<M>::current_ = nullptr;
 
-std::string check_locks(const LockCourse& course, bool failures) {
-  for (std::uint32_t worker = 0; worker < course.rounds.size() && !failures; ++worker) {
-    if (course.rounds[worker] != kLockRounds && course.violation.empty()) {
-      return fmt::format("worker {} came to {} of {} locks", worker, course.rounds[worker],
-                         kLockRounds);
-    }
-  }
-  return course.violation;
-}
-
 template <class M>
 Outcome run_with(const Run& run) {
   simulation::Options options = run.options;
@@ -235,7 +225,7 @@ Outcome run_with(const Run& run) {
   };
   const bool failures = run.failures || run.strikes;
   return run_checked({run.nodes, options, failures, run.strikes, run.broken}, program,
-                     [&] { return check_locks(course, failures); });
+                     [&] { return course.check(kLockRounds, failures); });
 }
 
 }  // namespace

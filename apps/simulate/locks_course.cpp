@@ -12,57 +12,13 @@ dtutils::Simulation& simulated() { return *dtutils::Simulation::current(); }
 }  // namespace
 
 LockCourse::LockCourse(std::uint32_t nodes, std::uint32_t workers_of_a_node)
-    : rounds(std::size_t{nodes} * workers_of_a_node),
-      finished(std::size_t{nodes} * workers_of_a_node),
-      over(nodes),
-      workers_of_a_node_(workers_of_a_node),
+    : NodesCourse(nodes, workers_of_a_node),
       workers_(std::size_t{nodes} * workers_of_a_node),
-      fabrics_(nodes),
       behind_(kLocks) {}
 
-void LockCourse::begins(dsfabric::Fabric& fabric) { fabrics_[fabric.process().value] = &fabric; }
-
-void LockCourse::ends(const dsfabric::Fabric& fabric) {
-  fabrics_[fabric.process().value] = nullptr;
-  over[fabric.process().value] = true;
-}
-
-bool LockCourse::believes_failed(std::uint32_t node, std::uint32_t other) const {
-  const dsfabric::Fabric* const fabric = fabrics_[node];
-  return fabric != nullptr && fabric->failed({static_cast<std::uint16_t>(other)});
-}
-
-bool LockCourse::disturbed() const {
-  for (std::uint32_t node = 0; node < fabrics_.size(); ++node) {
-    if (simulated().crashed(node)) return true;
-    if (fabrics_[node] != nullptr && fabrics_[node]->failures() != 0) return true;
-  }
-  return false;
-}
-
-bool LockCourse::given_up(std::uint32_t node) const {
-  if (simulated().crashed(node)) return true;
-  for (std::uint32_t other = 0; other < fabrics_.size(); ++other) {
-    if (believes_failed(other, node)) return true;
-  }
-  return false;
-}
-
 bool LockCourse::counts(std::uint32_t worker) const {
-  const auto nodes = static_cast<std::uint32_t>(fabrics_.size());
-  return !simulated().crashed(node_of(worker)) &&
-         !believes_failed(home_of(workers_[worker].lock, nodes), node_of(worker));
-}
-
-bool LockCourse::unfinished(const dsfabric::Fabric& of) const {
-  for (std::uint32_t worker = 0; worker < workers_.size(); ++worker) {
-    const std::uint32_t node = node_of(worker);
-    if (!finished[worker] && !over[node] && !simulated().crashed(node) &&
-        !of.failed({static_cast<std::uint16_t>(node)})) {
-      return true;
-    }
-  }
-  return false;
+  return !has_crashed(node_of(worker)) &&
+         !believes_failed(home_of(workers_[worker].lock, nodes()), node_of(worker));
 }
 
 void LockCourse::asks(std::uint32_t worker, std::uint32_t lock, bool exclusive) {
@@ -87,7 +43,7 @@ void LockCourse::check_holders(std::uint32_t worker, bool owner_died) {
     Worker& other = workers_[i];
     const bool both = i != worker && other.holds && other.lock == mine.lock;
     if (!both || (!other.exclusive && !mine.exclusive)) continue;
-    if (!simulated().crashed(node_of(i)) && !believes_failed(node_of(worker), node_of(i))) {
+    if (!has_crashed(node_of(i)) && !believes_failed(node_of(worker), node_of(i))) {
       violated(fmt::format("workers {} and {} hold lock {}", i, worker, mine.lock));
     } else if (other.exclusive && !owner_died) {
       violated(fmt::format("worker {} failed with lock {}, and worker {} was not told", i,

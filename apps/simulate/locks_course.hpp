@@ -6,11 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "dsfabric/dsfabric.hpp"
-#include "dtutils/simulation.hpp"
+#include "nodes_course.hpp"
 
 namespace simulate {
 
@@ -23,17 +21,9 @@ inline std::uint32_t home_of(std::uint32_t lock, std::uint32_t nodes) {
 }
 
 /// Who waits for which lock, who holds it, and what it protects; the nodes share it.
-class LockCourse {
+class LockCourse : public NodesCourse {
  public:
   LockCourse(std::uint32_t nodes, std::uint32_t workers_of_a_node);
-
-  /// The fabric of a node, from its beginning to its end.
-  void begins(dsfabric::Fabric& fabric);
-  void ends(const dsfabric::Fabric& fabric);
-  /// Some node has crashed, or believes that another one has.
-  bool disturbed() const;
-  /// It has crashed, or another one believes it.
-  bool given_up(std::uint32_t node) const;
 
   /// The worker calls lock() or its like now, ...
   void asks(std::uint32_t worker, std::uint32_t lock, bool exclusive);
@@ -51,21 +41,6 @@ class LockCourse {
   void will_write(std::uint32_t worker, std::uint64_t value);
   void has_written(std::uint32_t worker, std::uint64_t value);
 
-  /// Rounds of each worker.
-  std::vector<std::uint32_t> rounds;
-  /// Workers and nodes that need no home any more.
-  std::vector<bool> finished;
-  std::vector<bool> over;
-  /// Workers that others wait for at most.
-  bool unfinished(const dsfabric::Fabric& of) const;
-  /// Nodes that were told to die within a protocol.
-  std::uint32_t deaths = 0;
-
-  void violated(std::string how) {
-    if (violation.empty()) violation = std::move(how);
-  }
-  std::string violation;
-
  private:
   struct Worker {
     std::uint32_t lock = kLocks;
@@ -75,17 +50,12 @@ class LockCourse {
     /// Since when it stands in the queue.
     std::optional<std::chrono::nanoseconds> stands;
   };
-  std::uint32_t node_of(std::uint32_t worker) const { return worker / workers_of_a_node_; }
   /// The home of its lock has not given it up, so what it does with the lock counts.
   bool counts(std::uint32_t worker) const;
-  bool believes_failed(std::uint32_t node, std::uint32_t other) const;
   void check_holders(std::uint32_t worker, bool owner_died);
   void check_order(std::uint32_t worker);
 
-  const std::uint32_t workers_of_a_node_;
   std::vector<Worker> workers_;
-  /// By node; nullptr: it has ended, or not begun.
-  std::vector<const dsfabric::Fabric*> fabrics_;
   /// What is there behind a lock.
   struct Behind {
     std::uint64_t written = 0;

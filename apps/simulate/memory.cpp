@@ -242,16 +242,6 @@ class Reader {
   memory::Client client_;
 };
 
-std::string check_memory(const MemoryCourse& course, bool failures) {
-  for (std::uint32_t worker = 0; worker < course.rounds.size() && !failures; ++worker) {
-    if (course.rounds[worker] != kMemoryRounds && course.violation.empty()) {
-      return fmt::format("worker {} came to {} of {} operations", worker, course.rounds[worker],
-                         kMemoryRounds);
-    }
-  }
-  return course.violation;
-}
-
 }  // namespace
 
 Outcome run_memory(const Run& run) {
@@ -272,7 +262,7 @@ Outcome run_memory(const Run& run) {
   };
   const bool failures = run.failures || run.strikes;
   return run_checked({run.nodes, options, failures, run.strikes, run.broken}, program,
-                     [&] { return check_memory(course, failures); });
+                     [&] { return course.check(kMemoryRounds, failures); });
 }
 
 }  // namespace simulate

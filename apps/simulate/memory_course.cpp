@@ -12,56 +12,10 @@ namespace {
 /// Of a value, from where the number of the segment begins.
 constexpr unsigned kSegmentShift = 32;
 
-bool has_crashed(std::uint32_t node) { return dtutils::Simulation::current()->crashed(node); }
-
 }  // namespace
 
-MemoryCourse::MemoryCourse(std::uint32_t nodes, std::uint32_t workers_of_a_node)
-    : rounds(std::size_t{nodes} * workers_of_a_node),
-      finished(std::size_t{nodes} * workers_of_a_node),
-      over(nodes),
-      workers_of_a_node_(workers_of_a_node),
-      fabrics_(nodes) {}
-
-void MemoryCourse::ends(const dsfabric::Fabric& fabric) {
-  fabrics_[fabric.process().value] = nullptr;
-  over[fabric.process().value] = true;
-}
-
-bool MemoryCourse::believes_failed(std::uint32_t node, std::uint32_t other) const {
-  const dsfabric::Fabric* const fabric = fabrics_[node];
-  return fabric != nullptr && fabric->failed({static_cast<std::uint16_t>(other)});
-}
-
-bool MemoryCourse::disturbed() const {
-  for (std::uint32_t node = 0; node < fabrics_.size(); ++node) {
-    if (has_crashed(node)) return true;
-    if (fabrics_[node] != nullptr && fabrics_[node]->failures() != 0) return true;
-  }
-  return false;
-}
-
-bool MemoryCourse::given_up(std::uint32_t node) const {
-  if (has_crashed(node)) return true;
-  for (std::uint32_t other = 0; other < fabrics_.size(); ++other) {
-    if (believes_failed(other, node)) return true;
-  }
-  return false;
-}
-
 bool MemoryCourse::is_told(std::uint32_t node, std::uint32_t home) const {
-  return !has_crashed(home) && fabrics_[home] != nullptr && !believes_failed(home, node);
-}
-
-bool MemoryCourse::unfinished(const dsfabric::Fabric& of, std::uint32_t but) const {
-  for (std::uint32_t worker = 0; worker < finished.size(); ++worker) {
-    const std::uint32_t node = worker / workers_of_a_node_;
-    if (worker != but && !finished[worker] && !over[node] && !has_crashed(node) &&
-        !of.failed({static_cast<std::uint16_t>(node)})) {
-      return true;
-    }
-  }
-  return false;
+  return !has_crashed(home) && is_there(home) && !believes_failed(home, node);
 }
 
 std::uint64_t MemoryCourse::begin_write(std::size_t life) {

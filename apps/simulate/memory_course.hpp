@@ -4,13 +4,10 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "dsfabric/dsfabric.hpp"
-#include "dtutils/simulation.hpp"
 #include "memory/memory.hpp"
+#include "nodes_course.hpp"
 
 namespace simulate {
 
@@ -45,21 +42,12 @@ struct Counter {
 };
 
 /// What all have done; the nodes share it.
-class MemoryCourse {
+class MemoryCourse : public NodesCourse {
  public:
-  MemoryCourse(std::uint32_t nodes, std::uint32_t workers_of_a_node);
+  using NodesCourse::NodesCourse;
 
-  /// The fabric of a node, from its beginning to its end.
-  void begins(dsfabric::Fabric& fabric) { fabrics_[fabric.process().value] = &fabric; }
-  void ends(const dsfabric::Fabric& fabric);
-  /// Some node has crashed, or believes that another one has.
-  bool disturbed() const;
-  /// It has crashed, or another one believes it.
-  bool given_up(std::uint32_t node) const;
   /// The home tells the node of what others write.
   bool is_told(std::uint32_t node, std::uint32_t home) const;
-  /// Some worker still uses the homes, as far as this process knows; `but` does not count.
-  bool unfinished(const dsfabric::Fabric& of, std::uint32_t but = UINT32_MAX) const;
 
   Moment now() noexcept { return ++now_; }
   /// The value of a new write that begins now.
@@ -73,10 +61,6 @@ class MemoryCourse {
   /// A read of a counter.
   void counted(const Counter& counter, std::uint64_t found, std::uint64_t done);
 
-  void violated(std::string how) {
-    if (violation.empty()) violation = std::move(how);
-  }
-
   /// Every segment there ever was, and the one of each slot: an index, or -1 while there is none.
   std::vector<Life> lives;
   struct Slot {
@@ -87,21 +71,9 @@ class MemoryCourse {
   std::vector<Slot> slots;
   /// One that is added to by its home, and one by adapters.
   Counter counters[2];
-  std::vector<std::uint32_t> rounds;
-  /// Workers and nodes that need no home any more.
-  std::vector<bool> finished;
-  std::vector<bool> over;
-  /// Nodes that were told to die.
-  std::uint32_t deaths = 0;
-  std::string violation;
 
  private:
-  bool believes_failed(std::uint32_t node, std::uint32_t other) const;
-
-  const std::uint32_t workers_of_a_node_;
   Moment now_ = 0;
-  /// By node; nullptr: it has ended, or not begun.
-  std::vector<const dsfabric::Fabric*> fabrics_;
 };
 
 }  // namespace simulate
