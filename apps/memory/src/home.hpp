@@ -87,7 +87,7 @@ class Home {
   std::uint64_t swap_if(std::uint64_t* word, std::uint32_t zone, std::uint64_t expected,
                         std::uint64_t desired) noexcept;
   void tell_subscribers(const Place& place, std::uint64_t version) noexcept;
-  bool push(const std::vector<Subscriber>& to, std::uint64_t version) noexcept;
+  void push(const std::vector<Subscriber>& to, std::uint64_t version) noexcept;
   Status write_locked(const Place& place, const Segment& segment, std::uint64_t lock,
                       std::uint64_t bytes, const void* data) noexcept;
 

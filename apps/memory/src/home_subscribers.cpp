@@ -8,12 +8,11 @@
 
 namespace memory::detail {
 
-bool Home::push(const std::vector<Subscriber>& to, std::uint64_t version) noexcept {
+void Home::push(const std::vector<Subscriber>& to, std::uint64_t version) noexcept {
   dtutils::Synchronizer arrived(0);
   for (const Subscriber& each : to) {
     arrived.expect(1);
     const dtutils::RemoteMemoryLocator word{each.address, kWord, each.rkey, each.process, 0};
-    // A connection that is broken fails it: then the process is cut off, and is dropped soon.
     (void)fabric_.transmitter({each.process})
         .write({&version, kWord, 0}, word, {arrived, dtutils::kInlined});
   }
@@ -23,7 +22,13 @@ bool Home::push(const std::vector<Subscriber>& to, std::uint64_t version) noexce
     for (const Subscriber& each : to) busy |= fabric_.transmitter({each.process}).progress();
     busy ? backoff.reset() : backoff.pause();
   }
-  return arrived.failures() == 0;
+  if (arrived.failures() == 0) return;
+  // Who cannot be told is given up before a write is answered of which it does not know.
+  for (const Subscriber& each : to) {
+    if (fabric_.transmitter({each.process}).broken()) {
+      fabric_.fail({each.process}, "it cannot be told of new versions");
+    }
+  }
 }
 
 void Home::tell_subscribers(const Place& place, std::uint64_t version) noexcept {
@@ -34,7 +39,7 @@ void Home::tell_subscribers(const Place& place, std::uint64_t version) noexcept 
     if (found != subscribers_.end()) to = found->second;
   }
   // Until they have it: the write is not answered before.
-  (void)push(to, version);
+  push(to, version);
 }
 
 Answer Home::subscribe(const Place& place, const Subscriber& subscriber) {
@@ -53,7 +58,7 @@ Answer Home::subscribe(const Place& place, const Subscriber& subscriber) {
     if (std::find(its.begin(), its.end(), subscriber) == its.end()) its.push_back(subscriber);
   }
   if ((locked.before() & kSubscribed) == 0) locked.set(kSubscribed);
-  (void)push({subscriber}, head.version);
+  push({subscriber}, head.version);
   return {head.version, Status::kDone};
 }
 
