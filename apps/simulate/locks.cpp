@@ -202,6 +202,8 @@ class Locker {
   std::uint64_t stops_ = 0;
   std::uint64_t suspects_at_ = kLockRounds;
   dsfabric::SymmetricBuffer values_;
+  /// Before the values go, as they do early where a worker throws, also while it makes its space.
+  const AtEnd values_end_{[this] { course_.frees(node_); }};
   locks::LockSpace space_;
 };
 

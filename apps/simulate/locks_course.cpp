@@ -14,11 +14,12 @@ dtutils::Simulation& simulated() { return *dtutils::Simulation::current(); }
 LockCourse::LockCourse(std::uint32_t nodes, std::uint32_t workers_of_a_node)
     : NodesCourse(nodes, workers_of_a_node),
       workers_(std::size_t{nodes} * workers_of_a_node),
+      freed_(nodes),
       behind_(kLocks) {}
 
 bool LockCourse::counts(std::uint32_t worker) const {
-  return !has_crashed(node_of(worker)) &&
-         !believes_failed(home_of(workers_[worker].lock, nodes()), node_of(worker));
+  const std::uint32_t home = home_of(workers_[worker].lock, nodes());
+  return !has_crashed(node_of(worker)) && !freed_[home] && !believes_failed(home, node_of(worker));
 }
 
 void LockCourse::asks(std::uint32_t worker, std::uint32_t lock, bool exclusive) {

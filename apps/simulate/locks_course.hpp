@@ -25,6 +25,9 @@ class LockCourse : public NodesCourse {
  public:
   LockCourse(std::uint32_t nodes, std::uint32_t workers_of_a_node);
 
+  /// What locks of this home protect is gone: a worker of it ends.
+  void frees(std::uint32_t node) { freed_[node] = true; }
+
   /// The worker calls lock() or its like now, ...
   void asks(std::uint32_t worker, std::uint32_t lock, bool exclusive);
   /// ... stands in the queue now, ...
@@ -50,12 +53,14 @@ class LockCourse : public NodesCourse {
     /// Since when it stands in the queue.
     std::optional<std::chrono::nanoseconds> stands;
   };
-  /// The home of its lock has not given it up, so what it does with the lock counts.
+  /// The home of its lock has not given it up, and has what the lock protects, so what it does with
+  /// the lock counts.
   bool counts(std::uint32_t worker) const;
   void check_holders(std::uint32_t worker, bool owner_died);
   void check_order(std::uint32_t worker);
 
   std::vector<Worker> workers_;
+  std::vector<bool> freed_;
   /// What is there behind a lock.
   struct Behind {
     std::uint64_t written = 0;
