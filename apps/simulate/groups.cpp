@@ -37,13 +37,15 @@ constexpr std::chrono::milliseconds kJoinPatience{100};
 /// Who finds that it has lost the group believes it after so many looks.
 constexpr std::uint32_t kLooks = 200;
 
+/// Members wait for those that are stopped, and for newcomers, for a short time only.
+bool is_patient(const Run& run) { return run.options.cluster.seed % 4 == 1; }
+
 groups::GroupOptions options_of(const Run& run) {
   const std::uint64_t seed = run.options.cluster.seed;
   groups::GroupOptions options;
   options.max_message = kMostWords * sizeof(std::uint64_t);
   options.slots = seed % 3 == 0 ? 16 : sst::kMinSlots;
-  // Some wait for those that are stopped.
-  if (seed % 4 == 1) options.patience = std::chrono::milliseconds(2);
+  if (is_patient(run)) options.patience = std::chrono::milliseconds(2);
   // All are members at first, or all but the last ones.
   const std::uint32_t outside = run.nodes > 3 ? static_cast<std::uint32_t>(seed / 2 % 3) : 0;
   for (std::uint16_t i = 0; i < run.nodes - std::min(outside, run.nodes - 3); ++i) {
@@ -242,9 +244,9 @@ class GroupNode {
     lost_looks_ = 0;
     if (joins_at_ != never && state == groups::GroupState::kOutside) return false;
     if (state == groups::GroupState::kJoining) {
-      // With some that believe in their failure it may be in vain.
+      // With some that believe in their failure, or have little patience, it may be in vain.
       return course_.nobody_lets_in(fabric_) ||
-             (!course_.ends && simulated_.time() > joined_ + kJoinPatience);
+             ((!course_.ends || is_patient(run_)) && simulated_.time() > joined_ + kJoinPatience);
     }
     if (state != groups::GroupState::kOutside && state != groups::GroupState::kWorking) {
       return false;
