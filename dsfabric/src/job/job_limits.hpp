@@ -37,6 +37,8 @@ inline constexpr unsigned kProgressBatch = 16;
 /// Messages that a worker sends between two looks at what came meanwhile. Half of what one look may
 /// run, so that who is sent as much as it sends catches up.
 inline constexpr unsigned kSendsPerLook = kProgressBatch / 2;
+/// A thread that finds messages each time that it looks polls for what it has sent so seldom.
+inline constexpr std::uint32_t kBusyPerPoll = 4;
 
 /// Bytes of each worker that one round of a gathering collective carries.
 inline constexpr std::size_t kGatherBytes = 64;

@@ -40,9 +40,11 @@ bool MessageEngine::progress(ThreadContext& context) {
     const HandlerRuns in_handler(context);
     busy = context.futures->progress() || busy;
   }
-  if (!busy) {
-    // Nothing came, so there is time for what was sent: one peer each time.
-    busy = connections_.poll_next(context);
+  // Where nothing came there is time for what was sent: one peer each time. Where messages never
+  // end, what the thread waits for has to come as well.
+  if (!busy || ++context.busy_since_poll == kBusyPerPoll) {
+    context.busy_since_poll = 0;
+    busy = connections_.poll_next(context) || busy;
   }
   if (!context.in_handler && context.working) {
     // By number: a step may add and remove hooks.

@@ -39,8 +39,11 @@ class ThreadContext {
   bool has_connected = false;
   /// Messages that were sent since the thread took some in by MessageEngine::keep_up.
   std::uint32_t sent_since_look = 0;
-  /// The peer whose Transmitter the next idle progress() polls.
+  /// The peer whose Transmitter the next progress() polls that finds nothing, or that follows some
+  /// that found something.
   std::uint32_t poll_next = 0;
+  /// Times that progress() has found something since it polled.
+  std::uint32_t busy_since_poll = 0;
   std::vector<ProgressHook> hooks;
   /// For messages that are too large to go inline; made when the first of them is sent.
   std::optional<dtutils::LinearCircularAllocator> send_memory;
