@@ -14,6 +14,12 @@
 namespace memory::detail {
 
 template <class Request>
+Answer ClientState::ask_here(const Request& request) {
+  if (space.fabric.failed(self)) return {0, Status::kHomeFailed};
+  return request.run(*space.home, self);
+}
+
+template <class Request>
 Answer ClientState::ask(dsfabric::ProcessId home, Request request) {
   require_may_call();
   request.home = space.homes[home.value].address;
@@ -22,7 +28,7 @@ Answer ClientState::ask(dsfabric::ProcessId home, Request request) {
   for (;;) {
     Answer answer{0, Status::kAgain};
     if (home == self) {
-      answer = request.run(*space.home, self);
+      answer = ask_here(request);
     } else {
       if (!operation->slot) operation->slot.emplace(space.fabric);
       const dsfabric::CallStatus status =
@@ -45,7 +51,7 @@ template <class Request>
 void ClientState::try_call(Operation& operation, const Request& request) {
   const dsfabric::ProcessId home = operation.place.home();
   if (home == self) {
-    const Answer answer = request.run(*space.home, self);
+    const Answer answer = ask_here(request);
     if (answer.status == Status::kAgain) {
       operation.step = Operation::Step::kCallAgain;
       return;

@@ -122,6 +122,10 @@ struct ClientState {
   /// Calls the home until it has an answer.
   template <class Request>
   Answer ask(dsfabric::ProcessId home, Request request);
+  /// The home is this process. One that has failed without a way to itself repairs nothing, and
+  /// answers nothing.
+  template <class Request>
+  Answer ask_here(const Request& request);
   /// Subtracts from a lock word, and does not wait.
   void unlock(const Place& place, std::uint64_t held) noexcept;
 
