@@ -218,7 +218,7 @@ Outcome run_with(const Run& run) {
   LockCourse course(run.nodes, options.config.threads);
   const auto program = [&](dsfabric::Fabric& fabric) {
     course.begins(fabric);
-    const Watcher watcher(fabric, course.over, options.config.threads);
+    const Watcher watcher(fabric, course.over);
     const AtEnd node_ends([&] { course.ends(fabric); });
     fabric.run([&](dsfabric::Thread& self) {
       const AtEnd worker_ends([&, me = fabric.rank_of(self.id())] { course.finished[me] = true; });

@@ -252,7 +252,7 @@ Outcome run_memory(const Run& run) {
   course.slots.resize(kSegments);
   const auto program = [&](dsfabric::Fabric& fabric) {
     course.begins(fabric);
-    const Watcher watcher(fabric, course.over, options.config.threads);
+    const Watcher watcher(fabric, course.over);
     const AtEnd node_ends([&] { course.ends(fabric); });
     memory::Space space(fabric, {.bytes = kGiven});
     fabric.run([&](dsfabric::Thread& self) {
