@@ -17,12 +17,11 @@ double insert(const Basics& basics, const Load& load) noexcept {
   const double first = (1 - load.factor) * basics.claim;
   const double other = std::max(load.factor - load.full, 0.0) * basics.taken;
   const double without_room = first + other + load.further * basics.look;
-  const double room = basics.compare_and_swap + basics.look + basics.block + 2 * basics.read_word;
   // The inserts between two that ask for room are as many as chance has it.
   const double asleep = std::exp(-basics.awake * load.full / without_room);
   // Where other programs compute, waking may take less than a call that has lost its core.
-  const double waking = asleep * std::max(basics.wake - basics.service, 0.0);
-  return without_room + load.full * (room + waking);
+  const double waking = asleep * std::max(basics.block_asleep - basics.block, 0.0);
+  return without_room + load.full * (basics.block + waking);
 }
 
 }  // namespace

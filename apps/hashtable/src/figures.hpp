@@ -32,6 +32,7 @@ inline constexpr std::array kFigures = {Figure{"write", &Basics::write},
                                         Figure{"wake", &Basics::wake},
                                         Figure{"awake", &Basics::awake},
                                         Figure{"block", &Basics::block},
+                                        Figure{"block_asleep", &Basics::block_asleep},
                                         Figure{"lock", &Basics::lock},
                                         Figure{"hit", &Basics::hit}};
 static_assert(kFigures.size() * sizeof(double) == sizeof(Basics), "a figure is left out");

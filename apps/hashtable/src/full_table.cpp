@@ -5,7 +5,9 @@
 #include <bit>
 
 #include "dsfabric/send_channel.hpp"
+#include "dtutils/clock.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/wait.hpp"
 #include "hashtable/detail/attempt.hpp"
 #include "hashtable/detail/meeting.hpp"
 
@@ -20,8 +22,10 @@ constexpr Options kOptions{.growth = Growth::kChain,
                            .buckets = FullTable::kBuckets};
 constexpr std::uint32_t kLineWords = 8;
 
-/// A hash of a bucket.
-constexpr std::uint64_t hash_in(std::uint64_t bucket) noexcept { return bucket << (64 - kDepth); }
+/// A hash of a bucket, with another fingerprint than the keys in its slots, which is 0.
+constexpr std::uint64_t hash_in(std::uint64_t bucket) noexcept {
+  return bucket << (64 - kDepth) | 1;
+}
 
 }  // namespace
 
@@ -41,17 +45,31 @@ FullTable::FullTable(dsfabric::Thread& self, dsfabric::ThreadId home)
   port_.emplace(self, home, place.region, kShape);
 }
 
+double FullTable::insert_ns(std::chrono::nanoseconds pause) {
+  take_lines();
+  stay_awake(pause);
+  const auto begin = dtutils::Clock::now();
+  insert();
+  return std::chrono::duration<double, std::nano>(dtutils::Clock::now() - begin).count();
+}
+
 void FullTable::take_lines() {
-  // A compare-and-swap that fails takes the line all the same.
+  // This worker is the last one that wrote each line of the bucket, as it is in a table. A
+  // compare-and-swap that fails takes the line all the same.
   const std::uint32_t block = port_->bucket_of(hash_in(next_)).index();
   for (std::uint32_t word = 0; word < kShape.block_words; word += kLineWords) {
     (void)port_->swap(block, word, ~std::uint64_t{0}, 0);
   }
 }
 
-void FullTable::make_block() {
+void FullTable::insert() {
   const std::uint64_t hash = hash_in(next_++);
+  detail::Request<1, 1> request{Operation::kInsert, 0, hash, {hash}, {hash}};
+  detail::Seen<1> seen;
   const detail::BucketWord bucket = port_->bucket_of(hash);
+  const bool full =
+      next_ <= kBuckets && !detail::insert_blindly(*port_, bucket, request) &&
+      detail::attempt(*port_, bucket, request, seen, false).ended == detail::Ended::kFull;
   dsfabric::SendChannel channel(self_.fabric());
   const detail::Room room = channel
                                 .call_return(dsfabric::ThreadId::service_of(to_.process),
@@ -59,15 +77,18 @@ void FullTable::make_block() {
                                                return at.get(call.fabric)->make_room(hash, bucket);
                                              })
                                 .get();
-  const detail::BucketWord made =
-      detail::BucketWord{detail::load(port_->read(bucket.index()) + 1)}.itself();
-  if (room != detail::Room::kMade || !made || next_ > kBuckets) {
+  port_->refresh(hash);
+  const detail::Attempt again =
+      detail::attempt(*port_, port_->bucket_of(hash), request, seen, false);
+  if (!full || room != detail::Room::kMade || again.status != Status::kDone) {
     throw dtutils::Error("hashtable::cost::measure", "a full bucket got no further block",
                          "report this as a bug of hashtable");
   }
-  (void)port_->read(made.index());
-  const detail::Request<1, 1> request{Operation::kInsert, 0, hash, {hash}, {hash}};
-  (void)detail::claim(*port_, made, 0, request);
+}
+
+void stay_awake(std::chrono::nanoseconds pause) {
+  dtutils::Deadline over(pause);
+  while (!over.passed()) dtutils::cpu_pause();
 }
 
 }  // namespace hashtable::cost

@@ -2,6 +2,7 @@
 // A table whose buckets are full, to measure what one block more takes.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -17,19 +18,20 @@ namespace hashtable::cost {
 class FullTable {
  public:
   /// How often make_block() may be called.
-  static constexpr std::uint32_t kBuckets = 128;
+  static constexpr std::uint32_t kBuckets = 256;
 
   /// A collective. `home`: whom this worker asks. Throws Error when there is no memory. Setup only.
   FullTable(dsfabric::Thread& self, dsfabric::ThreadId home);
 
-  /// Makes this worker the last one that wrote each line of the next bucket.
-  void take_lines();
-  /// What an insert into a full bucket does from its request for room on, without its looks into
-  /// the directory: the home makes a block behind the next bucket; this worker reads both, and
-  /// claims a slot. Throws Error when no bucket is left.
-  void make_block();
+  /// Nanoseconds of an insert into the next bucket, as a table makes it: the home makes a block
+  /// behind that one. Before it nobody asks the service thread for so long. Throws Error when no
+  /// bucket is left.
+  double insert_ns(std::chrono::nanoseconds pause);
 
  private:
+  void take_lines();
+  void insert();
+
   dsfabric::Thread& self_;
   const dsfabric::ThreadId to_;
   detail::Home home_;
@@ -37,5 +39,8 @@ class FullTable {
   std::optional<detail::RemotePort> port_;
   std::uint64_t next_ = 0;
 };
+
+/// Not asleep itself: the core of the caller, and the other one, would fall asleep more deeply.
+void stay_awake(std::chrono::nanoseconds pause);
 
 }  // namespace hashtable::cost

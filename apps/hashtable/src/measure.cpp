@@ -83,8 +83,10 @@ class Meter {
         },
         calls_of_batch());
     basics.service = median([&] { ask_service(); }, calls_of_batch());
-    basics.block = block_made();  // the service thread is awake still
+    // The service thread is awake still. The first block of a page is the first to touch it.
+    basics.block = inserted<kBlocksOfPage>(std::chrono::nanoseconds(0));
     basics.wake = ask_after<kWakes>(kFallsAsleep);
+    basics.block_asleep = inserted<1>(kFallsAsleep);
     basics.awake = stays_awake(basics);
     detail::LocalPort port(home_);
     basics.hit = median([&] { (void)here(port, known(), Operation::kFind); });
@@ -188,9 +190,7 @@ class Meter {
     std::array<double, kAsked> taken;
     ask_service();
     for (double& each : taken) {
-      // Not asleep itself: its core, and the other one, would fall asleep more deeply.
-      dtutils::Deadline over(pause);
-      while (!over.passed()) dtutils::cpu_pause();
+      stay_awake(pause);
       const auto begin = Clock::now();
       ask_service();
       each = nanoseconds(Clock::now() - begin);
@@ -209,15 +209,14 @@ class Meter {
     }
     return nanoseconds((awake + asleep) / 2);
   }
-  /// The median of those that a page holds: the first of them is the first to touch it.
-  double block_made() {
-    std::array<double, FullTable::kBuckets / 2 / kBlocksOfPage> taken{};
+  /// Inserts into full buckets, nobody asking the service thread for so long before each: the
+  /// median of the means of so many.
+  template <std::uint32_t kTogether>
+  double inserted(std::chrono::nanoseconds pause) {
+    std::array<double, FullTable::kBuckets / 4 / kTogether> taken{};
     for (double& each : taken) {
-      for (std::uint32_t i = 0; i < kBlocksOfPage; ++i) {
-        full_.take_lines();
-        const auto begin = Clock::now();
-        full_.make_block();
-        each += nanoseconds(Clock::now() - begin) / kBlocksOfPage;
+      for (std::uint32_t i = 0; i < kTogether; ++i) {
+        each += full_.insert_ns(pause) / kTogether;
       }
     }
     return middle(taken);

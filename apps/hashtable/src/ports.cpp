@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "dsfabric/peer_failed.hpp"
 #include "dtutils/limits.hpp"
@@ -36,12 +37,25 @@ void RemotePort::throw_gone(const char* during) const {
   throw dsfabric::PeerFailed(home_.process, std::string("hashtable: ") + during, reason);
 }
 
-void RemotePort::start(std::uint32_t number, std::uint32_t index, dtutils::Synchronizer& arrived) {
-  arrived.expect(1);
-  // A post that is refused fails the Synchronizer.
-  (void)transmitter_.read(
+bool RemotePort::post_started(dtutils::PostOptions options) noexcept {
+  const std::uint32_t number = std::exchange(started_, 0);
+  return transmitter_.read(
       copies_.local(std::size_t{number} * shape_.block_bytes(), shape_.block_bytes()),
-      place(index, 0, shape_.block_words), dtutils::PostOptions(arrived));
+      place(started_block_, 0, shape_.block_words), options);
+}
+
+void RemotePort::start(std::uint32_t number, std::uint32_t index) noexcept {
+  // One that is refused breaks the Transmitter, so the last one fails.
+  if (started_ != 0) (void)post_started(dtutils::kUnsignaled);
+  started_ = number;
+  started_block_ = index;
+}
+
+void RemotePort::start_last() noexcept {
+  if (started_ == 0) return;
+  arrived_.expect(1);
+  // A post that is refused fails the Synchronizer.
+  (void)post_started(arrived_);
 }
 
 void RemotePort::write(std::uint32_t index, std::uint32_t at, const std::uint64_t* words,

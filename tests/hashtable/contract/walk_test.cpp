@@ -77,6 +77,17 @@ void batches(dsfabric::Thread& self, Mode mode) {
     require(items[i].status() == (i < 100 ? Status::kDone : Status::kMissing), "the answer");
     if (i < 100 && i % 10 != 3) require(items[i].value() == base + i + 5, "the value");
   }
+  items.clear();
+  for (std::uint64_t i = 0; i < 99; ++i) items.emplace_back(Operation::kUpdate, base + i % 3, i);
+  table.perform(items);
+  for (const Table::Item& item : items) {
+    require(item.status() == Status::kDone, "one of many updates of a key");
+  }
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const auto value = table.find(base + i);
+    require(value && *value < 99 && *value % 3 == i, "the value of one of them");
+    require(table.update(base + i, base + i + 5) == Status::kDone, "an update");
+  }
   std::vector<Table::Pending> pending;
   for (std::uint64_t i = 0; i < 50; ++i) {
     pending.push_back(table.start(Operation::kFind, base + i));

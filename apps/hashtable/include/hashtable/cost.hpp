@@ -45,9 +45,13 @@ struct Basics {
   double wake = 0;
   /// How long a service thread whom nobody asks looks for calls before it sleeps; 40 us at most.
   double awake = 0;
-  /// Such a call to one that is awake, and makes a block behind one that this worker has filled,
-  /// until this worker has read both and has claimed a slot of the new one.
+  /// A table's: an insert into a full bucket whose home has a service thread that is awake. A
+  /// compare-and-swap in vain, a look, a call that makes a block, two reads of the directory, and
+  /// looks at both blocks and a claim.
   double block = 0;
+  /// The same while the service thread sleeps: not `block + wake - service`, since a thread that
+  /// has slept takes longer for more than its waking.
+  double block_asleep = 0;
   /// Exclusive lock and unlock of a word that nobody else wants: two compare-and-swaps.
   double lock = 0;
   /// A find in memory of this process.
@@ -79,7 +83,7 @@ struct Load {
 ///     find   = look + chained * look
 ///     cached: hit_rate * kept + (1 - hit_rate) * (missed + chained * look)
 ///     insert = (1 - factor) * claim + (factor - full) * taken + further * look + full * room
-///     room   = compare_and_swap + look + block + 2 * read_word + asleep * max(wake - service, 0)
+///     room   = block + asleep * max(block_asleep - block, 0)
 ///     update = change + write + chained * look
 ///     remove = change + chained * look
 ///     by call: call + hit + chained * hit

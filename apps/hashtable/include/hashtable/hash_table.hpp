@@ -146,8 +146,9 @@ class HashTable<Key, Value> {
     return table_.perform(request);
   }
 
-  /// Many operations, in no fixed order, and all done when it returns: one-sided finds with
-  /// kInFlight reads in flight, calls with up to kCallBatch operations each.
+  /// Many operations, in no fixed order, and all done when it returns: one-sided ones
+  /// with kInFlight reads in flight (of finds, and those that updates and removes begin with),
+  /// calls with up to kCallBatch operations each.
   void perform(std::span<Item> items) {
     static_assert(sizeof(Item) == sizeof(detail::BatchItem<kKeyWords, kValueWords>));
     table_.perform(std::span(

@@ -102,18 +102,21 @@ void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
     };
     std::array<Started, kInFlight> started;
     std::uint32_t count = 0;
-    dtutils::Synchronizer arrived{0};
-    ~Reads() { drain(); }
-    void drain() noexcept {
-      for (std::uint32_t i = 0; i < count; ++i) started[i].port->drain(arrived);
+    ~Reads() { (void)drain(); }
+    /// A port that has failed, or nullptr.
+    RemotePort* drain() noexcept {
+      RemotePort* failed = nullptr;
+      for (std::uint32_t i = 0; i < count; ++i) started[i].port->start_last();
+      for (std::uint32_t i = 0; i < count; ++i) {
+        if (!started[i].port->drain()) failed = started[i].port;
+      }
+      return failed;
     }
   } reads;
   const auto end_reads = [&] {
-    reads.drain();
+    RemotePort* const failed = reads.drain();
     const std::uint32_t count = std::exchange(reads.count, 0);
-    for (std::uint32_t i = 0; i < count && reads.arrived.failures() != 0; ++i) {
-      reads.started[i].port->require_alive();
-    }
+    if (failed != nullptr) failed->throw_gone("a read");
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto& read = reads.started[i];
       read.item->status =
@@ -138,11 +141,11 @@ void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
         send(home, *flight);
         flights.next = (flights.next + 1) % kFlights;
       }
-    } else if (asked.operation == Operation::kFind) {
+    } else if (asked.operation != Operation::kInsert) {  // a look at the block comes first
       RemotePort& port = *ports_[home];
       const BucketWord bucket = port.bucket_of(asked.hash);
       reads.started[reads.count++] = {&item, &port, bucket, home};
-      port.start(reads.count, bucket.index(), reads.arrived);
+      port.start(reads.count, bucket.index());
       if (reads.count == kInFlight) end_reads();
     } else {
       item.status = one_sided(home, asked);

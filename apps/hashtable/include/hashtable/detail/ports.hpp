@@ -85,15 +85,17 @@ class RemotePort {
   void write(std::uint32_t index, std::uint32_t at, const std::uint64_t* words, std::uint32_t count,
              std::uint32_t slot_word);
 
-  /// Starts the read of a block into copy number `number`, from 1 to kInFlight; await() ends it.
-  void start(std::uint32_t number, std::uint32_t index, dtutils::Synchronizer& arrived);
-  /// Polls until all reads that decrement it are done, or have failed.
-  void drain(dtutils::Synchronizer& arrived) noexcept {
-    if (!arrived.done()) (void)transmitter_.wait(arrived);
-  }
-  /// Throws PeerFailed when the connection is broken.
-  void require_alive() const {
-    if (transmitter_.broken()) throw_gone("a read");
+  /// Starts the read of a block into copy number `number`, from 1 to kInFlight: it is posted by
+  /// the next start() or start_last(). Of many reads only the last one is signaled, since a
+  /// connection executes them in the order of their posts.
+  void start(std::uint32_t number, std::uint32_t index) noexcept;
+  /// Posts the last of the reads that were started, if it was not.
+  void start_last() noexcept;
+  /// Then: polls until all of them are done; false: one has failed, so the connection is broken.
+  bool drain() noexcept {
+    const auto outcome = arrived_.outcome();
+    return (outcome ? *outcome : transmitter_.wait(arrived_)) ==
+           dtutils::Synchronizer::Outcome::kDone;
   }
   /// A copy of a block.
   const std::uint64_t* copy(std::uint32_t number) const noexcept {
@@ -115,6 +117,7 @@ class RemotePort {
                                      std::uint32_t count) const noexcept {
     return region_.part((std::uint64_t{index} * shape_.block_words + at) * 8, count * 8ul);
   }
+  bool post_started(dtutils::PostOptions options) noexcept;
   dtutils::LocalBuffer large(std::size_t count);
   void read_directory();
 
@@ -124,6 +127,11 @@ class RemotePort {
   const dtutils::RemoteMemoryLocator region_;
   dtutils::Transmitter& transmitter_;
   std::uint32_t max_inline_;
+  /// A read that was started, and is not posted yet: its copy, or 0, and its block.
+  std::uint32_t started_ = 0;
+  std::uint32_t started_block_ = 0;
+  /// Of the last read; it keeps a failure, as the connection does.
+  dtutils::Synchronizer arrived_{0};
   dtutils::RDMAMemory copies_;
   /// For words; grows.
   dtutils::RDMAMemory large_;
