@@ -104,7 +104,11 @@ Counter Page::counter(std::string_view name, std::string_view unit, Kind kind) {
     return Counter(page.live.values[i]);
   }
   if (count == kMaxCounters) {
-    refuse(name, fmt::format("this process has {} counters already", count), "use fewer");
+    refuse(name,
+           fmt::format("this process has {} counters already, which is the limit "
+                       "(monitoring::kMaxCounters)",
+                       count),
+           "count several things in one counter; a Sampler and WorkerFigures need some, too");
   }
   Description& description = page.descriptions[count];
   name.copy(description.name, kMaxCounterName);
