@@ -136,7 +136,7 @@ bool Fetch::still_the_same(const Response& response) {
   const DocumentPtr stale = plan_.stale;
   const std::string_view etag = response.fields.first(FieldId::kETag);
   const std::string_view had = stale->validators().etag;
-  if (!etag.empty() && !had.empty() && !weakly_equal(etag, had)) {
+  if (!etag.empty() && !had.empty() && !identifies(etag, had)) {
     // It is not about this one: ask for all.
     plan_.stale = nullptr;
     headed_ = false;

@@ -21,7 +21,16 @@ def case_revalidation():
             return b'HTTP/1.1 304 Not Modified\r\nETag: "other"\r\n\r\n'
         return response(b"%d" % len(origin.asked), 'Cache-Control: max-age=0\r\nETag: "x"\r\n')
 
-    with Origin({"/a": page, "/b": wrong_304}) as origin, Proxy(origin.port) as proxy, \
+    def tags(first, then):
+        def page(request, _):
+            if request["if-none-match"]:
+                return ("HTTP/1.1 304 Not Modified\r\nETag: %s\r\n\r\n" % then).encode()
+            return response(b"%d" % origin.count(request.path),
+                            "Cache-Control: max-age=0\r\nETag: %s\r\n" % first)
+        return page
+
+    with Origin({"/a": page, "/b": wrong_304, "/weaker": tags('"w"', 'W/"w"'),
+                 "/stronger": tags('W/"w"', '"w"')}) as origin, Proxy(origin.port) as proxy, \
             proxy.link() as link:
         assert link.get("/a").body == b"one"
         second = link.get("/a")
@@ -34,6 +43,10 @@ def case_revalidation():
         assert link.get("/a").body == b"two!" and origin.last("/a")["if-none-match"] == '"2"'
         # A 304 about another document than ours is no answer.
         assert link.get("/b").body != link.get("/b").body
+        # A weak tag finds the document; a strong one says more of the bytes than is known of those
+        # that are stored (RFC 9111, section 4.3.4).
+        assert [link.get("/weaker").body for _ in range(2)] == [b"1", b"1"]
+        assert [link.get("/stronger").body for _ in range(2)] == [b"1", b"3"]
         assert proxy.metric('requests_total{cache="revalidated"}') >= 4
 
 
