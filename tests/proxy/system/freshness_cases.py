@@ -62,8 +62,22 @@ def case_vary():
         assert gate.wait(PATIENCE)
         return page(request, link)
 
-    with Origin({"/a": page, "/late": late, "/star": counter(FRESH + "Vary: *\r\n")}) as origin, \
+    def learns(request, _):
+        """Says only with a 304 that its languages differ, and from then on."""
+        if request["if-none-match"]:
+            return (b'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\nCache-Control: max-age=60\r\n'
+                    b"Vary: Accept-Language\r\n\r\n")
+        if origin.count(request.path) > 1:
+            return page(request, None)
+        return response((request["accept-language"] or "none").encode(),
+                        'Cache-Control: max-age=0\r\nETag: "a"\r\n')
+
+    with Origin({"/a": page, "/late": late, "/learns": learns,
+                 "/star": counter(FRESH + "Vary: *\r\n")}) as origin, \
             Proxy(origin.port) as proxy, proxy.link() as link:
+        for language in ("de", "fr", "it", "fr", "de"):
+            assert link.get("/learns", "Accept-Language: %s\r\n" % language).body == (
+                language.encode())
         for _ in range(2):
             for language in ("de", "fr", ""):
                 fields = "Accept-Language: %s\r\n" % language if language else ""
