@@ -199,18 +199,9 @@ bool Fetch::serve_stale() {
 void Fetch::invalidate_by(const Response& response) {
   if (response.status < 200 || response.status >= 400) return;
   owner_.invalidate(plan_.key);
-  const std::string_view host = std::string_view(plan_.key).substr(0, plan_.key.find('/'));
   for (const FieldId id : {FieldId::kLocation, FieldId::kContentLocation}) {
-    std::string_view target = response.fields.first(id);
-    constexpr std::string_view kScheme = "http://";
-    if (same_text(target.substr(0, kScheme.size()), kScheme)) {
-      target.remove_prefix(kScheme.size());
-      const std::size_t path = std::min(target.find('/'), target.size());
-      // Others are not ours to speak of.
-      if (!same_text(without_default_port(target.substr(0, path)), host)) continue;
-      target.remove_prefix(path);
-    }
-    if (target.substr(0, 1) == "/") owner_.invalidate(std::string(host).append(target));
+    const std::string key = key_of_reference(response.fields.first(id), plan_.key);
+    if (!key.empty()) owner_.invalidate(key);
   }
 }
 

@@ -112,6 +112,13 @@ def case_invalidation():
     pages["/move"] = response(b"", "Location: /b\r\nContent-Location: http://TEST/c\r\n",
                               "201 Created")
     pages["/bad"] = response(b"", "Location: /d\r\n", "500 Internal Server Error")
+    # What names /x/t of this host in other ways, and what does not.
+    names = ["t", "/x/t#part", "//TEST:80/x/t", "http://test/x/t", "http:/x/t"]
+    others = ["", "#t", "?t", "https://test/x/t", "//other/x/t", "/t", "x/t", "mailto:t"]
+    pages["/x/t"] = pages["/"] = counter(FRESH)
+    for number, name in enumerate(names + others):
+        pages["/x/%d" % number] = response(b"", "Location: %s\r\n" % name, "201 Created")
+    pages["/root"] = response(b"", "Location: http://test?q\r\nContent-Location: //test\r\n")
     slow, entered = threading.Event(), threading.Event()
 
     def late(request, _):
@@ -129,6 +136,14 @@ def case_invalidation():
         assert link.get("/move", method="PUT").status == 201
         assert link.get("/bad", method="PUT").status == 500
         assert [link.get(name).body for name in ("/b", "/c", "/d")] == [b"2", b"2", b"1"]
+        for number in range(len(names + others)):
+            link.get("/x/t")
+            assert link.get("/x/%d" % number, method="POST").status == 201
+            hit = link.get("/x/t")["cache-status"] == "cariama; hit"
+            assert hit == (number >= len(names)), (names + others)[number]
+        before = [link.get(name).body for name in ("/", "/?q")]
+        assert link.get("/root", method="POST").status == 200
+        assert link.get("/").body not in before and link.get("/?q").body not in before
         # The port of http is the same as none.
         link.send(b"PUT /d HTTP/1.1\r\nHost: test:80\r\nContent-Length: 0\r\n\r\n")
         assert link.read().body == b"2" and link.get("/d").body == b"3"
