@@ -90,7 +90,8 @@ for rows, columns in ((60, 30), (60, 29), (60, 20), (60, 13), (60, 9), (60, 3), 
         else:
             assert columns < 3 or "#" in screen.decode(), screen
         if columns in (13, 20, 29):
-            assert any(re.fullmatch(r"\d[.\d]* [kM]messages(/s)?|#+", word) for word in words), screen
+            number = r"\d[.\d]* [kM]messages(/s)?|#+"
+            assert any(re.fullmatch(number, word) for word in words), screen
         # What was set back has no rate.
         assert " E" not in screen.decode(), screen
 

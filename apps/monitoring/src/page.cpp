@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 
+#include "dsfabric/peer_failed.hpp"
 #include "dtutils/error.hpp"
 
 namespace monitoring::detail {
@@ -66,7 +67,11 @@ std::shared_ptr<Page> Page::of(dsfabric::Fabric& fabric) {
   // Outside of the lock, because it serves meanwhile; to publish it twice does no harm.
   if (!announced) {
     const dtutils::RemoteMemoryLocator place = page->place();
-    fabric.publish(name_of(fabric.process()), std::as_bytes(std::span(&place, 1)));
+    try {
+      fabric.publish(name_of(fabric.process()), std::as_bytes(std::span(&place, 1)));
+    } catch (const dsfabric::PeerFailed&) {
+      // Nobody keeps that name any more, so watchers ask this process.
+    }
     const std::scoped_lock lock(kept->mutex);
     kept->announced = true;
   }
