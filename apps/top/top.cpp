@@ -12,6 +12,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -34,15 +35,19 @@ struct Options {
   std::string filter;
 };
 
-/// What the screen has: 0 for what is no terminal.
+/// What the screen has: 0 for what is no terminal, and where it does not say.
 struct Screen {
   std::size_t rows = 0, columns = 0;
+  /// It knows how to go back to its first row.
+  bool goes_back = false;
 };
 
 Screen screen() {
   winsize size{};
   if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return {};
-  return {size.ws_row, size.ws_col};
+  const char* const kind = std::getenv("TERM");
+  const std::string_view known = kind != nullptr ? kind : "";
+  return {size.ws_row, size.ws_col, !known.empty() && known != "dumb"};
 }
 
 void flush() {
@@ -54,9 +59,9 @@ void print(const Options& options, const top::Job& job, const top::Job& before, 
   // A terminal is asked each time, since windows change.
   const Screen size = screen();
   std::vector<std::string> lines = top::table(job, before, pid, size.columns, options.filter);
-  if (!options.once) {
+  if (!options.once && size.goes_back) {
     top::cut(lines, size.rows, size.columns);
-    if (size.columns != 0) fmt::print("\033[H\033[J");
+    fmt::print("\033[H\033[J");
   }
   for (const std::string& line : lines) fmt::print("{}\n", line);
   flush();

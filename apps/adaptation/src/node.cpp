@@ -7,6 +7,7 @@
 #include <atomic>
 #include <span>
 
+#include "dsfabric/peer_failed.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "place_word.hpp"
@@ -41,6 +42,10 @@ class NodeMemory {
 
 std::string name_of_page(dsfabric::ProcessId node) {
   return fmt::format("adaptation.node.{}", node.value);
+}
+
+dtutils::RemoteMemoryLocator place_of_page(dsfabric::Fabric& fabric) {
+  return NodeMemory::of(fabric)->remote();
 }
 
 namespace {
@@ -79,7 +84,11 @@ Node::Node(dsfabric::Fabric& fabric, const std::vector<Site>& sites, SiteId site
   load_.set(0);
   cached_.set(0);
   const dtutils::RemoteMemoryLocator place = memory_->remote();
-  fabric.publish(detail::name_of_page(self_), std::as_bytes(std::span(&place, 1)));
+  try {
+    fabric.publish(detail::name_of_page(self_), std::as_bytes(std::span(&place, 1)));
+  } catch (const dsfabric::PeerFailed&) {
+    // Nobody keeps that name any more, so deciders ask this process.
+  }
   // Last: when something above throws, this process is no node. Who finds it open finds the rest.
   serve(site);
 }

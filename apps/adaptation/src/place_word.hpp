@@ -8,6 +8,7 @@
 #include <string>
 
 #include "adaptation/sites.hpp"
+#include "dsfabric/fabric.hpp"
 #include "dtutils/hashed_word.hpp"
 
 namespace adaptation::detail {
@@ -67,5 +68,7 @@ static_assert(sizeof(NodePage) == 24);
 
 /// The name under which a node publishes where its page lies.
 std::string name_of_page(dsfabric::ProcessId node);
+/// That of this process, which no decider reads as a node before it is one.
+dtutils::RemoteMemoryLocator place_of_page(dsfabric::Fabric& fabric);
 
 }  // namespace adaptation::detail

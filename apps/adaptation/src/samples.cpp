@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <optional>
 
+#include "dsfabric/call_context.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dtutils/error.hpp"
 
@@ -23,6 +23,7 @@ Samples::Samples(dsfabric::Fabric& fabric, std::uint64_t sites, const DeciderOpt
       sites_(sites),
       options_(options),
       watcher_(fabric),
+      calls_(fabric),
       scratch_(fabric.general_allocator().allocate(sizeof(NodePage))),
       known_(fabric.founders()),
       views_(fabric.founders()) {
@@ -34,17 +35,32 @@ void Samples::find_nodes() {
   for (const NodeView& view : views_) {
     Known& known = known_[view.process.value];
     if (known.page.length != 0 || !here(view.process)) continue;
-    std::optional<std::vector<std::byte>> found;
-    try {
-      found = fabric_.lookup(name_of_page(view.process));
-    } catch (const dsfabric::PeerFailed&) {
-      // The process that kept the name took it along.
-    }
-    if (!found || found->size() != sizeof known.page) continue;
+    const dtutils::RemoteMemoryLocator page = find_page(view.process);
+    if (page.length == 0) continue;
     // The place of its board is asked for by the first read: by a call, too.
     monitoring::Reading reading;
     if (watcher_.read(view.process, reading) != monitoring::Status::kDone) continue;
-    std::memcpy(&known.page, found->data(), sizeof known.page);
+    known.page = page;
+  }
+}
+
+dtutils::RemoteMemoryLocator Samples::find_page(dsfabric::ProcessId process) {
+  dtutils::RemoteMemoryLocator page;
+  try {
+    const auto found = fabric_.lookup(name_of_page(process));
+    if (found && found->size() == sizeof page) std::memcpy(&page, found->data(), sizeof page);
+    return page;
+  } catch (const dsfabric::PeerFailed&) {
+    // The process that kept the name took it along: the node knows its place.
+  }
+  try {
+    return calls_
+        .call_return(dsfabric::ThreadId::service_of(process),
+                     [](dsfabric::CallContext& call) { return place_of_page(call.fabric); })
+        .get();
+  } catch (const dtutils::Error&) {
+    // It is gone, or has no memory to be a node.
+    return page;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "adaptation/decider.hpp"
+#include "dsfabric/send_channel.hpp"
 #include "dtutils/clock.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "monitoring/watcher.hpp"
@@ -54,6 +55,8 @@ class Samples {
   };
 
   bool here(dsfabric::ProcessId process) const noexcept;
+  /// Of the page of a process; empty when it has none, or is gone.
+  dtutils::RemoteMemoryLocator find_page(dsfabric::ProcessId process);
   bool read_place(dsfabric::ProcessId node, Known& known, NodeView& view);
   void read_figures(dsfabric::ProcessId node, Known& known, NodeView& view, Clock::time_point now);
 
@@ -61,6 +64,7 @@ class Samples {
   std::uint64_t sites_;
   DeciderOptions options_;
   monitoring::Watcher watcher_;
+  dsfabric::SendChannel calls_;
   dtutils::RDMAMemory scratch_;
   std::vector<Known> known_;
   std::vector<NodeView> views_;

@@ -38,15 +38,22 @@ nlohmann::json object_of(const Figures& figures) {
   return object;
 }
 
+/// Text that is no UTF-8 is shown as U+FFFD.
+std::string text_of(const nlohmann::json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace
 
 void write_json(const std::string& path, const Figures& figures) {
   std::ofstream file(path);
-  file << object_of(figures) << '\n';
+  file << text_of(object_of(figures), -1) << '\n';
   file.close();
   if (!file) throw dtutils::Error("--json", "cannot write " + path, "name another file", errno);
 }
 
-std::string json_array(const std::vector<Figures>& objects) { return array_of(objects).dump(2); }
+std::string json_array(const std::vector<Figures>& objects) {
+  return text_of(array_of(objects), 2);
+}
 
 }  // namespace common

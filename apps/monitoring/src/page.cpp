@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 
+#include "dsfabric/peer_failed.hpp"
 #include "dtutils/error.hpp"
 
 namespace monitoring::detail {
@@ -66,7 +67,11 @@ std::shared_ptr<Page> Page::of(dsfabric::Fabric& fabric) {
   // Outside of the lock, because it serves meanwhile; to publish it twice does no harm.
   if (!announced) {
     const dtutils::RemoteMemoryLocator place = page->place();
-    fabric.publish(name_of(fabric.process()), std::as_bytes(std::span(&place, 1)));
+    try {
+      fabric.publish(name_of(fabric.process()), std::as_bytes(std::span(&place, 1)));
+    } catch (const dsfabric::PeerFailed&) {
+      // Nobody keeps that name any more, so watchers ask this process.
+    }
     const std::scoped_lock lock(kept->mutex);
     kept->announced = true;
   }
@@ -104,7 +109,11 @@ Counter Page::counter(std::string_view name, std::string_view unit, Kind kind) {
     return Counter(page.live.values[i]);
   }
   if (count == kMaxCounters) {
-    refuse(name, fmt::format("this process has {} counters already", count), "use fewer");
+    refuse(name,
+           fmt::format("this process has {} counters already, which is the limit "
+                       "(monitoring::kMaxCounters)",
+                       count),
+           "count several things in one counter; a Sampler and WorkerFigures need some, too");
   }
   Description& description = page.descriptions[count];
   name.copy(description.name, kMaxCounterName);

@@ -33,6 +33,11 @@ bool weakly_equal(std::string_view a, std::string_view b) noexcept {
   return !a.empty() && opaque(a) == opaque(b);
 }
 
+bool identifies(std::string_view etag, std::string_view stored) noexcept {
+  const bool weak = etag.substr(0, kWeak.size()) == kWeak;
+  return weak ? weakly_equal(etag, stored) : etag == stored;
+}
+
 bool not_modified(const Fields& request, const Validators& validators, std::int64_t now) noexcept {
   if (request.has(FieldId::kIfNoneMatch)) return any_matches(request, validators.etag);
   if (!request.has(FieldId::kIfModifiedSince) || !validators.last_modified) return false;

@@ -14,6 +14,21 @@ namespace {
 
 constexpr std::string_view kRevalidated = "fwd=stale; fwd-status=304";
 
+/// Fields of a document as those of a response.
+Response response_with(std::string_view fields, std::string& head) {
+  head.assign("HTTP/1.1 200 OK\r\n").append(fields).append("\r\n");
+  Response response;
+  (void)parse_response(head, response);
+  return response;
+}
+
+/// It names other fields of requests than those that the stored response was chosen by.
+bool varies_otherwise(const Response& not_modified, std::string_view stored) {
+  if (!not_modified.fields.has(FieldId::kVary)) return false;
+  std::string head;
+  return vary_names(not_modified.fields) != vary_names(response_with(stored, head).fields);
+}
+
 /// Methods after which a stored response is no longer true (RFC 9111, section 4.4).
 bool changes_things(Method method) noexcept { return method == Method::kOther; }
 
@@ -136,19 +151,17 @@ bool Fetch::still_the_same(const Response& response) {
   const DocumentPtr stale = plan_.stale;
   const std::string_view etag = response.fields.first(FieldId::kETag);
   const std::string_view had = stale->validators().etag;
-  if (!etag.empty() && !had.empty() && !weakly_equal(etag, had)) {
-    // It is not about this one: ask for all.
+  if ((!etag.empty() && !had.empty() && !identifies(etag, had)) ||
+      varies_otherwise(response, stale->fields())) {
+    // It is not about this one, or about this one for other requests: ask for all.
     plan_.stale = nullptr;
     headed_ = false;
     ask(true);
     return false;
   }
-  const std::string head = "HTTP/1.1 200 OK\r\n" +
-                           updated_fields(stale->fields(), response, context_.now / 1000) + "\r\n";
-  const std::size_t first = head.find('\n') + 1;
-  const std::string_view fields = std::string_view(head).substr(first, head.size() - first - 2);
-  Response updated;
-  (void)parse_response(head, updated);
+  const std::string fields = updated_fields(stale->fields(), response, context_.now / 1000);
+  std::string head;
+  const Response updated = response_with(fields, head);
   const CacheControl told = cache_control_of(updated.fields, false);
   const CacheControl asked = cache_control_of(request_->request.fields, true);
   validity_ = validity_of(updated, told, requested_, context_.now);
@@ -186,18 +199,9 @@ bool Fetch::serve_stale() {
 void Fetch::invalidate_by(const Response& response) {
   if (response.status < 200 || response.status >= 400) return;
   owner_.invalidate(plan_.key);
-  const std::string_view host = std::string_view(plan_.key).substr(0, plan_.key.find('/'));
   for (const FieldId id : {FieldId::kLocation, FieldId::kContentLocation}) {
-    std::string_view target = response.fields.first(id);
-    constexpr std::string_view kScheme = "http://";
-    if (same_text(target.substr(0, kScheme.size()), kScheme)) {
-      target.remove_prefix(kScheme.size());
-      const std::size_t path = std::min(target.find('/'), target.size());
-      // Others are not ours to speak of.
-      if (!same_text(without_default_port(target.substr(0, path)), host)) continue;
-      target.remove_prefix(path);
-    }
-    if (target.substr(0, 1) == "/") owner_.invalidate(std::string(host).append(target));
+    const std::string key = key_of_reference(response.fields.first(id), plan_.key);
+    if (!key.empty()) owner_.invalidate(key);
   }
 }
 

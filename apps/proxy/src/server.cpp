@@ -13,6 +13,9 @@ namespace {
 
 /// Milliseconds between two looks at deadlines, and how long the loop sleeps at most.
 constexpr int kTick = 100;
+/// Milliseconds that clients and origins have to go on after this process was stopped, often
+/// together with them: the time in which it could not see them is not theirs.
+constexpr std::int64_t kGrace = 1000;
 /// Connections that are taken before others are served.
 constexpr int kAcceptedAtOnce = 64;
 
@@ -104,9 +107,17 @@ void Server::run(Commands& commands) {
     end_turn();
     if (commands.stop.load(std::memory_order_relaxed) && !context_.draining) drain();
     if (commands.reopen_log.exchange(false, std::memory_order_relaxed)) context_.log.reopen();
-    if (context_.steady >= next_look_) look_at_deadlines();
+    if (context_.steady >= next_look_ && !has_just_woken()) look_at_deadlines();
   }
   context_.log.flush();
+}
+
+bool Server::has_just_woken() noexcept {
+  const bool late = next_look_ != 0 && context_.steady - next_look_ >= kGrace;
+  // Once in a row, lest one that is always late has no deadlines.
+  woken_ = late && !woken_;
+  if (woken_) next_look_ = context_.steady + kGrace;
+  return woken_;
 }
 
 void Server::end_turn() {

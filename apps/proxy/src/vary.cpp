@@ -22,6 +22,31 @@ void make_key(const Request& request, std::string& key) {
   key.append(request.root()).append(request.path);
 }
 
+std::string key_of_reference(std::string_view reference, std::string_view key) {
+  reference = reference.substr(0, reference.find('#'));
+  const std::string_view host = key.substr(0, key.find('/'));
+  constexpr std::string_view kScheme = "http:", kHost = "//";
+  if (same_text(reference.substr(0, kScheme.size()), kScheme)) {
+    reference.remove_prefix(kScheme.size());
+  }
+  if (reference.substr(0, kHost.size()) == kHost) {
+    reference.remove_prefix(kHost.size());
+    const std::size_t end = std::min(reference.find_first_of("/?"), reference.size());
+    if (!same_text(without_default_port(reference.substr(0, end)), host)) return {};
+    reference.remove_prefix(end);
+    const char* const root = reference.substr(0, 1) == "/" ? "" : "/";
+    return std::string(host).append(root).append(reference);
+  }
+  if (reference.empty() || reference.substr(0, 1) == "/") {
+    return reference.empty() ? std::string() : std::string(host).append(reference);
+  }
+  // Of another scheme.
+  if (reference.find(':') < reference.find_first_of("/?")) return {};
+  std::string_view base = key.substr(0, key.find('?'));
+  if (reference.front() != '?') base = base.substr(0, base.rfind('/') + 1);
+  return std::string(base).append(reference);
+}
+
 std::string vary_names(const Fields& response) {
   if (!response.has(FieldId::kVary)) return {};
   std::vector<std::string> names;

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Client: names and places, and gets.
+// Client: its parts, and gets.
 #include "sharing/client.hpp"
-
-#include <fmt/format.h>
 
 #include <cstring>
 
 #include "control.hpp"
 #include "dsfabric/peer_failed.hpp"
 #include "dtutils/clock.hpp"
-#include "dtutils/error.hpp"
-#include "dtutils/fnv1a.hpp"
 #include "host_cache.hpp"
-#include "node.hpp"
 
 namespace sharing {
 
 using detail::HostCache;
-using detail::NodeRequest;
 
 namespace {
 
@@ -85,100 +79,6 @@ Client::~Client() {
 std::chrono::nanoseconds Client::now() const noexcept {
   const auto clock = space_.options().clock;
   return clock != nullptr ? clock() : dtutils::Clock::now().time_since_epoch();
-}
-
-detail::NodeAnswer Client::ask(dsfabric::ProcessId process, NodeRequest& request) {
-  if (process == self_.id().process) return space_.node().run(request);
-  request.node = space_.node().nodes[process.value];
-  dsfabric::ReturnSlot<detail::NodeAnswer> slot(space_.fabric());
-  const auto status = channel_.call_return(dsfabric::ThreadId::service_of(process), request, slot);
-  if (status != dsfabric::CallStatus::kAccepted) {
-    throw dsfabric::PeerFailed(process, "a request for shared data",
-                               space_.fabric().failure_reason(process));
-  }
-  return slot.get();
-}
-
-dsfabric::ProcessId Client::keeper_of(std::string_view name) const noexcept {
-  const std::uint64_t hash = dtutils::Fnv1a().text(name).value();
-  return {static_cast<std::uint16_t>(hash % space_.fabric().founders())};
-}
-
-Datum Client::allocate(std::string_view name, std::uint32_t bytes, Model model,
-                       memory::Placement placement) {
-  const std::string what = fmt::format("the shared data \"{}\"", name);
-  if (name.empty() || name.size() >= detail::kNameBytes ||
-      name.find('\0') != std::string_view::npos) {
-    throw dtutils::Error(what, "this is no name", "give 1 to 63 bytes without zeros");
-  }
-  if (bytes == 0 || bytes > detail::kBytesMost) {
-    throw dtutils::Error(what, fmt::format("they cannot have {} bytes", bytes),
-                         fmt::format("give 1 to {} bytes", detail::kBytesMost));
-  }
-  Datum datum;
-  datum.model = model;
-  const bool plain = detail::is_plain(datum);
-  datum.control =
-      client_.allocate(detail::kControlBytes + (plain ? bytes : 0), placement, memory::Kind::kPlain)
-          .place();
-  if (!plain) {
-    datum.data = client_
-                     .allocate(detail::kWord + bytes, memory::there(datum.control.home()),
-                               memory::Kind::kVersioned)
-                     .place();
-  }
-  const auto undo = [&] {
-    (void)client_.free(memory::GlobalPtr<std::byte>(datum.control));
-    if (!plain) (void)client_.free(memory::GlobalPtr<std::byte>(datum.data));
-  };
-  NodeRequest request;
-  request.what = NodeRequest::What::kTakeIndex;
-  const detail::NodeAnswer number = ask(datum.home(), request);
-  if (!number.done) {
-    undo();
-    throw dtutils::Error(what, fmt::format("process {} has no number left", datum.home().value),
-                         "raise SpaceOptions::data, or free what is not used");
-  }
-  datum.index = number.index;
-  datum.bytes = bytes;
-  request.what = NodeRequest::What::kClaim;
-  request.datum = datum;
-  std::memcpy(request.name.data(), name.data(), name.size());
-  if (!ask(keeper_of(name), request).done) {
-    undo();
-    request.what = NodeRequest::What::kGiveIndex;
-    request.index = datum.index;
-    (void)ask(datum.home(), request);
-    throw dtutils::Error(what, "the name is taken", "choose another name, or find() them");
-  }
-  return datum;
-}
-
-std::optional<Datum> Client::find(std::string_view name) {
-  NodeRequest request;
-  if (name.size() >= detail::kNameBytes) return std::nullopt;
-  std::memcpy(request.name.data(), name.data(), name.size());
-  const detail::NodeAnswer answer = ask(keeper_of(name), request);
-  return answer.done ? std::optional(answer.datum) : std::nullopt;
-}
-
-Status Client::free(std::string_view name) {
-  NodeRequest request;
-  if (name.size() >= detail::kNameBytes) return Status::kFreed;
-  request.what = NodeRequest::What::kForget;
-  std::memcpy(request.name.data(), name.data(), name.size());
-  const detail::NodeAnswer answer = ask(keeper_of(name), request);
-  if (!answer.done) return Status::kFreed;
-  const Datum& datum = answer.datum;
-  Status status = detail::status_of(client_.free(memory::GlobalPtr<std::byte>(datum.control)));
-  if (!detail::is_plain(datum) && status == Status::kDone) {
-    status = detail::status_of(client_.free(memory::GlobalPtr<std::byte>(datum.data)));
-  }
-  if (status != Status::kDone) return status;
-  request.what = NodeRequest::What::kGiveIndex;
-  request.index = datum.index;
-  (void)ask(datum.home(), request);
-  return status;
 }
 
 detail::SeenCopy Client::see(const Datum& datum) const {

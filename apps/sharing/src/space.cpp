@@ -16,7 +16,7 @@ namespace sharing {
 namespace {
 
 /// "sharing", and the version of what its processes say to each other.
-constexpr std::uint64_t kProtocol = 0x7368'6172'696e'6701;
+constexpr std::uint64_t kProtocol = 0x7368'6172'696e'6702;
 
 /// What the Spaces of a fabric leave to it.
 struct Kept {

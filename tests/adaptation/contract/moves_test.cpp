@@ -2,6 +2,7 @@
 // Nodes in several processes, moved by a decider in another one; deaths; rates as loads.
 #include <chrono>
 #include <csignal>
+#include <optional>
 #include <string>
 
 #include "adaptation/support/node_job.hpp"
@@ -97,4 +98,37 @@ TEST_CASE("a_total_is_a_load_by_its_rate") {
     words[kOver] = 1;
   });
   CHECK(job.wait() == "");
+}
+
+// Whoever dies keeps names of some nodes: each process once, so that each name was lost once.
+TEST_CASE("nodes_whose_names_died_with_their_keeper_are_found_by_new_deciders") {
+  constexpr std::uint32_t kProcesses = 5;
+  constexpr std::size_t kKnown = 0, kDone = 1, kFirst = 2;
+  for (std::uint32_t victim = 0; victim < kProcesses; ++victim) {
+    ForkJob job(kProcesses, [&](Member& member) {
+      dsfabric::Fabric fabric = member.join(one_worker());
+      const bool early = member.rank % 2 == 0;
+      std::optional<Node> node;
+      if (early) node.emplace(fabric, kSites, SiteId{0});
+      meet(member, fabric, kFirst);
+      const dsfabric::ProcessId dead{static_cast<std::uint16_t>(victim)};
+      require(eventually([&] { return fabric.failed(dead); }), "the death is noticed");
+      // A process can become a node, though nobody keeps its name.
+      if (!early) node.emplace(fabric, kSites, SiteId{1});
+      member.memory.words[kKnown]++;
+      require(eventually([&] { return member.memory.words[kKnown] == kProcesses - 1; }),
+              "all are nodes");
+      Decider decider(fabric, kSites, eager());
+      decider.step();
+      for (const NodeView& view : decider.nodes()) {
+        require_equal(view.present, view.process != dead,
+                      "node " + std::to_string(view.process.value));
+      }
+      member.memory.words[kDone]++;
+      require(eventually([&] { return member.memory.words[kDone] == kProcesses - 1; }), "all saw");
+    });
+    require(eventually([&] { return job.memory().words[kFirst] >= kProcesses; }), "all are there");
+    job.kill(victim);
+    CHECK(job.wait() == std::to_string(victim) + ": signal 9\n");
+  }
 }

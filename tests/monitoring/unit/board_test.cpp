@@ -59,6 +59,32 @@ TEST_CASE("a_full_board_says_so_and_goes_on") {
   CHECK(watcher.counters(fabric.process(), reading.count).back().name == "119");
 }
 
+TEST_CASE("an_application_with_ten_thousand_counters_hears_of_the_limit_and_keeps_what_it_has") {
+  dsfabric::Fabric fabric = support::alone();
+  Board board(fabric);
+  std::uint32_t refused = 0;
+  for (std::uint32_t i = 0; i < 10'000; ++i) {
+    const std::string text = support::error_text(
+        [&] { board.counter("user." + std::to_string(i) + ".requests").add(i + 1); });
+    if (text == "(no error)") continue;
+    ++refused;
+    REQUIRE(text.find("which is the limit (monitoring::kMaxCounters)") != std::string::npos);
+  }
+  CHECK(refused == 10'000 - kMaxCounters);
+  CHECK(board.counter("user.0.requests").value() == 1);
+  // So does a service that needs some of its own, and nothing of it is left.
+  CHECK(support::error_text([&] {
+          const Sampler sampler(fabric, std::chrono::hours(1));
+        }).find("which is the limit") != std::string::npos);
+  Watcher watcher(fabric);
+  Reading reading;
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(watcher.read(fabric.process(), reading) == Status::kDone);
+    REQUIRE(reading.count == kMaxCounters);
+    REQUIRE(reading.values[kMaxCounters - 1] == kMaxCounters);
+  }
+}
+
 TEST_CASE("a_block_of_another_version_or_without_a_copy_is_told") {
   detail::Block block{};
   Reading reading;

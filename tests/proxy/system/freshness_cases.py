@@ -21,7 +21,16 @@ def case_revalidation():
             return b'HTTP/1.1 304 Not Modified\r\nETag: "other"\r\n\r\n'
         return response(b"%d" % len(origin.asked), 'Cache-Control: max-age=0\r\nETag: "x"\r\n')
 
-    with Origin({"/a": page, "/b": wrong_304}) as origin, Proxy(origin.port) as proxy, \
+    def tags(first, then):
+        def page(request, _):
+            if request["if-none-match"]:
+                return ("HTTP/1.1 304 Not Modified\r\nETag: %s\r\n\r\n" % then).encode()
+            return response(b"%d" % origin.count(request.path),
+                            "Cache-Control: max-age=0\r\nETag: %s\r\n" % first)
+        return page
+
+    with Origin({"/a": page, "/b": wrong_304, "/weaker": tags('"w"', 'W/"w"'),
+                 "/stronger": tags('W/"w"', '"w"')}) as origin, Proxy(origin.port) as proxy, \
             proxy.link() as link:
         assert link.get("/a").body == b"one"
         second = link.get("/a")
@@ -34,6 +43,10 @@ def case_revalidation():
         assert link.get("/a").body == b"two!" and origin.last("/a")["if-none-match"] == '"2"'
         # A 304 about another document than ours is no answer.
         assert link.get("/b").body != link.get("/b").body
+        # A weak tag finds the document; a strong one says more of the bytes than is known of those
+        # that are stored (RFC 9111, section 4.3.4).
+        assert [link.get("/weaker").body for _ in range(2)] == [b"1", b"1"]
+        assert [link.get("/stronger").body for _ in range(2)] == [b"1", b"3"]
         assert proxy.metric('requests_total{cache="revalidated"}') >= 4
 
 
@@ -49,8 +62,22 @@ def case_vary():
         assert gate.wait(PATIENCE)
         return page(request, link)
 
-    with Origin({"/a": page, "/late": late, "/star": counter(FRESH + "Vary: *\r\n")}) as origin, \
+    def learns(request, _):
+        """Says only with a 304 that its languages differ, and from then on."""
+        if request["if-none-match"]:
+            return (b'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\nCache-Control: max-age=60\r\n'
+                    b"Vary: Accept-Language\r\n\r\n")
+        if origin.count(request.path) > 1:
+            return page(request, None)
+        return response((request["accept-language"] or "none").encode(),
+                        'Cache-Control: max-age=0\r\nETag: "a"\r\n')
+
+    with Origin({"/a": page, "/late": late, "/learns": learns,
+                 "/star": counter(FRESH + "Vary: *\r\n")}) as origin, \
             Proxy(origin.port) as proxy, proxy.link() as link:
+        for language in ("de", "fr", "it", "fr", "de"):
+            assert link.get("/learns", "Accept-Language: %s\r\n" % language).body == (
+                language.encode())
         for _ in range(2):
             for language in ("de", "fr", ""):
                 fields = "Accept-Language: %s\r\n" % language if language else ""
@@ -85,6 +112,13 @@ def case_invalidation():
     pages["/move"] = response(b"", "Location: /b\r\nContent-Location: http://TEST/c\r\n",
                               "201 Created")
     pages["/bad"] = response(b"", "Location: /d\r\n", "500 Internal Server Error")
+    # What names /x/t of this host in other ways, and what does not.
+    names = ["t", "/x/t#part", "//TEST:80/x/t", "http://test/x/t", "http:/x/t"]
+    others = ["", "#t", "?t", "https://test/x/t", "//other/x/t", "/t", "x/t", "mailto:t"]
+    pages["/x/t"] = pages["/"] = counter(FRESH)
+    for number, name in enumerate(names + others):
+        pages["/x/%d" % number] = response(b"", "Location: %s\r\n" % name, "201 Created")
+    pages["/root"] = response(b"", "Location: http://test?q\r\nContent-Location: //test\r\n")
     slow, entered = threading.Event(), threading.Event()
 
     def late(request, _):
@@ -102,6 +136,14 @@ def case_invalidation():
         assert link.get("/move", method="PUT").status == 201
         assert link.get("/bad", method="PUT").status == 500
         assert [link.get(name).body for name in ("/b", "/c", "/d")] == [b"2", b"2", b"1"]
+        for number in range(len(names + others)):
+            link.get("/x/t")
+            assert link.get("/x/%d" % number, method="POST").status == 201
+            hit = link.get("/x/t")["cache-status"] == "cariama; hit"
+            assert hit == (number >= len(names)), (names + others)[number]
+        before = [link.get(name).body for name in ("/", "/?q")]
+        assert link.get("/root", method="POST").status == 200
+        assert link.get("/").body not in before and link.get("/?q").body not in before
         # The port of http is the same as none.
         link.send(b"PUT /d HTTP/1.1\r\nHost: test:80\r\nContent-Length: 0\r\n\r\n")
         assert link.read().body == b"2" and link.get("/d").body == b"3"

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Requests whose bodies end early or badly, and fewer descriptors than clients.
+import os
 import resource
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 from messages import FRESH, Link, PATIENCE, response
 from support import Clients, Origin, Proxy, arguments_for, until
@@ -88,3 +91,40 @@ def case_descriptors():
             process.terminate()
             status = process.wait(PATIENCE)
         assert status == 0, status
+
+
+def case_woken():
+    """The time in which the proxy was stopped is not its clients' and origins'."""
+    size = 64 << 20
+    go_on = threading.Event()
+
+    def halves(_, link):
+        link.send(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf")
+        assert go_on.wait(PATIENCE)
+        return b"half"
+
+    with Origin({"/large": response(b"x" * size), "/halves": halves}) as origin, \
+            Proxy(origin.port, "--client-timeout", "2", "--origin-timeout", "2") as proxy, \
+            proxy.link() as large, proxy.link() as late:
+        large.send(b"GET /large HTTP/1.1\r\nHost: test\r\n\r\n")
+        late.send(b"GET /halves HTTP/1.1\r\nHost: test\r\n\r\n")
+        while b"half" not in late.rest:
+            late.more()
+        while b"\r\n\r\n" not in large.rest:
+            large.more()
+        left = size - len(large.rest) + large.rest.index(b"\r\n\r\n") + 4
+        os.kill(proxy.pid, signal.SIGSTOP)
+        time.sleep(3)
+        os.kill(proxy.pid, signal.SIGCONT)
+        # They were stopped with it, and are slower.
+        time.sleep(0.3)
+        go_on.set()
+        assert late.read().body == b"halfhalf"
+        while left > 0:
+            piece = large.socket.recv(min(left, 1 << 20))
+            assert piece, "%d bytes are missing" % left
+            left -= len(piece)
+        large.rest = b""
+        # From then on the limits hold as before.
+        large.send(b"GET /large HTTP/1.1\r\nHost: test\r\n\r\n")
+        until(lambda: proxy.metric("timeouts_total") == 1, "the client is late")

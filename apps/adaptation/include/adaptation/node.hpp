@@ -34,8 +34,8 @@ class NodeMemory;
 class Node {
  public:
   /// Becomes a node of that site, under this process' number. Throws Error when the list or the
-  /// site is wrong, the process has a Node already or there is no registered memory, PeerFailed as
-  /// Fabric::publish. Not inside a message handler. Setup only.
+  /// site is wrong, the process has a Node already or there is no registered memory. Not inside a
+  /// message handler. Setup only.
   Node(dsfabric::Fabric& fabric, const std::vector<Site>& sites, SiteId site);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;

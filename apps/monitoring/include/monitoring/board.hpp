@@ -71,7 +71,7 @@ class Page;
 class Board {
  public:
   /// Makes the counters of this process known to the job. Throws Error when there is no registered
-  /// memory, PeerFailed as Fabric::publish. Not inside a message handler. Setup only.
+  /// memory. Not inside a message handler. Setup only.
   explicit Board(dsfabric::Fabric& fabric);
 
   /// The counter of that name, made at its first use. `unit` is for people: "B", "us", "". Throws

@@ -19,6 +19,9 @@ struct Validators {
 
 /// A tag that stands for the same bytes or equivalent ones (RFC 9110, section 8.8.3.2).
 bool weakly_equal(std::string_view a, std::string_view b) noexcept;
+/// Whether a 304 with that tag is about the response with the other one (RFC 9111, section 4.3.4):
+/// a strong tag says that the bytes are the same, which a weak one has not said of those here.
+bool identifies(std::string_view etag, std::string_view stored) noexcept;
 
 /// The client has what the validators stand for: the answer is 304 (RFC 9110, section 13). A date
 /// counts only where no If-None-Match is. `now` in seconds since 1970.

@@ -79,6 +79,8 @@ class Server final : private RequestHandler, private FetchOwner {
   void refresh(Client& client, DocumentPtr stale);
   void end_turn();
   void look_at_deadlines();
+  /// It has not run for a while; deadlines are looked at later.
+  bool has_just_woken() noexcept;
   void drain();
 
   Context context_;
@@ -101,6 +103,7 @@ class Server final : private RequestHandler, private FetchOwner {
   /// Options::max_clients, or fewer where the process may not open so many files.
   std::size_t max_clients_ = 1;
   std::int64_t next_look_ = 0;
+  bool woken_ = false;
   std::int64_t drain_deadline_ = 0;
 };
 

@@ -17,6 +17,10 @@ std::string_view without_default_port(std::string_view host) noexcept;
 /// targets share one, since a host has no slash. Replaces what is in `key`.
 void make_key(const Request& request, std::string& key);
 
+/// The key of what a reference names in a response to the request with that key (RFC 3986, section
+/// 4.2, without dot segments); empty when that is at another host, which is not ours to speak of.
+std::string key_of_reference(std::string_view reference, std::string_view key);
+
 /// The names of Vary in lower case, sorted, each once, with commas between; empty without Vary; "*"
 /// when a response varies by more than fields.
 std::string vary_names(const Fields& response);

@@ -54,15 +54,17 @@ class Client {
   ~Client();
 
   /// New data of `bytes` zero bytes under a name of 1 to 63 bytes, placed as memory::here(),
-  /// there(), near() or spread() say. Throws Error when there is no memory, the name is taken or
-  /// bad, or the size is 0 or too large; PeerFailed when the home, or the process that keeps the
-  /// name, is gone.
+  /// there(), near() or spread() say. Of several processes that allocate one name at the same time
+  /// one gets it. Throws Error when there is no memory or no number (SpaceOptions::data), the name
+  /// is taken or bad, or the size is 0 or too large; PeerFailed when the home is gone. Then it has
+  /// taken nothing.
   Datum allocate(std::string_view name, std::uint32_t bytes, Model model,
                  memory::Placement placement = {});
-  /// What is known under a name. Throws PeerFailed when the process that keeps the name is gone.
+  /// What is known under a name. Where the process that kept the name is gone, asks all others.
   std::optional<Datum> find(std::string_view name);
   /// Ends data and the name. Nobody uses them any more: with the models kNull, kWrite and kStrict a
-  /// put of who does may change what is allocated there later. Throws PeerFailed.
+  /// put of who does may change what is allocated there later. After kHomeFailed the name is free,
+  /// too.
   Status free(std::string_view name);
 
   /// The bytes, all of them, as the model promises. `version`, if given, is the number of the put
@@ -93,8 +95,21 @@ class Client {
   Status put_and_unlock(const Datum& datum, std::span<const std::byte> from, Mutex& mutex);
   Status put_versioned(const Datum& datum, std::span<const std::byte> from);
   void push(const Datum& datum, std::uint64_t hosts, std::uint64_t version);
+  /// Who keeps a name, or would have to; an heir where the first one of them is gone.
+  struct Keeper {
+    dsfabric::ProcessId process;
+    bool is_heir;
+  };
   detail::NodeAnswer ask(dsfabric::ProcessId process, detail::NodeRequest& request);
-  dsfabric::ProcessId keeper_of(std::string_view name) const noexcept;
+  detail::NodeAnswer ask_keeper(std::string_view name, detail::NodeRequest& request);
+  detail::NodeAnswer ask_homes(std::string_view name);
+  bool is_gone(dsfabric::ProcessId process) const noexcept;
+  Keeper keeper_of(std::string_view name) const noexcept;
+  Datum place(std::uint32_t bytes, Model model, memory::Placement placement);
+  void number(std::string_view name, Datum& datum);
+  bool claim(dsfabric::ProcessId keeper, std::string_view name, const Datum& datum);
+  void take_back(const Datum& datum, bool numbered);
+  void give_number(const Datum& datum);
   std::byte* stage(std::uint64_t bytes);
   locks::LockId lock_of(const Datum& datum, bool of_readers) const noexcept;
   std::chrono::nanoseconds now() const noexcept;
