@@ -37,6 +37,12 @@ constexpr std::uint64_t granted_by(bool died) noexcept {
   return pair_word(static_cast<std::uint32_t>(died ? Verdict::kOwnerDied : Verdict::kGranted), 0);
 }
 
+/// Whether one that holds the lock has been told that the holder before died, or is about to read
+/// it.
+bool has_mark(const Place& place) noexcept {
+  return place.phase == Phase::kWaiting ? place.granted == granted_by(true) : place.owner_died != 0;
+}
+
 class Queue {
  public:
   Queue(LockWords& words, std::vector<Report>& reports) : words_(words) {
@@ -159,17 +165,23 @@ class Queue {
     const PlaceNumber tail = high(words_.word);
     std::uint32_t readers = 0;
     bool draining = false;
+    bool readers_know = false;
     for (auto& [number, request] : all_) {
       draining = draining || request.stand == Stand::kDraining;
-      readers += !request.exclusive() && request.stand == Stand::kHeld;
-      if (!request.exclusive()) continue;
+      if (!request.exclusive()) {
+        readers += request.stand == Stand::kHeld;
+        readers_know |= request.stand == Stand::kHeld && has_mark(*request.place);
+        continue;
+      }
       request.place->next =
           request.stand == Stand::kReleasing ? pair_word(kReleasedByHome, 0) : std::uint64_t{0};
       std::memset(request.place->readers, 0, sizeof request.place->readers);
     }
     // Only then was the lock in the hands of one that died.
     const bool nobody = holder_ == 0 && releasing_ == 0 && !draining && readers == 0;
-    bool died = tail == kDied || (nobody && tail != 0);
+    // Who came next had taken the mark from the word, and may have died while it waited for
+    // readers.
+    bool died = tail == kDied || (nobody && tail != 0) || readers_know;
     PlaceNumber last = holder_;
     std::uint32_t group = 0;
     for (const PlaceNumber number : line_) {

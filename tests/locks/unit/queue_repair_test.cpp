@@ -108,6 +108,41 @@ TEST_CASE("a_reader_that_died_holds_nobody_up") {
   CHECK(words.released == 0);
 }
 
+TEST_CASE("a_mark_that_readers_have_outlives_the_exclusive_request_that_waited_for_them") {
+  for (const bool has_read : {true, false}) {
+    Requests all;
+    Place& reader = all.add(Mode::kShared, has_read ? Phase::kHeld : Phase::kWaiting);
+    if (has_read) {
+      reader.owner_died = 1;
+    } else {
+      reader.granted = kDiedWord;
+    }
+    LockWords words{pair_word(kDead, 0), 0};
+    rebuild_queue(words, all.reports);
+    CHECK(words.word == pair_word(kDied, 1));
+
+    Place& next = all.add(Mode::kExclusive, Phase::kWaiting, kDead);
+    words = {pair_word(all.number(1), 0), 0};
+    rebuild_queue(words, all.reports);
+    CHECK(next.granted == kDiedWord);
+    CHECK(next.drain == 1);
+  }
+}
+
+TEST_CASE("an_exclusive_request_that_waits_for_readers_keeps_the_mark_for_itself") {
+  Requests all;
+  all.add(Mode::kShared, Phase::kHeld).owner_died = 1;
+  Place& draining = all.add(Mode::kExclusive, Phase::kDraining);
+  draining.owner_died = 1;
+  Place& next = all.add(Mode::kExclusive, Phase::kWaiting, all.number(1));
+  draining.next = pair_word(all.number(2), 0);
+  LockWords words{pair_word(all.number(2), 0), 0};
+  rebuild_queue(words, all.reports);
+  CHECK(draining.drain == 1);
+  CHECK(next.granted == kWaits);
+  CHECK(words.word == pair_word(all.number(2), 0));
+}
+
 TEST_CASE("who_was_releasing_is_released_by_the_home") {
   Requests all;
   Place& leaves = all.add(Mode::kExclusive, Phase::kReleasing);
