@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 
 #include "dtutils/error.hpp"
@@ -15,6 +16,8 @@ namespace {
 
 /// Polls of one connection before a waiter does other work.
 constexpr int kPolls = 64;
+/// Time in which a worker that waits for a device serves others.
+constexpr std::chrono::microseconds kServes{100};
 /// Bytes of scratch at least, so that most operations never need more.
 constexpr std::uint64_t kScratch = 1024;
 
@@ -104,7 +107,15 @@ bool ClientState::await_long(Operation& operation) {
     operation.transmitter->progress();
   }
   if (worker != nullptr) {
-    return operation.arrived.wait() == dtutils::Synchronizer::Outcome::kDone;
+    // A worker to which messages come without end does not look for what its devices have done, and
+    // requests that are sent back until this operation has ended are such messages.
+    for (;;) {
+      const auto outcome = operation.arrived.wait_for(kServes);
+      if (outcome != dtutils::Synchronizer::Outcome::kTimeout) {
+        return outcome == dtutils::Synchronizer::Outcome::kDone;
+      }
+      operation.transmitter->progress();
+    }
   }
   return operation.transmitter->wait(operation.arrived) == dtutils::Synchronizer::Outcome::kDone;
 }

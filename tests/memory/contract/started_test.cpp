@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Many operations under one wait, continuations, causal order, and Clients on workers.
+#include <algorithm>
 #include <vector>
 
 #include "dsfabric/support/fabric_job.hpp"
@@ -83,6 +84,34 @@ TEST_CASE("long_writes_and_synchronizers_and_continuations") {
             client.start_read(GlobalPtr<Whole<500>>(), std::span(&seen, 1), ReadMode::kCached, bad);
             client.wait_until([&] { return bad.done(); });
             require_equal(bad.failures(), 1u, "failures");
+          }
+          meet(member, node, 0);
+        }) == "");
+}
+
+TEST_CASE("a_batch_writes_several_elements_as_one") {
+  CHECK(run_members(2, [](Member& member) {
+          MemoryNode node(member);
+          if (member.rank == 0) {
+            Client client(node.space);
+            const auto p = client.allocate<std::uint64_t>(40, there({1}));
+            Batch batch(client);
+            for (const bool causal : {false, true}) {
+              std::vector<std::uint64_t> values(30, causal ? 5 : 4);
+              batch.write(p + 2, std::span<const std::uint64_t>(values), {.causal = causal});
+              // They were copied at once.
+              std::ranges::fill(values, 1);
+              require_done(batch.wait(), "write");
+              std::vector<std::uint64_t> seen(40);
+              batch.read(p, std::span<std::uint64_t>(seen));
+              require_done(batch.wait(), "read");
+              for (std::size_t i = 0; i < seen.size(); ++i) {
+                require_equal(seen[i], i < 2 || i >= 32 ? 0u : causal ? 5u : 4u, "value");
+              }
+            }
+            const std::vector<std::uint64_t> many(39);
+            batch.write(p + 2, std::span<const std::uint64_t>(many));
+            require_status(batch.wait(), Status::kOutOfRange, "beyond the end");
           }
           meet(member, node, 0);
         }) == "");

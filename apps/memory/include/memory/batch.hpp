@@ -40,7 +40,12 @@ class Batch {
   /// Client::write, later; the value is copied at once.
   template <class T>
   void write(const GlobalPtr<T>& pointer, const T& value, WriteOptions options = {}) {
-    client_.start_write(pointer, std::span<const T>(&value, 1), options, Ended{this});
+    write(pointer, std::span<const T>(&value, 1), options);
+  }
+  /// The same of several elements, as one.
+  template <class T>
+  void write(const GlobalPtr<T>& pointer, std::span<const T> values, WriteOptions options = {}) {
+    client_.start_write(pointer, values, options, Ended{this});
     ++pending_;
   }
   /// Client::fetch_add, later: `before` is there after wait().
