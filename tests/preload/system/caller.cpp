@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
@@ -25,6 +24,7 @@
 
 #include "cancelled_threads.hpp"
 #include "carried_pair.hpp"
+#include "epoll_answers.hpp"
 
 namespace {
 
@@ -33,22 +33,6 @@ using std::chrono::steady_clock;
 
 bool carried = false;
 volatile sig_atomic_t signals = 0;
-
-void say(const char* what, ssize_t answer) {
-  const char* const code = answer < 0 ? strerrorname_np(errno) : "";
-  std::printf("%s: %zd %s\n", what, answer, code);
-}
-
-/// Bytes that were sent are there at once over a stream, and soon over TCP.
-void put(int fd, const char* text) {
-  need(send(fd, text, std::strlen(text), 0) >= 0, "send");
-  nap(10);
-}
-
-ssize_t take(int fd, int flags = MSG_DONTWAIT) {
-  std::array<char, 4096> buffer;
-  return recv(fd, buffer.data(), buffer.size(), flags);
-}
 
 template <class Call>
 void say_whether_waits(const char* what, Call call) {
@@ -158,33 +142,6 @@ void masks() {
   say("select for less than no time", select(pair.other + 1, &set, nullptr, nullptr, &limit));
 }
 
-int wait_for_events(int epoll) {
-  epoll_event event{};
-  return epoll_wait(epoll, &event, 1, 30);
-}
-
-void epolls() {
-  Pair pair(carried);
-  const int epoll = epoll_create1(0);
-  const auto control = [&](const char* what, int operation, std::uint32_t events) {
-    epoll_event event{};
-    event.events = events;
-    say(what, epoll_ctl(epoll, operation, pair.other, &event));
-  };
-  control("exclusive", EPOLL_CTL_ADD, EPOLLIN | EPOLLEXCLUSIVE);
-  put(pair.one, "x");
-  say("events", wait_for_events(epoll));
-  control("changes an exclusive one", EPOLL_CTL_MOD, EPOLLIN);
-  control("removes", EPOLL_CTL_DEL, 0);
-  control("exclusive, one shot", EPOLL_CTL_ADD, EPOLLIN | EPOLLEXCLUSIVE | EPOLLONESHOT);
-  control("exclusive, half closed", EPOLL_CTL_ADD, EPOLLRDHUP | EPOLLEXCLUSIVE);
-  control("no such operation", 17, EPOLLIN);
-  control("space, edges", EPOLL_CTL_ADD, EPOLLOUT | EPOLLET);
-  say("events", wait_for_events(epoll));
-  say("events", wait_for_events(epoll));
-  close(epoll);
-}
-
 void disconnect() {
   Pair pair(carried);
   sockaddr_in nobody{};
@@ -254,8 +211,9 @@ int main(int, char** arguments) {
   carried = arguments[1][0] == '1';
   signal(SIGPIPE, SIG_IGN);
   alarm(60);
-  for (auto* const part : {messages, parts, waits, masks, epolls, disconnect, files, notices}) {
+  for (auto* const part : {messages, parts, waits, masks, disconnect, files, notices}) {
     part();
   }
+  say_epoll_answers(carried);
   cancel_threads(carried);
 }

@@ -177,6 +177,16 @@ def answers():
     assert not different, different
 
 
+def wakeups():
+    """Nobody waits in vain, however many wait for one connection, and in which way."""
+    for ways in ("level threads", "edge threads one", "level oneshot threads",
+                 "edge oneshot threads", "edge exclusive sets threads", "level sets threads",
+                 "poll", "edge mixed sets", "edge copies threads", "split threads", "level inner",
+                 "level inner threads", "level inner_poll threads"):
+        command = [os.path.join(os.path.dirname(sys.argv[4]), "preload_waiters"), ways, "1000"]
+        assert run(command, True, timeout=100).strip() == "done", ways
+
+
 if __name__ == "__main__":
     harness.LIBRARY = os.path.abspath(sys.argv[1])
     # The loader would only warn.
