@@ -64,6 +64,10 @@ def programs():
         with running(role("echo"), preload, after=4, **PIPES) as process:
             port = process.stdout.readline().strip()
             run(role("exec_client", port), preload, after=4)
+    for preload, sends in ((False, 0), (True, 0), (True, 1)):
+        with running(role("echo_then_exec"), preload, **PIPES) as process:
+            port = process.stdout.readline().strip()
+            run(role("client_of_exec", port, int(preload), sends), preload)
 
 
 def many():
