@@ -83,6 +83,15 @@ void parts() {
   nap(10);
   say("readv", readv(pair.other, into.data(), IOV_MAX));
   std::printf("the same: %d\n", bytes == copy);
+  say("pwritev2", pwritev2(pair.one, from.data(), 3, -1, 0));
+  nap(10);
+  say("receive", take(pair.other));
+  say("writev", writev(pair.one, from.data(), 3));
+  nap(10);
+  say("preadv2", preadv2(pair.other, into.data(), 2, -1, 0));
+  say("preadv2 of what is there", preadv2(pair.other, into.data(), 2, -1, RWF_NOWAIT));
+  say("preadv2 of what is not there", preadv2(pair.other, into.data(), 2, -1, RWF_NOWAIT));
+  say("preadv2 at a place", preadv2(pair.other, into.data(), 2, 0, 0));
 }
 
 void waits() {

@@ -42,6 +42,10 @@ def semantics():
     for client in ("semantics_client", "signals_client", "shutdown_wakes_client",
                    "two_threads_client", "non_blocking_client"):
         pairs(["echo"], client, "carried", ways=WAYS[:2])
+    with running(role("echo"), True, **PIPES) as process:
+        port = process.stdout.readline().strip()
+        for carried in (0, 1):
+            run(role("uring_client", port, carried), True)
 
 
 def forks():

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Which of the two came first.
+#include "uring.hpp"
+
+#include <atomic>
+
+namespace preload {
+namespace {
+
+std::atomic<bool> has_uring{false};
+std::atomic<bool> has_streams{false};
+
+/// Of two that come at the same time none is permitted, or one.
+bool permit(std::atomic<bool>& one, const std::atomic<bool>& other) noexcept {
+  const bool before = one.exchange(true);
+  // seq_cst, as the exchange: pairs with the same two of the other one.
+  if (before || !other.load()) return true;
+  one.store(false);
+  return false;
+}
+
+}  // namespace
+
+bool permit_uring() noexcept { return permit(has_uring, has_streams); }
+bool permit_stream() noexcept { return permit(has_streams, has_uring); }
+
+}  // namespace preload
