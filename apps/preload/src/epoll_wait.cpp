@@ -9,6 +9,7 @@
 #include "epoll_tags.hpp"
 #include "kernel_socket.hpp"
 #include "real.hpp"
+#include "uring.hpp"
 
 namespace preload {
 namespace {
@@ -190,7 +191,11 @@ void EpollSet::take_event(const epoll_event& event, Report& report) {
     return;
   }
   const auto found = registrations_.find(fd_of(event.data.u64));
-  if (found == registrations_.end()) return;
+  if (found == registrations_.end()) {
+    // Registered by an io_uring (IORING_OP_EPOLL_CTL), as Node does.
+    if (has_uring()) report.add(event.events, event.data);
+    return;
+  }
   Registration& registration = found->second;
   if (!registration.carried) {
     if ((event.data.u64 & kStreamSource) == 0 && !is_noise(registration)) {

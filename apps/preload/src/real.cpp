@@ -54,7 +54,6 @@ Real find_all() noexcept {
   find(all.sigaction, "sigaction");
   find(all.signal, "signal");
   find(all.sysv_signal, "sysv_signal");
-  find(all.syscall, "syscall");
   find(all.uring_setup, "io_uring_setup");
   find(all.uring_init, "io_uring_queue_init");
   find(all.uring_init_with, "io_uring_queue_init_params");

@@ -57,7 +57,6 @@ struct Real {
   int (*sigaction)(int, const struct sigaction*, struct sigaction*);
   sighandler_t (*signal)(int, sighandler_t);
   sighandler_t (*sysv_signal)(int, sighandler_t);
-  long (*syscall)(long, ...);
   /// Of liburing; nullptr where the program has none, and does not call them.
   int (*uring_setup)(unsigned, void*);
   int (*uring_init)(unsigned, void*, unsigned);

@@ -7,8 +7,8 @@
 namespace preload {
 namespace {
 
-std::atomic<bool> has_uring{false};
-std::atomic<bool> has_streams{false};
+std::atomic<bool> with_uring{false};
+std::atomic<bool> with_streams{false};
 
 /// Of two that come at the same time none is permitted, or one.
 bool permit(std::atomic<bool>& one, const std::atomic<bool>& other) noexcept {
@@ -21,7 +21,8 @@ bool permit(std::atomic<bool>& one, const std::atomic<bool>& other) noexcept {
 
 }  // namespace
 
-bool permit_uring() noexcept { return permit(has_uring, has_streams); }
-bool permit_stream() noexcept { return permit(has_streams, has_uring); }
+bool permit_uring() noexcept { return permit(with_uring, with_streams); }
+bool has_uring() noexcept { return with_uring.load(); }
+bool permit_stream() noexcept { return permit(with_streams, with_uring); }
 
 }  // namespace preload

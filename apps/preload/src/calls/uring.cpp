@@ -14,6 +14,42 @@
 
 using namespace preload;
 
+namespace {
+
+/// As the kernel answers: errno values are negative. Allocators call syscall(2) while they begin,
+/// when the C library's own function cannot be looked up yet.
+long call_kernel(long number, const long (&arguments)[6]) noexcept {
+#if defined(__x86_64__)
+  long answer;
+  register long fourth asm("r10") = arguments[3];
+  register long fifth asm("r8") = arguments[4];
+  register long sixth asm("r9") = arguments[5];
+  asm volatile("syscall"
+               : "=a"(answer)
+               : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(fourth),
+                 "r"(fifth), "r"(sixth)
+               : "rcx", "r11", "memory");
+  return answer;
+#elif defined(__aarch64__)
+  register long name asm("x8") = number;
+  register long first asm("x0") = arguments[0];
+  register long second asm("x1") = arguments[1];
+  register long third asm("x2") = arguments[2];
+  register long fourth asm("x3") = arguments[3];
+  register long fifth asm("x4") = arguments[4];
+  register long sixth asm("x5") = arguments[5];
+  asm volatile("svc 0"
+               : "+r"(first)
+               : "r"(name), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+               : "memory");
+  return first;
+#else
+#error "say here how this processor calls the kernel"
+#endif
+}
+
+}  // namespace
+
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -27,8 +63,11 @@ long syscall(long number, ...) noexcept {
     errno = EPERM;
     return -1;
   }
-  return real().syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
-                        arguments[4], arguments[5]);
+  const long answer = call_kernel(number, arguments);
+  constexpr long kLargestCode = 4095;
+  if (answer >= 0 || answer < -kLargestCode) return answer;
+  errno = static_cast<int>(-answer);
+  return -1;
 }
 
 // Of liburing, whose functions do not call each other by name.
