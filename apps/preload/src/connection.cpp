@@ -98,8 +98,8 @@ void Connection::leave_to_parent() noexcept {
 
 int Connection::shut_down(int fd, int how) noexcept {
   if (how != SHUT_RD) {
-    if (stream_ != nullptr) stream_->finish_sending();
-    if (out_ == Out::kTcp) out_ = Out::kTcpAgain;
+    if (stream_ != nullptr) leave_stream();
+    out_ = Out::kTcpAgain;
   }
   if (how != SHUT_WR) read_shut_ = true;
   const int result = real().shutdown(fd, how);
@@ -123,7 +123,7 @@ std::unique_ptr<streams::Stream> Connection::end(int fd) noexcept {
 void Connection::end_with_process(int fd) noexcept {
   if (stream_ == nullptr) return;
   reset_if_unread(fd);
-  stream_->finish_sending();
+  leave_stream();
 }
 
 bool Connection::settled() noexcept {

@@ -127,7 +127,7 @@ class Connection : public Entry {
   int receive_tcp(int fd, Buffers& buffers, std::size_t limit, int flags) noexcept;
   int receive_rest(int fd, Buffers& buffers, int flags) noexcept;
   int receive_stream(Buffers& buffers, int flags) noexcept;
-  int receive_lost(int fd) noexcept;
+  int why_lost(int fd) noexcept;
   int receive_step(int fd, Buffers& buffers, int flags) noexcept;
   int receive_undecided(int fd, Buffers& buffers, int flags) noexcept;
   bool find_beginning(int fd) noexcept;

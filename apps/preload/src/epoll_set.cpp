@@ -48,7 +48,12 @@ void EpollSet::wake(int except) noexcept {
 
 int EpollSet::control(int set, int operation, int fd, epoll_event* event) {
   const auto found = registrations_.find(fd);
-  Registration* const known = found == registrations_.end() ? nullptr : &found->second;
+  Registration* known = found == registrations_.end() ? nullptr : &found->second;
+  if (known != nullptr && known->connection != nullptr && table().find(fd) != known->connection) {
+    // The number is another one's now; copies of the descriptor keep the connection.
+    remove(set, *known);
+    known = nullptr;
+  }
   if (known != nullptr && known->carried && !known->gone) {
     return control_carried(*known, operation, event);
   }
@@ -100,18 +105,34 @@ void EpollSet::add(int set, int fd, const epoll_event& event) {
   added.set = this;
   added.fd = fd;
   added.wanted = event;
+  if (const Entry* const entry = table().find(fd);
+      entry != nullptr && entry->kind() == Kind::kEpollSet) {
+    inner_.push_back(fd);
+    make_kick(set);
+    wake(-1);
+    return;
+  }
   const auto connection = table().lock<Connection>(fd);
   if (!connection) return;
-  if (kick_ < 0) {
-    kick_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    epoll_event kick = tagged(EPOLLIN, kKickSource);
-    if (kick_ >= 0) real().epoll_ctl(set, EPOLL_CTL_ADD, kick_, &kick);
-  }
+  make_kick(set);
   // Without it a sleeper would not learn of a stream.
   if (kick_ < 0) connection->pin();
   added.connection = connection.entry;
   connection->registrations.push_back(&added);
   if (connection->stream() != nullptr) carry(set, added);
+}
+
+void EpollSet::make_kick(int set) noexcept {
+  if (kick_ >= 0) return;
+  kick_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  epoll_event kick = tagged(EPOLLIN, kKickSource);
+  if (kick_ >= 0) real().epoll_ctl(set, EPOLL_CTL_ADD, kick_, &kick);
+}
+
+/// Nothing when a copy of the descriptor is registered, too: one event is for all of them.
+void EpollSet::watch_stream(int set, const Registration& registration) noexcept {
+  epoll_event of_stream = tagged(EPOLLIN | EPOLLET, tag_of(registration.fd) | kStreamSource);
+  real().epoll_ctl(set, EPOLL_CTL_ADD, registration.connection->stream()->descriptor(), &of_stream);
 }
 
 /// With the connection's mutex.
@@ -122,8 +143,7 @@ void EpollSet::carry(int set, Registration& registration) {
     real().epoll_ctl(set, EPOLL_CTL_DEL, registration.fd, nullptr);
     real().epoll_ctl(set, EPOLL_CTL_ADD, registration.fd, &all);
   }
-  epoll_event of_stream = tagged(EPOLLIN | EPOLLET, tag_of(registration.fd) | kStreamSource);
-  real().epoll_ctl(set, EPOLL_CTL_ADD, registration.connection->stream()->descriptor(), &of_stream);
+  watch_stream(set, registration);
   registration.carried = true;
   registration.tcp_said = true;
   ++carried_;
@@ -137,11 +157,15 @@ void EpollSet::remove(int set, Registration& registration) noexcept {
       std::erase(connection->registrations, &registration);
       if (registration.carried && connection->stream() != nullptr) {
         real().epoll_ctl(set, EPOLL_CTL_DEL, connection->stream()->descriptor(), nullptr);
+        for (const Registration* const each : connection->registrations) {
+          if (each->set == this && each->carried) watch_stream(set, *each);
+        }
       }
     }
   }
   if (registration.hot) std::erase(hot_, &registration);
   if (registration.carried) --carried_;
+  std::erase(inner_, registration.fd);
   registrations_.erase(registration.fd);
 }
 
@@ -153,6 +177,7 @@ void EpollSet::end() noexcept {
   }
   registrations_.clear();
   hot_.clear();
+  inner_.clear();
   carried_ = 0;
   if (kick_ >= 0) real().close(kick_);
   kick_ = -1;

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "descriptor_table.hpp"
 #include "entry.hpp"
 #include "patience.hpp"
 #include "poll.hpp"
@@ -63,7 +64,7 @@ bool has_others(const Registration& registration, int wake) noexcept;
 /// comes in: they are looked at, without the kernel. Those at which nothing is seen, and all
 /// before a thread sleeps, are armed: the kernel then tells when they change.
 ///
-/// Locks in this order: a set, a connection.
+/// Locks in this order: a set, sets that are registered in it, a connection.
 class EpollSet : public Entry {
  public:
   static constexpr Kind kKind = Kind::kEpollSet;
@@ -84,6 +85,16 @@ class EpollSet : public Entry {
   /// Wakes those who sleep in `wait`. Any thread, wait-free.
   void wake(int except) noexcept;
 
+  // Around a question to the kernel about the set's own descriptor, which is in a poll or in
+  // another set. Any thread, without `mutex`.
+  /// Lets the kernel tell of what streams have and will have.
+  void show(int set) noexcept;
+  /// The same, and until `leave` of what other threads do, too.
+  void enter(int set) noexcept;
+  void leave() noexcept { --sleepers_; }
+  /// What poll(2) says of it after `show`.
+  short shown(int set, short events) noexcept;
+
  private:
   friend void ask_to_look(Registration&, int) noexcept;
   friend bool has_others(const Registration&, int) noexcept;
@@ -92,15 +103,30 @@ class EpollSet : public Entry {
   int control_carried(Registration& registration, int operation, const epoll_event* event);
   void add(int set, int fd, const epoll_event& event);
   void remove(int set, Registration& registration) noexcept;
+  void make_kick(int set) noexcept;
+  void watch_stream(int set, const Registration& registration) noexcept;
   void carry(int set, Registration& registration);
+  /// Calls `call(inner, fd)` for each set that is registered in this one.
+  template <class Call>
+  void for_each_inner(Call call) {
+    for (const int fd : inner_) {
+      Entry* const entry = table().find(fd);
+      if (entry != nullptr && entry->kind() == kKind) call(static_cast<EpollSet&>(*entry), fd);
+    }
+  }
   void heat(Registration& registration);
   void answer_requests(int set);
   /// Reports what hot connections have.
   void look(Report& report);
   void look_at(Registration& registration, Report& report);
+  /// What the program would be told now; without events: nothing, or with EPOLLET nothing new.
+  Registration::Edge news(Registration& registration);
+  bool has_news();
+  void take_noise(int set, std::unique_lock<Mutex>& lock);
   /// Takes what the kernel has. 0, or an errno value.
   int ask(int set, Report& report, int milliseconds, const sigset_t* mask,
           std::unique_lock<Mutex>& lock);
+  bool is_noise(const Registration& registration);
   void take_event(const epoll_event& event, Report& report);
   /// Looks until something comes, or as long as it pays.
   bool spin(int set, Report& report, std::unique_lock<Mutex>& lock);
@@ -114,10 +140,12 @@ class EpollSet : public Entry {
 
   std::unordered_map<int, Registration> registrations_;
   std::vector<Registration*> hot_;
+  /// Descriptors of other sets that are registered in this one.
+  std::vector<int> inner_;
   /// Where the next look begins, so that none is always the last.
   std::size_t turn_ = 0;
   std::size_t carried_ = 0;
-  /// An eventfd in the kernel's instance, made with the first connection.
+  /// An eventfd in the kernel's instance, made with the first connection or inner set.
   int kick_ = -1;
   std::atomic<int> sleepers_{0};
   /// Descriptors of connections that have changed; a lock after all others.

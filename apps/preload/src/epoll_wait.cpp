@@ -9,6 +9,7 @@
 #include "epoll_tags.hpp"
 #include "kernel_socket.hpp"
 #include "real.hpp"
+#include "uring.hpp"
 
 namespace preload {
 namespace {
@@ -18,6 +19,7 @@ using std::chrono::steady_clock;
 /// Waits in which a hot connection has nothing before it is left to the kernel.
 constexpr std::uint32_t kMissesBeforeCold = 64;
 constexpr int kEventsPerQuestion = 256;
+constexpr std::size_t kEventsOfNoise = 16;
 
 /// Level-triggered bits of poll(2) are those of epoll(7).
 constexpr std::uint32_t kAlways = EPOLLERR | EPOLLHUP;
@@ -31,8 +33,12 @@ int milliseconds_left(End end) noexcept {
 
 /// One of the sleepers, who were counted before: until it is awake, or cancelled.
 struct Asleep {
-  ~Asleep() { --sleepers; }
+  ~Asleep() {
+    --sleepers;
+    for (EpollSet* const each : inner) each->leave();
+  }
   std::atomic<int>& sleepers;
+  std::vector<EpollSet*> inner;
 };
 
 }  // namespace
@@ -44,6 +50,9 @@ class EpollSet::Report {
   bool full() const noexcept { return count_ == most_; }
   int count() const noexcept { return count_; }
   int room() const noexcept { return most_ - count_; }
+  /// The kernel told of a connection with a stream, which has to be looked at.
+  void look_again() noexcept { again_ = true; }
+  bool again() const noexcept { return again_; }
   void add(std::uint32_t events, const epoll_data_t& data) noexcept {
     events_[count_].events = events;
     events_[count_].data = data;
@@ -54,6 +63,7 @@ class EpollSet::Report {
   epoll_event* events_;
   int most_;
   int count_ = 0;
+  bool again_ = false;
 };
 
 void EpollSet::look(Report& report) {
@@ -63,11 +73,11 @@ void EpollSet::look(Report& report) {
   }
 }
 
-void EpollSet::look_at(Registration& registration, Report& report) {
-  if (registration.disabled || registration.parked) return;
+Registration::Edge EpollSet::news(Registration& registration) {
+  if (registration.disabled || registration.parked) return {};
   Connection& connection = *registration.connection;
   const std::scoped_lock lock(connection.mutex);
-  if (registration.gone) return;
+  if (registration.gone) return {};
   short events;
   if (registration.tcp_said || (connection.tcp_events() & (POLLIN | POLLOUT)) != 0) {
     const short now = levels(registration.fd, kTcpLevels);
@@ -78,16 +88,59 @@ void EpollSet::look_at(Registration& registration, Report& report) {
   }
   const std::uint32_t reported =
       static_cast<std::uint16_t>(events) & (registration.wanted.events | kAlways);
-  if (reported == 0) return;
-  if ((registration.wanted.events & EPOLLET) != 0) {
-    const Registration::Edge edge{connection.arrived(), connection.blocked(),
-                                  registration.tcp_edges, reported};
-    if (edge == registration.reported) return;
-    registration.reported = edge;
-  }
+  if (reported == 0 || (registration.wanted.events & EPOLLET) == 0) return {.events = reported};
+  const Registration::Edge edge{connection.arrived(), connection.blocked(), registration.tcp_edges,
+                                reported};
+  return edge == registration.reported ? Registration::Edge{} : edge;
+}
+
+void EpollSet::look_at(Registration& registration, Report& report) {
+  const Registration::Edge edge = news(registration);
+  if (edge.events == 0) return;
+  registration.reported = edge;
   registration.misses = 0;
   registration.disabled = (registration.wanted.events & EPOLLONESHOT) != 0;
-  report.add(reported, registration.wanted.data);
+  report.add(edge.events, registration.wanted.data);
+}
+
+bool EpollSet::has_news() {
+  return std::any_of(hot_.begin(), hot_.end(),
+                     [this](Registration* each) { return news(*each).events != 0; });
+}
+
+/// What the kernel tells of TCP below a stream is no news for the program.
+void EpollSet::take_noise(int set, std::unique_lock<Mutex>& lock) {
+  const auto tells_again = [](const auto& each) {
+    const Registration& registration = each.second;
+    return registration.carried || (registration.wanted.events & (EPOLLET | EPOLLONESHOT)) == 0;
+  };
+  if (levels(set, POLLIN) == 0) return;
+  if (!std::all_of(registrations_.begin(), registrations_.end(), tells_again)) return;
+  std::array<epoll_event, kEventsOfNoise> dropped;
+  Report report(dropped.data(), dropped.size());
+  ask(set, report, 0, nullptr, lock);
+}
+
+void EpollSet::show(int set) noexcept {
+  std::unique_lock lock(mutex);
+  answer_requests(set);
+  if (carried_ != 0) take_noise(set, lock);
+  for_each_inner([](EpollSet& inner, int fd) { inner.show(fd); });
+  for (Registration* const each : hot_) arm(*each);
+  // An edge that nobody has taken is enough.
+  if (!has_news() || levels(kick_, POLLIN) != 0) return;
+  const std::uint64_t one = 1;
+  static_cast<void>(real().write(kick_, &one, sizeof one));
+}
+
+void EpollSet::enter(int set) noexcept {
+  ++sleepers_;
+  show(set);
+}
+
+short EpollSet::shown(int set, short events) noexcept {
+  show(set);
+  return levels(set, events);
 }
 
 int EpollSet::ask(int set, Report& report, int milliseconds, const sigset_t* mask,
@@ -97,13 +150,19 @@ int EpollSet::ask(int set, Report& report, int milliseconds, const sigset_t* mas
   const int room = std::min(report.room(), kEventsPerQuestion);
   int count;
   if (milliseconds == 0) {
+    for_each_inner([](EpollSet& inner, int fd) { inner.show(fd); });
     count = real().epoll_pwait(set, events.data(), room, 0, mask);
   } else {
+    std::vector<EpollSet*> entered;
+    for_each_inner([&](EpollSet& inner, int fd) {
+      entered.push_back(&inner);
+      inner.enter(fd);
+    });
     ++sleepers_;
     lock.unlock();
     {
       const SleepWithSignals signals(mask);
-      const Asleep asleep{sleepers_};
+      const Asleep asleep{sleepers_, std::move(entered)};
       if (requested_.load()) milliseconds = 0;
       const Cancellable here;
       count = real().epoll_pwait(set, events.data(), room, milliseconds, signals.mask());
@@ -115,6 +174,16 @@ int EpollSet::ask(int set, Report& report, int milliseconds, const sigset_t* mas
   return 0;
 }
 
+/// An inner set of which the kernel told has nothing for the program.
+bool EpollSet::is_noise(const Registration& registration) {
+  if ((registration.wanted.events & EPOLLONESHOT) != 0) return false;
+  bool noise = false;
+  for_each_inner([&](EpollSet& inner, int fd) {
+    if (fd == registration.fd) noise = inner.shown(fd, POLLIN) == 0;
+  });
+  return noise;
+}
+
 void EpollSet::take_event(const epoll_event& event, Report& report) {
   if (event.data.u64 == kKickSource) {
     std::uint64_t count;
@@ -122,10 +191,14 @@ void EpollSet::take_event(const epoll_event& event, Report& report) {
     return;
   }
   const auto found = registrations_.find(fd_of(event.data.u64));
-  if (found == registrations_.end()) return;
+  if (found == registrations_.end()) {
+    // Registered by an io_uring (IORING_OP_EPOLL_CTL), as Node does.
+    if (has_uring()) report.add(event.events, event.data);
+    return;
+  }
   Registration& registration = found->second;
   if (!registration.carried) {
-    if ((event.data.u64 & kStreamSource) == 0) {
+    if ((event.data.u64 & kStreamSource) == 0 && !is_noise(registration)) {
       report.add(event.events, registration.wanted.data);
     }
     return;
@@ -139,7 +212,10 @@ void EpollSet::take_event(const epoll_event& event, Report& report) {
   } else {
     if (!registration.gone) registration.connection->disarm();
   }
-  heat(registration);
+  report.look_again();
+  for (Registration* const each : registration.connection->registrations) {
+    if (each->set == this && each->carried) heat(*each);
+  }
 }
 
 bool EpollSet::spin(int set, Report& report, std::unique_lock<Mutex>& lock) {
@@ -195,6 +271,7 @@ int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset
     if (report.count() != 0 || last) {
       // As in the kernel, signals do not come within a call that has something to tell.
       code = ask(set, report, 0, report.count() != 0 ? nullptr : mask, lock);
+      if (report.count() == 0 && report.again()) look(report);
       cool_idle(report);
     } else if (hot_.empty() || (!spin(set, report, lock) && cool(report))) {
       code = ask(set, report, milliseconds_left(end), mask, lock);

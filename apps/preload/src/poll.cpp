@@ -10,6 +10,7 @@
 #include "call_memory.hpp"
 #include "connection.hpp"
 #include "descriptor_table.hpp"
+#include "epoll_set.hpp"
 #include "patience.hpp"
 #include "real.hpp"
 #include "signals.hpp"
@@ -32,17 +33,25 @@ class Poll {
  public:
   /// `any`: what a stream has is enough, so the kernel is not asked what else there is.
   Poll(std::span<pollfd> entries, bool any) noexcept
-      : entries_(entries), any_(any), places_(memory_.get()), asked_(memory_.get()) {}
+      : entries_(entries),
+        any_(any),
+        places_(memory_.get()),
+        sets_(memory_.get()),
+        asked_(memory_.get()) {}
 
-  /// False when none of the descriptors is a connection.
+  /// False when none of the descriptors is a connection or an epoll instance.
   bool find() {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
-      const Entry* const entry = table().find(entries_[i].fd);
-      if (entry == nullptr || entry->kind() != Entry::Kind::kConnection) continue;
+      Entry* const entry = table().find(entries_[i].fd);
+      if (entry == nullptr) continue;
+      if (entry->kind() == Entry::Kind::kEpollSet) {
+        sets_.push_back({i, entries_[i].fd, static_cast<EpollSet*>(entry)});
+      }
+      if (entry->kind() != Entry::Kind::kConnection) continue;
       places_.push_back({i, nullptr, {}, 0});
       if (const auto connection = lock(i)) streams_ = streams_ || connection->stream() != nullptr;
     }
-    return !places_.empty();
+    return !places_.empty() || !sets_.empty();
   }
 
   bool has_streams() const noexcept { return streams_; }
@@ -63,6 +72,7 @@ class Poll {
   /// Asks the kernel, and sleeps there until `end`. The number of entries with events, or -1.
   int ask(End end, const sigset_t* mask) {
     asked_.assign(entries_.begin(), entries_.end());
+    for (const Set& each : sets_) each.set->show(each.fd);
     for (const Place& place : places_) {
       if (const auto connection = lock(place.index)) {
         asked_[place.index].events = connection->tcp_question(entries_[place.index].events);
@@ -79,6 +89,10 @@ class Poll {
     const int wake = wake_descriptor();
     asked_.assign(entries_.begin(), entries_.end());
     asked_.push_back({wake, POLLIN, 0});
+    for (const Set& each : sets_) {
+      ++entered_;
+      each.set->enter(each.fd);
+    }
     for (Place& place : places_) {
       const auto connection = lock(place.index);
       if (!connection) continue;
@@ -111,6 +125,13 @@ class Poll {
     std::size_t stream;
   };
 
+  /// An epoll instance.
+  struct Set {
+    std::size_t index;
+    int fd;
+    EpollSet* set;
+  };
+
   /// Takes back what a sleep has entered, also when the thread is cancelled.
   struct Asleep {
     explicit Asleep(Poll& poll) noexcept : of(poll) {}
@@ -122,6 +143,7 @@ class Poll {
 
   void wake_up() noexcept {
     const int code = errno;
+    while (entered_ != 0) sets_[--entered_].set->leave();
     for (Place& place : places_) {
       if (place.connection == nullptr) continue;
       const std::scoped_lock lock(place.connection->mutex);
@@ -158,6 +180,10 @@ class Poll {
       short& events = asked_[place.index].revents;
       if (const auto connection = lock(place.index)) events = connection->merge(events);
     }
+    for (const Set& each : sets_) {
+      short& events = asked_[each.index].revents;
+      if (events != 0) events = each.set->shown(each.fd, asked_[each.index].events);
+    }
     int count = 0;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       entries_[i].revents = static_cast<short>(asked_[i].revents & wanted(entries_[i]));
@@ -170,11 +196,18 @@ class Poll {
   bool any_;
   CallMemory memory_;
   std::pmr::vector<Place> places_;
+  std::pmr::vector<Set> sets_;
+  std::size_t entered_ = 0;
   std::pmr::vector<pollfd> asked_;
   bool streams_ = false;
 };
 
 }  // namespace
+
+bool needs_poll_here(int fd) noexcept {
+  const Entry* const entry = table().find(fd);
+  return entry != nullptr && entry->kind() != Entry::Kind::kListening;
+}
 
 End end_after(const timespec* timeout) noexcept {
   if (timeout == nullptr || timeout->tv_sec > kForEver) return std::nullopt;

@@ -23,6 +23,10 @@ const timespec* time_left(End end, timespec& storage) noexcept;
 /// Whether it is over; a look at the clock.
 inline bool over(End end) noexcept { return end && std::chrono::steady_clock::now() >= *end; }
 
+/// Whether the kernel alone does not know what poll(2) has to say of `fd`: a connection, or an
+/// epoll instance, in which connections may be. Any thread, wait-free.
+bool needs_poll_here(int fd) noexcept;
+
 /// As ppoll(2), which may be cancelled. Any thread.
 int poll_until(pollfd* entries, nfds_t count, End end, const sigset_t* mask);
 /// The same for one event of a connection; 1 as soon as its stream has it, and the kernel is not

@@ -54,6 +54,12 @@ Real find_all() noexcept {
   find(all.sigaction, "sigaction");
   find(all.signal, "signal");
   find(all.sysv_signal, "sysv_signal");
+  find(all.uring_setup, "io_uring_setup");
+  find(all.uring_init, "io_uring_queue_init");
+  find(all.uring_init_with, "io_uring_queue_init_params");
+  find(all.uring_init_in, "io_uring_queue_init_mem");
+  find(all.preadv2, "preadv64v2");
+  find(all.pwritev2, "pwritev64v2");
   return all;
 }
 

@@ -57,6 +57,13 @@ struct Real {
   int (*sigaction)(int, const struct sigaction*, struct sigaction*);
   sighandler_t (*signal)(int, sighandler_t);
   sighandler_t (*sysv_signal)(int, sighandler_t);
+  /// Of liburing; nullptr where the program has none, and does not call them.
+  int (*uring_setup)(unsigned, void*);
+  int (*uring_init)(unsigned, void*, unsigned);
+  int (*uring_init_with)(unsigned, void*, void*);
+  int (*uring_init_in)(unsigned, void*, void*, void*, std::size_t);
+  ssize_t (*preadv2)(int, const iovec*, int, off64_t, int);
+  ssize_t (*pwritev2)(int, const iovec*, int, off64_t, int);
 };
 
 /// Found by name once. Any thread.

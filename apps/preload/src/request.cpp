@@ -15,6 +15,7 @@
 
 #include "connection.hpp"
 #include "real.hpp"
+#include "uring.hpp"
 
 namespace preload {
 
@@ -30,7 +31,9 @@ void finish(const Request& request, std::unique_ptr<streams::Stream> stream) {
   const std::scoped_lock lock(connection.mutex);
   if (connection.generation() != request.generation) return;
   connection.pending = false;
-  if (stream != nullptr && connection.may_be_carried()) connection.carry(std::move(stream));
+  if (stream != nullptr && connection.may_be_carried() && permit_stream()) {
+    connection.carry(std::move(stream));
+  }
 }
 
 bool is_still_wanted(const Request& request) {

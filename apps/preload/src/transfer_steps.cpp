@@ -44,8 +44,10 @@ int Connection::try_send(int fd, Buffers& buffers, int flags, std::size_t leave_
     const int code = send_stream(buffers, leave_from);
     if (code == EAGAIN) want_space();
     if (code != EPIPE) return code;
-    // Whatever the reason is, TCP gives it as it always does.
     out_ = Out::kTcpAgain;
+    // Whatever the reason is, TCP gives it as it always does.
+    const int why = stream_->closed_by_peer() ? 0 : why_lost(fd);
+    if (why != 0) return why;
   }
   const int code = send_tcp(fd, buffers, flags);
   if (code == EAGAIN) ++blocked_;
@@ -175,7 +177,7 @@ int Connection::receive_step(int fd, Buffers& buffers, int flags) noexcept {
     case In::kTcpAgain:
       return receive_tcp(fd, buffers, SIZE_MAX, flags);
     case In::kLost:
-      return receive_lost(fd);
+      return why_lost(fd);
     case In::kCut:
       break;
   }
@@ -248,8 +250,9 @@ int Connection::receive_stream(Buffers& buffers, int flags) noexcept {
   }
 }
 
-/// The stream broke without an end. What TCP says decides, but bytes from it would not be the next.
-int Connection::receive_lost(int fd) noexcept {
+/// The stream broke without an end. What TCP says decides, 0 for its end; but bytes from it would
+/// not be the next, and those that it takes not either: without an end it is reset.
+int Connection::why_lost(int fd) noexcept {
   pollfd entry{fd, POLLIN | POLLRDHUP, 0};
   real().ppoll(&entry, 1, &kPatience, nullptr);
   std::byte byte;

@@ -80,6 +80,14 @@ bool Stream::send_ready() noexcept {
   return with_flow([](auto& flow) { return flow.send_ready(); });
 }
 
+bool Stream::closed_by_peer() noexcept {
+  return with_flow([](auto& flow) {
+    // A look finds what the peer did last.
+    static_cast<void>(flow.receive_ready());
+    return flow.peer_closed();
+  });
+}
+
 void Stream::finish_sending() noexcept {
   with_flow([](auto& flow) { flow.finish_sending(); });
 }

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
@@ -25,6 +24,7 @@
 
 #include "cancelled_threads.hpp"
 #include "carried_pair.hpp"
+#include "epoll_answers.hpp"
 
 namespace {
 
@@ -33,22 +33,6 @@ using std::chrono::steady_clock;
 
 bool carried = false;
 volatile sig_atomic_t signals = 0;
-
-void say(const char* what, ssize_t answer) {
-  const char* const code = answer < 0 ? strerrorname_np(errno) : "";
-  std::printf("%s: %zd %s\n", what, answer, code);
-}
-
-/// Bytes that were sent are there at once over a stream, and soon over TCP.
-void put(int fd, const char* text) {
-  need(send(fd, text, std::strlen(text), 0) >= 0, "send");
-  nap(10);
-}
-
-ssize_t take(int fd, int flags = MSG_DONTWAIT) {
-  std::array<char, 4096> buffer;
-  return recv(fd, buffer.data(), buffer.size(), flags);
-}
 
 template <class Call>
 void say_whether_waits(const char* what, Call call) {
@@ -99,6 +83,15 @@ void parts() {
   nap(10);
   say("readv", readv(pair.other, into.data(), IOV_MAX));
   std::printf("the same: %d\n", bytes == copy);
+  say("pwritev2", pwritev2(pair.one, from.data(), 3, -1, 0));
+  nap(10);
+  say("receive", take(pair.other));
+  say("writev", writev(pair.one, from.data(), 3));
+  nap(10);
+  say("preadv2", preadv2(pair.other, into.data(), 2, -1, 0));
+  say("preadv2 of what is there", preadv2(pair.other, into.data(), 2, -1, RWF_NOWAIT));
+  say("preadv2 of what is not there", preadv2(pair.other, into.data(), 2, -1, RWF_NOWAIT));
+  say("preadv2 at a place", preadv2(pair.other, into.data(), 2, 0, 0));
 }
 
 void waits() {
@@ -156,33 +149,6 @@ void masks() {
   FD_SET(pair.other, &set);
   timeval limit{0, -5};
   say("select for less than no time", select(pair.other + 1, &set, nullptr, nullptr, &limit));
-}
-
-int wait_for_events(int epoll) {
-  epoll_event event{};
-  return epoll_wait(epoll, &event, 1, 30);
-}
-
-void epolls() {
-  Pair pair(carried);
-  const int epoll = epoll_create1(0);
-  const auto control = [&](const char* what, int operation, std::uint32_t events) {
-    epoll_event event{};
-    event.events = events;
-    say(what, epoll_ctl(epoll, operation, pair.other, &event));
-  };
-  control("exclusive", EPOLL_CTL_ADD, EPOLLIN | EPOLLEXCLUSIVE);
-  put(pair.one, "x");
-  say("events", wait_for_events(epoll));
-  control("changes an exclusive one", EPOLL_CTL_MOD, EPOLLIN);
-  control("removes", EPOLL_CTL_DEL, 0);
-  control("exclusive, one shot", EPOLL_CTL_ADD, EPOLLIN | EPOLLEXCLUSIVE | EPOLLONESHOT);
-  control("exclusive, half closed", EPOLL_CTL_ADD, EPOLLRDHUP | EPOLLEXCLUSIVE);
-  control("no such operation", 17, EPOLLIN);
-  control("space, edges", EPOLL_CTL_ADD, EPOLLOUT | EPOLLET);
-  say("events", wait_for_events(epoll));
-  say("events", wait_for_events(epoll));
-  close(epoll);
 }
 
 void disconnect() {
@@ -254,8 +220,9 @@ int main(int, char** arguments) {
   carried = arguments[1][0] == '1';
   signal(SIGPIPE, SIG_IGN);
   alarm(60);
-  for (auto* const part : {messages, parts, waits, masks, epolls, disconnect, files, notices}) {
+  for (auto* const part : {messages, parts, waits, masks, disconnect, files, notices}) {
     part();
   }
+  say_epoll_answers(carried);
   cancel_threads(carried);
 }

@@ -42,6 +42,10 @@ def semantics():
     for client in ("semantics_client", "signals_client", "shutdown_wakes_client",
                    "two_threads_client", "non_blocking_client"):
         pairs(["echo"], client, "carried", ways=WAYS[:2])
+    with running(role("echo"), True, **PIPES) as process:
+        port = process.stdout.readline().strip()
+        for carried in (0, 1):
+            run(role("uring_client", port, carried), True)
 
 
 def forks():
@@ -64,6 +68,10 @@ def programs():
         with running(role("echo"), preload, after=4, **PIPES) as process:
             port = process.stdout.readline().strip()
             run(role("exec_client", port), preload, after=4)
+    for preload, sends in ((False, 0), (True, 0), (True, 1)):
+        with running(role("echo_then_exec"), preload, **PIPES) as process:
+            port = process.stdout.readline().strip()
+            run(role("client_of_exec", port, int(preload), sends), preload)
 
 
 def many():
@@ -175,6 +183,16 @@ def answers():
     carried = run([sys.argv[4], "1"], True, timeout=60)
     different = "".join(difflib.unified_diff(*(t.splitlines(True) for t in (plain, carried))))
     assert not different, different
+
+
+def wakeups():
+    """Nobody waits in vain, however many wait for one connection, and in which way."""
+    for ways in ("level threads", "edge threads one", "level oneshot threads",
+                 "edge oneshot threads", "edge exclusive sets threads", "level sets threads",
+                 "poll", "edge mixed sets", "edge copies threads", "split threads", "level inner",
+                 "level inner threads", "level inner_poll threads"):
+        command = [os.path.join(os.path.dirname(sys.argv[4]), "preload_waiters"), ways, "1000"]
+        assert run(command, True, timeout=100).strip() == "done", ways
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 from harness import sent_over_tcp
-from talk import PATIENCE, connected, heard, ping, receive_exactly, say, warm
+from talk import PATIENCE, connected, heard, listening, ping, receive_exactly, say, warm
 
 
 def forked_client(port, carried):
@@ -90,6 +91,37 @@ def exec_client(port):
     assert receive_exactly(connection, 6) == b"before"
     os.set_inheritable(connection.fileno(), True)
     os.execv(sys.executable, [sys.executable, sys.argv[0], "after_exec", str(connection.fileno())])
+
+
+def echo_then_exec():
+    """Becomes another program, which goes on with a connection that may be a stream."""
+    server = listening(0)
+    connection, _ = server.accept()
+    while (part := connection.recv(4)) != b"exec":
+        connection.sendall(part)
+    for fd in range(2):
+        os.dup2(connection.fileno(), fd)
+    os.execv("/bin/cat", ["cat"])
+
+
+def client_of_exec(port, carried, sends):
+    """The other side becomes another program: TCP goes on with it, a stream is reset at once, also
+    for a side that only sends, and none of its bytes is lost without that."""
+    connection = connected(port)
+    warm(connection, carried == "1")
+    connection.sendall(b"exec")
+    begun = time.monotonic()
+    try:
+        if carried == "0":
+            ping(connection)
+        while sends == "1" and carried == "1":
+            connection.sendall(b"lost")
+            assert time.monotonic() - begun < PATIENCE, "sent into nothing"
+        while carried == "1":
+            assert not connection.recv(4)
+            raise AssertionError("ended")
+    except (ConnectionResetError, BrokenPipeError):
+        assert carried == "1" and time.monotonic() - begun < PATIENCE / 4
 
 
 def after_exec(fd):

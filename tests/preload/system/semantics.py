@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Clients that look at what calls answer, and at the end of a peer."""
+import ctypes
 import errno
 import fcntl
 import os
@@ -106,6 +107,21 @@ def shutdown_wakes_client(port, carried):
     connection.shutdown(socket.SHUT_RDWR)
     reader.join(PATIENCE)
     assert got == [b""]
+
+
+def uring_client(port, carried):
+    """A process has an io_uring, which moves bytes past the library, or streams."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    setup, parameters = 425, ctypes.create_string_buffer(256)
+    connection = connected(port)
+    if carried == "1":
+        warm(connection, True)
+        assert libc.syscall(setup, 8, parameters) == -1 and ctypes.get_errno() == errno.EPERM
+        return
+    if libc.syscall(setup, 8, parameters) < 0:
+        print("the kernel has no io_uring:", os.strerror(ctypes.get_errno()))
+        return
+    warm(connection, False)
 
 
 def look_until_ready(connection):

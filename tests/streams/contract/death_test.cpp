@@ -71,6 +71,7 @@ TEST_CASE("a_killed_peer_resets_the_stream_after_what_arrived") {
     result = stream->send(bytes_from(0, 100), kPatience);
   }
   CHECK(result.status == Status::kBrokenPipe);
+  CHECK_FALSE(stream->closed_by_peer());
 }
 
 TEST_CASE("who_never_sleeps_is_told_that_a_peer_was_killed") {

@@ -198,6 +198,7 @@ TEST_CASE("bytes_sent_before_a_close_are_delivered_before_the_end") {
   CHECK(are_from(0, into));
   CHECK(pair.there->receive(into, kPatience).status == Status::kEnd);
   CHECK(pair.there->send(text("x"), kPatience).status == Status::kBrokenPipe);
+  CHECK(pair.there->closed_by_peer());
 }
 
 TEST_CASE("a_close_with_unread_bytes_resets_the_peer") {

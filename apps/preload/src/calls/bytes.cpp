@@ -50,6 +50,9 @@ bool is_valid(int count) {
   return false;
 }
 
+/// Of the flags of preadv2(2) only this one changes what a socket does.
+int waits_as(int flags) { return (flags & RWF_NOWAIT) != 0 ? MSG_DONTWAIT : 0; }
+
 bool has_valid_parts(const msghdr& message) {
   if (message.msg_iovlen <= IOV_MAX) return true;
   errno = EMSGSIZE;
@@ -128,6 +131,25 @@ ssize_t writev(int fd, const iovec* buffers, int count) {
   if (!is_connection(fd)) return real().writev(fd, buffers, count);
   if (!is_valid(count)) return -1;
   return send(fd, std::span(buffers, static_cast<std::size_t>(count)), 0);
+}
+
+/// A socket has no places: -1 is the next bytes.
+ssize_t preadv64v2(int fd, const iovec* buffers, int count, off64_t offset, int flags) {
+  if (!is_connection(fd) || offset != -1) return real().preadv2(fd, buffers, count, offset, flags);
+  if (!is_valid(count)) return -1;
+  return receive(fd, std::span(buffers, static_cast<std::size_t>(count)), waits_as(flags));
+}
+ssize_t preadv2(int fd, const iovec* buffers, int count, off_t offset, int flags) {
+  return preadv64v2(fd, buffers, count, offset, flags);
+}
+
+ssize_t pwritev64v2(int fd, const iovec* buffers, int count, off64_t offset, int flags) {
+  if (!is_connection(fd) || offset != -1) return real().pwritev2(fd, buffers, count, offset, flags);
+  if (!is_valid(count)) return -1;
+  return send(fd, std::span(buffers, static_cast<std::size_t>(count)), waits_as(flags));
+}
+ssize_t pwritev2(int fd, const iovec* buffers, int count, off_t offset, int flags) {
+  return pwritev64v2(fd, buffers, count, offset, flags);
 }
 
 ssize_t recv(int fd, void* into, std::size_t length, int flags) {

@@ -10,7 +10,6 @@
 #include "call_memory.hpp"
 #include "poll.hpp"
 #include "real.hpp"
-#include "transfer.hpp"
 
 using namespace preload;
 
@@ -68,9 +67,9 @@ int select_until(int count, fd_set* in, fd_set* out, fd_set* except, End end,
   return found;
 }
 
-bool any_connection(int count, const fd_set* in, const fd_set* out, const fd_set* except) {
+bool any_of_ours(int count, const fd_set* in, const fd_set* out, const fd_set* except) {
   for (int fd = 0; fd < count; ++fd) {
-    if ((has(in, fd) || has(out, fd) || has(except, fd)) && is_connection(fd)) return true;
+    if ((has(in, fd) || has(out, fd) || has(except, fd)) && needs_poll_here(fd)) return true;
   }
   return false;
 }
@@ -105,7 +104,7 @@ int __ppoll_chk(pollfd* entries, nfds_t count, const timespec* timeout, const si
 
 int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* timeout,
             const sigset_t* mask) {
-  if (!any_connection(count, in, out, except)) {
+  if (!any_of_ours(count, in, out, except)) {
     return real().pselect(count, in, out, except, timeout, mask);
   }
   if (!is_valid(timeout)) return -1;
@@ -113,7 +112,7 @@ int pselect(int count, fd_set* in, fd_set* out, fd_set* except, const timespec* 
 }
 
 int select(int count, fd_set* in, fd_set* out, fd_set* except, timeval* timeout) {
-  if (!any_connection(count, in, out, except)) {
+  if (!any_of_ours(count, in, out, except)) {
     return real().select(count, in, out, except, timeout);
   }
   if (timeout == nullptr) return select_until(count, in, out, except, std::nullopt, nullptr);

@@ -86,6 +86,11 @@ class Stream {
   /// True when a send would answer something else than kWouldBlock.
   bool send_ready() noexcept;
 
+  /// True when the peer has closed the stream. False while it is open, and when the peer was
+  /// killed, or has become another program (exec), before it closed it: then the bytes that it had
+  /// not received are lost.
+  bool closed_by_peer() noexcept;
+
   /// For poll(2) and epoll(7), edge by edge: after `arm` it becomes readable when something
   /// changes, be it bytes, space or the end. Then look with receive_ready and send_ready.
   int descriptor() const noexcept;

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Exported: how an io_uring is made, by syscall(2) or liburing. Programs go on without one where
+// the kernel refuses it (sysctl kernel.io_uring_disabled), so they can do without.
+#include "uring.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstddef>
+
+#include "real.hpp"
+
+using namespace preload;
+
+namespace {
+
+/// As the kernel answers: errno values are negative. Allocators call syscall(2) while they begin,
+/// when the C library's own function cannot be looked up yet.
+long call_kernel(long number, const long (&arguments)[6]) noexcept {
+#if defined(__x86_64__)
+  long answer;
+  register long fourth asm("r10") = arguments[3];
+  register long fifth asm("r8") = arguments[4];
+  register long sixth asm("r9") = arguments[5];
+  asm volatile("syscall"
+               : "=a"(answer)
+               : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(fourth),
+                 "r"(fifth), "r"(sixth)
+               : "rcx", "r11", "memory");
+  return answer;
+#elif defined(__aarch64__)
+  register long name asm("x8") = number;
+  register long first asm("x0") = arguments[0];
+  register long second asm("x1") = arguments[1];
+  register long third asm("x2") = arguments[2];
+  register long fourth asm("x3") = arguments[3];
+  register long fifth asm("x4") = arguments[4];
+  register long sixth asm("x5") = arguments[5];
+  asm volatile("svc 0"
+               : "+r"(first)
+               : "r"(name), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+               : "memory");
+  return first;
+#else
+#error "say here how this processor calls the kernel"
+#endif
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+long syscall(long number, ...) noexcept {
+  va_list list;
+  va_start(list, number);
+  long arguments[6];
+  for (long& each : arguments) each = va_arg(list, long);
+  va_end(list);
+  if (number == SYS_io_uring_setup && !permit_uring()) {
+    errno = EPERM;
+    return -1;
+  }
+  const long answer = call_kernel(number, arguments);
+  constexpr long kLargestCode = 4095;
+  if (answer >= 0 || answer < -kLargestCode) return answer;
+  errno = static_cast<int>(-answer);
+  return -1;
+}
+
+// Of liburing, whose functions do not call each other by name.
+
+int io_uring_setup(unsigned entries, void* parameters) {
+  return permit_uring() ? real().uring_setup(entries, parameters) : -EPERM;
+}
+
+int io_uring_queue_init(unsigned entries, void* ring, unsigned flags) {
+  return permit_uring() ? real().uring_init(entries, ring, flags) : -EPERM;
+}
+
+int io_uring_queue_init_params(unsigned entries, void* ring, void* parameters) {
+  return permit_uring() ? real().uring_init_with(entries, ring, parameters) : -EPERM;
+}
+
+int io_uring_queue_init_mem(unsigned entries, void* ring, void* parameters, void* memory,
+                            std::size_t size) {
+  if (!permit_uring()) return -EPERM;
+  return real().uring_init_in(entries, ring, parameters, memory, size);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop
