@@ -26,6 +26,8 @@ bool receive_writes(const Job& job, Wire& wire) {
     if (deadline.passed() || queue_pair.state() == IBV_QPS_ERR) return false;
     backoff.pause();
   }
+  // The last counter is here before the sender knows that it is: its queue pair has to stay.
+  wire.exchange(true);
   for (std::uint64_t slot = 0; slot < kSlots; ++slot) {
     if (dtutils::load_device_word(&slots[slot]) != expected(slot, job.count)) return false;
   }

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 // cariama-proxy: a caching reverse proxy in front of a web server.
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
 
 #include "common/command_line.hpp"
 #include "documents.hpp"
 #include "dsfabric/config.hpp"
+#include "dtutils/error.hpp"
+#include "dtutils/tcp.hpp"
 #include "proxy/server.hpp"
-#include "proxy/text.hpp"
 
 namespace {
 
@@ -26,12 +29,18 @@ struct Seconds {
   std::uint64_t head = 10, idle = 60, client = 30, connect = 5, origin = 30, drain = 10;
 };
 
-/// The address with a port that is so much higher; 0 stays any.
+/// The address with a port that is so much higher; 0 stays any. Throws Error when there is none.
 std::string shifted(const std::string& address, std::uint16_t rank) {
-  const std::size_t digits = address.rfind(':') + 1;
-  const auto port = proxy::parse_decimal(std::string_view(address).substr(digits));
-  if (rank == 0 || !port || *port == 0) return address;
-  return address.substr(0, digits) + std::to_string(*port + rank);
+  if (rank == 0 || address.empty()) return address;
+  const std::string object = fmt::format("listen on {}", address);
+  dtutils::HostPort at = dtutils::parse_host_port(object, address);
+  if (at.port == 0) return address;
+  if (at.port + rank > UINT16_MAX) {
+    throw dtutils::Error(object, fmt::format("proxy {0} has no port: it is that port + {0}", rank),
+                         "take a lower port");
+  }
+  at.port = static_cast<std::uint16_t>(at.port + rank);
+  return at.text();
 }
 
 }  // namespace

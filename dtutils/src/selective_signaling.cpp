@@ -12,6 +12,9 @@
 namespace dtutils {
 namespace {
 
+/// Far more than any send queue holds, so that sums of these parameters fit into 32 bits.
+constexpr std::uint32_t kMostRequests = 1u << 24;
+
 /// W - T that n threads need, so that those which stop cannot hold all signaled tickets.
 std::uint32_t needed_margin(std::uint32_t threads) noexcept { return 2 * threads - 1; }
 
@@ -31,6 +34,12 @@ SignalingParameters SignalingParameters::for_threads(std::uint32_t threads) noex
 void SignalingParameters::check(std::uint32_t send_depth, std::uint32_t completion_depth) const {
   if (sharing_threads == 0) {
     refuse("sharing_threads is 0", "use the number of threads that will post, at least 1");
+  }
+  if (std::max({sharing_threads, signal_all_from, window}) > kMostRequests) {
+    refuse(fmt::format("{} threads, a window of {} and signal_all_from {} are more than any send "
+                       "queue holds",
+                       sharing_threads, window, signal_all_from),
+           fmt::format("keep each of them at most {}", kMostRequests));
   }
   if (!std::has_single_bit(signal_interval)) {
     refuse(fmt::format("signal_interval is {}, which is not a power of two", signal_interval),

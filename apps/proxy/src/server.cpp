@@ -3,10 +3,11 @@
 #include "proxy/server.hpp"
 
 #include <sys/epoll.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "dtutils/descriptor_limit.hpp"
 
 namespace proxy {
 namespace {
@@ -21,15 +22,6 @@ constexpr int kAcceptedAtOnce = 64;
 
 /// Descriptors for the log, the metrics, and what a job opens.
 constexpr std::size_t kOtherFiles = 64;
-
-/// As many files as the process may open; returns how many these are.
-std::size_t raise_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
-  return ::getrlimit(RLIMIT_NOFILE, &limit) != 0 ? SIZE_MAX : limit.rlim_cur;
-}
 
 /// Clients that are served at once: idle ones must not take the descriptors that others need for
 /// connections to the origin. A quarter of all is kept for those, or fewer if there may be fewer.
@@ -82,7 +74,7 @@ Server::Server(const Options& options, DocumentStore& documents, Placement* plac
     origins_.push_back(std::make_unique<OriginPool>(context_, site.origin));
   }
   if (origins_.empty()) origins_.push_back(std::make_unique<OriginPool>(context_, options.origin));
-  max_clients_ = clients_within(raise_file_limit(), options);
+  max_clients_ = clients_within(dtutils::raise_descriptor_limit(), options);
   if (!options.lends) listener_ = std::make_unique<Listener>(*this, options.listen, false);
   if (!options.metrics.empty()) {
     metrics_listener_ = std::make_unique<Listener>(*this, options.metrics, true);

@@ -2,30 +2,18 @@
 // Runs of simulated jobs.
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "cluster.hpp"
+#include "dtutils/descriptor_limit.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/wait.hpp"
 #include "exit_guard.hpp"
 #include "simulation/simulation.hpp"
 
 namespace simulation {
-namespace {
-
-/// Each node has a few descriptors.
-void raise_descriptor_limit() noexcept {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-}  // namespace
-
 dsfabric::Config config_of_a_node(dsfabric::Config config) {
   config.device = "sim";
   config.pin = false;
@@ -35,7 +23,8 @@ dsfabric::Config config_of_a_node(dsfabric::Config config) {
 
 Cluster::Cluster(std::uint32_t nodes, const Options& options)
     : nodes_(nodes), simulation_(options.cluster), launcher_(simulation_, nodes) {
-  raise_descriptor_limit();
+  // Each node has a few of them.
+  dtutils::raise_descriptor_limit();
   guard_exit();
   if (options.plan) options.plan(simulation_);
 }

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <cstring>
 #include <optional>
 
+#include "dtutils/descriptor_limit.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/tcp.hpp"
 
@@ -28,16 +28,6 @@ constexpr int kBacklog = 4096;
 constexpr std::size_t kReadBytes = 256 << 10;
 /// A client that has so many bytes of replies to take is not read from.
 constexpr std::size_t kEnoughUnread = 1 << 20;
-
-/// Files that the process may open, as many as it is allowed to.
-std::size_t raise_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
-  (void)::getrlimit(RLIMIT_NOFILE, &limit);
-  return limit.rlim_cur;
-}
 
 }  // namespace
 
@@ -56,7 +46,7 @@ struct Server::Connection : Client {
 
 Server::Server(Engine& engine, const Options& options)
     : engine_(engine), options_(options), buffer_(kReadBytes) {
-  const std::size_t files = raise_file_limit();
+  const std::size_t files = dtutils::raise_descriptor_limit();
   // Some are for the devices and logs.
   options_.max_clients = std::min(options_.max_clients, files > 128 ? files - 128 : files / 2);
   const dtutils::HostPort at{options.address, options.port};

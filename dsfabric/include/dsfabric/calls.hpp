@@ -194,7 +194,7 @@ class Calls : public BroadcastCalls<Channel> {
   bool put(ThreadId to, const F& function, std::span<const std::byte> extra) {
     detail::check_callable<F>();
     static_assert(CallChannel<Channel>);
-    const auto bytes = static_cast<std::uint32_t>(sizeof(F) + extra.size());
+    const std::uint32_t bytes = detail::record_bytes(sizeof(F), extra.size());
     std::byte* const space = channel().reserve(to, function_index<F>(), bytes);
     if (space == nullptr) return false;
     // An empty one has a byte that was never written.

@@ -60,12 +60,14 @@ struct Config {
   std::size_t receive_size = 4096;
   /// Bytes that receive buffers may take when messages pile up at threads that make no progress.
   /// Then senders wait. Messages of the process to itself may take as much again, each of its
-  /// threads an equal share of it.
+  /// threads an equal share of it. No more than memory_limit.
   std::size_t receive_limit = std::size_t{64} << 20;
   /// Bytes of a superpage of registered memory (dtutils::RDMAAllocatorOptions).
   std::size_t superpage = std::size_t{64} << 20;
   /// Bytes of registered memory in each zone at most.
   std::size_t memory_limit = std::size_t{4} << 30;
+
+  // Times of more than a year count as a year.
 
   /// join() throws an Error that names the processes which have not come by then. A process that
   /// does not answer for so long when another one first talks to it has failed for that one.

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <limits>
 
 #include "calls/call_tables.hpp"
 #include "dsfabric/detail/arguments.hpp"
@@ -58,7 +57,7 @@ namespace detail {
 
 bool send_record(Fabric& fabric, ThreadId to, std::uint32_t function, const void* callable,
                  std::uint32_t size, std::span<const std::byte> extra) {
-  const auto bytes = static_cast<std::uint32_t>(size + extra.size());
+  const std::uint32_t bytes = record_bytes(size, extra.size());
   SendSpace space(fabric, to.process, detail::record_size(bytes));
   if (!space) return false;
   const detail::RecordHeader header{index_at(fabric, to, function), bytes};
@@ -70,13 +69,10 @@ bool send_record(Fabric& fabric, ThreadId to, std::uint32_t function, const void
   return space.commit(MessageKind::kCall, to);
 }
 
-std::uint32_t record_bytes(std::size_t callable, std::size_t packed) {
-  if (callable + packed > std::numeric_limits<std::uint32_t>::max() / 2) {
-    throw dtutils::Error("call with arguments",
-                         fmt::format("its arguments take {} bytes, more than any record", packed),
-                         "pass the data as a buffer by RDMA (call_buffer)");
-  }
-  return static_cast<std::uint32_t>(callable + packed);
+void refuse_record(std::size_t extra) {
+  throw dtutils::Error(
+      "call", fmt::format("its buffer or arguments take {} bytes, more than any record", extra),
+      "pass the data as a buffer by RDMA (call_buffer)");
 }
 
 void require_one_copy(Fabric& fabric) {

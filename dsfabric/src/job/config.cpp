@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
@@ -55,9 +56,14 @@ const Setting& find(std::string_view name) {
   return *found;
 }
 
+/// Longer times overflow where they are counted in nanoseconds.
+constexpr std::chrono::milliseconds kLongestTime = std::chrono::years(1);
+
 }  // namespace
 
 Config configure(Config base) {
+  for (const auto time : {&Config::start_timeout, &Config::leave_timeout, &Config::watch_interval})
+    base.*time = std::min(base.*time, kLongestTime);
   for (const Setting& setting : settings()) {
     const std::string variable = variable_of(setting.name);
     if (const char* const text = std::getenv(variable.c_str())) {

@@ -29,7 +29,8 @@ Receiver::Receiver(ReceiveQueue& queue, dtutils::RDMAAllocator& allocator, const
     : allocator_(allocator),
       size_(checked_size(config)),
       stride_(size_ + kReceiveStagger),
-      limit_(std::max<std::size_t>(config.receive_limit / stride_, queue.depth)),
+      limit_(std::max<std::size_t>(std::min(config.receive_limit, config.memory_limit) / stride_,
+                                   queue.depth)),
       queue_(queue),
       records_(std::make_unique<ReceiveBuffer[]>(limit_)) {
   slabs_.reserve(limit_ / (dtutils::kChunk / stride_) + 2);

@@ -6,6 +6,7 @@
 #include "dtutils/circular_allocator.hpp"
 #include "dtutils/clock.hpp"
 #include "dtutils/completion_queue.hpp"
+#include "dtutils/descriptor_limit.hpp"
 #include "dtutils/device.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/endpoint.hpp"

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 Clock::time_point after(milliseconds timeout) {
   const auto now = Clock::now();
   const auto max = std::chrono::floor<milliseconds>(Clock::time_point::max() - now);
-  return now + std::min(timeout, max);
+  return now + std::clamp(timeout, milliseconds(0), max);
 }
 
 /// A sender that is stopped after it disarmed a queue, and before it wrote to the channel, would

@@ -18,7 +18,7 @@ struct RingOptions {
   std::uint32_t chunk_bytes = 32u << 10;
   /// Chunks at the start, at least 2.
   std::uint32_t chunks = 2;
-  /// Chunks at most: the ring grows while the receiver does not keep up.
+  /// Chunks at most, up to 65536: the ring grows while the receiver does not keep up.
   std::uint32_t chunk_limit = 4;
   /// Bytes of calls that may wait at the sender, in whole chunks, while the ring is full. What
   /// inline handlers call under WhenFull::kRetry may be more; then their worker takes calls more

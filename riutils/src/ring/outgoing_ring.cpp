@@ -31,6 +31,10 @@ const RingOptions& checked(const RingOptions& options) {
         fmt::format("chunks is {} and chunk_limit {}", options.chunks, options.chunk_limit),
         fmt::format("begin with 2 to {} chunks, and no more than chunk_limit", Grant::kMaxChunks));
   }
+  if (options.chunk_limit > kMaxChunkLimit) {
+    refuse(fmt::format("chunk_limit is {}", options.chunk_limit),
+           fmt::format("use at most {}, or larger chunks", kMaxChunkLimit));
+  }
   return options;
 }
 

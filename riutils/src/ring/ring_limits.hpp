@@ -11,6 +11,8 @@ namespace riutils {
 
 inline constexpr std::uint32_t kMinChunk = 256;
 inline constexpr std::uint32_t kMaxChunk = detail::RingHeader::kMaxBytes + 1;
+/// The largest RingOptions::chunk_limit: a ring has a record for each chunk from the start.
+inline constexpr std::uint32_t kMaxChunkLimit = 1u << 16;
 /// Of a ring of results, of which no more than a process may wait for can be on their way. Its
 /// chunks hold any value that travels so.
 inline constexpr RingOptions kResultRing{16u << 10, 2, 2, 0};

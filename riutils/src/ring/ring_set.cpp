@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 
+#include "dsfabric/detail/arguments.hpp"
 #include "dsfabric/detail/call_wrappers.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/log.hpp"
@@ -144,7 +145,7 @@ bool RingSet::try_forward(dsfabric::ThreadId to, std::uint32_t function,
   constexpr detail::SendPolicy kNeverWait{WhenFull::kRetryAsync, true, 0};
   try {
     detail::OutgoingRing& out = ring(to, preferred_.value_or(RingOptions()));
-    const auto bytes = static_cast<std::uint32_t>(callable.size() + extra.size());
+    const std::uint32_t bytes = dsfabric::detail::record_bytes(callable.size(), extra.size());
     std::byte* const space = out.reserve(function, bytes, kNeverWait);
     if (space == nullptr) return false;
     std::memcpy(space, callable.data(), callable.size());

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Calls with a buffer: in the message, written to its destination, or read by it.
+#include <sys/mman.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -65,6 +68,24 @@ TEST_CASE("call_larger_than_a_receive_buffer_is_refused_at_the_sender") {
             "the next one is sent");
     require_equal(slot.get(), 5, "result");
     self.barrier();
+  });
+}
+
+TEST_CASE("a_buffer_of_more_bytes_than_a_record_counts_is_refused_at_the_sender") {
+  in_every_mode(1, 1, [](Thread& self) {
+    constexpr std::size_t kMapped = std::size_t{UINT32_MAX} + 4096;
+    void* const mapped =
+        mmap(nullptr, kMapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    require(mapped != MAP_FAILED, "address space");
+    SendChannel calls(self.fabric());
+    // Their counts of 32 bits would be 16, and too near to the end for the head of a record.
+    for (const std::size_t bytes : {std::size_t{UINT32_MAX} + 17, std::size_t{UINT32_MAX} - 8}) {
+      const std::span buffer(static_cast<const std::byte*>(mapped), bytes);
+      const auto ignore = [](CallContext&, std::byte*, std::uint32_t) {};
+      has(error_text([&] { (void)calls.call_buffer(self.id(), ignore, buffer); }), "any record");
+      has(error_text([&] { (void)calls.broadcast_buffer(ignore, buffer); }), "any record");
+    }
+    munmap(mapped, kMapped);
   });
 }
 

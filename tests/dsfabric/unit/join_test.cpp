@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // What processes know of each other after they have joined, and what joining refuses.
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "dsfabric/send_channel.hpp"
 #include "dsfabric/support/fork_job.hpp"
+#include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/require.hpp"
@@ -124,6 +128,30 @@ TEST_CASE("a_receive_size_that_cannot_be_is_refused") {
     config.receive_size = 100;
     const std::string text = support::error_text([&] { member.join(config); });
     require(text.find("receive_size") != std::string::npos, text);
+  });
+  CHECK(job.wait() == "");
+}
+
+TEST_CASE("limits_and_times_may_be_without_end") {
+  ForkJob job(1, [](Member&) {
+    Config config;
+    config.device = "shm";
+    config.pin = false;
+    config.threads = 2;
+    config.receive_limit = SIZE_MAX;
+    config.start_timeout = config.leave_timeout = std::chrono::milliseconds::max();
+    config.watch_interval = std::chrono::milliseconds::max();
+    Fabric fabric = join(config);
+    static std::atomic<int> ran{0};
+    fabric.run([&](Thread& self) {
+      SendChannel calls(self.fabric());
+      const auto slow = [] {
+        dtutils::sleep_for(std::chrono::milliseconds(5));
+        ++ran;
+      };
+      for (int i = 0; i < 3; ++i) require(calls.call(self.neighbour(1), slow), "the call is sent");
+    });
+    require_equal(ran.load(), 6, "calls that run() has waited for");
   });
   CHECK(job.wait() == "");
 }

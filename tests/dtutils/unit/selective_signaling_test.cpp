@@ -2,6 +2,7 @@
 // The protocol of selective signaling without a device: what is signaled, who waits, what retires.
 #include "dtutils/selective_signaling.hpp"
 
+#include <cstdint>
 #include <random>
 
 #include "support/catch.hpp"
@@ -75,6 +76,14 @@ TEST_CASE("parameters_that_break_a_relation_are_refused_by_name") {
   CHECK(refusal_of_signaling(wrong) == "(no error)");
   wrong.window = 100;
   CHECK_THAT(refusal_of_signaling(wrong), contains("window 100"));
+}
+
+TEST_CASE("parameters_whose_sums_have_more_than_32_bits_are_refused") {
+  SignalingParameters wrong;
+  wrong.window = UINT32_MAX;
+  CHECK_THAT(refusal_of_signaling(wrong), contains("more than any send queue"));
+  CHECK_THAT(refusal_of_signaling(SignalingParameters::for_threads(UINT32_MAX)),
+             contains("more than any send queue"));
 }
 
 TEST_CASE("queues_that_are_too_shallow_are_refused") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// TCP at addresses that a user writes: what is read, who listens, who is reached and in which time.
+// TCP at addresses that a user writes: who listens, who is reached, and in which time.
 #include "dtutils/tcp.hpp"
 
 #include <arpa/inet.h>
@@ -67,10 +67,6 @@ bool tcp_event(const TcpSocket& socket, short events, int milliseconds = 10'000)
   return poll(&entry, 1, milliseconds) == 1;
 }
 
-std::string said_of(std::string_view text) {
-  return error_text([&] { parse_host_port("test", text); });
-}
-
 bool has_ipv6() {
   const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in6 address{};
@@ -83,50 +79,6 @@ bool has_ipv6() {
 }
 
 }  // namespace
-
-TEST_CASE("host_and_port_are_read") {
-  const auto read = [](std::string_view text) {
-    const HostPort at = parse_host_port("test", text);
-    CHECK(at.text() == text);
-    return std::pair(at.host, at.port);
-  };
-  CHECK(read("127.0.0.1:4711") == std::pair(std::string("127.0.0.1"), std::uint16_t{4711}));
-  CHECK(read("node7.example:1") == std::pair(std::string("node7.example"), std::uint16_t{1}));
-  CHECK(read("[::1]:65535") == std::pair(std::string("::1"), std::uint16_t{65535}));
-  CHECK(read("[fe80::1%lo]:80") == std::pair(std::string("fe80::1%lo"), std::uint16_t{80}));
-  CHECK(read(":0") == std::pair(std::string(), std::uint16_t{0}));
-}
-
-TEST_CASE("what_is_no_host_and_port_is_explained") {
-  for (const char* const text : {"", "localhost", "[::1]", "[::1"}) {
-    INFO(text);
-    CHECK_THAT(said_of(text), contains("it has no port") && contains("write HOST:PORT"));
-  }
-  for (const char* const text :
-       {"host:", "host:http", "host:-1", "host:+1", "host:65536", "host:99999999999999999999",
-        "host: 1", "host:1 ", "host:0x10", "[::1]:", "[::1]:65536"}) {
-    INFO(text);
-    CHECK_THAT(said_of(text), contains("is no port") && contains("write HOST:PORT"));
-  }
-  for (const char* const text : {"[]:1", "[host]:1", "[::1]x:1", "[::1]::1"}) {
-    INFO(text);
-    CHECK_THAT(said_of(text), contains("the brackets hold no IPv6 address"));
-  }
-  for (const char* const text : {"::1:80", "::1", "a:b:80"}) {
-    INFO(text);
-    CHECK_THAT(said_of(text), contains("has brackets before its port"));
-  }
-}
-
-TEST_CASE("addresses_are_told_from_names") {
-  for (const char* const host : {"127.0.0.1", "::1", "fe80::1%lo"}) {
-    CHECK(HostPort{host, 1}.is_literal());
-  }
-  for (const char* const host : {"", "localhost", "127.0.0.1 ", "[::1]", "::1::"}) {
-    INFO(host);
-    CHECK_FALSE(HostPort{host, 1}.is_literal());
-  }
-}
 
 TEST_CASE("nobody_connects_to_no_host_port_0_or_an_unknown_host") {
   const auto said = [](const char* host, std::uint16_t port) {

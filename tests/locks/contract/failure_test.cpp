@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Holders, waiters and homes that die; a holder that was stopped and given up; leases and clocks.
+// Holders, waiters and homes that die; a holder that was stopped and given up.
 #include <chrono>
 #include <mutex>
 #include <shared_mutex>
@@ -7,7 +7,6 @@
 
 #include "dsfabric/peer_failed.hpp"
 #include "dsfabric/send_channel.hpp"
-#include "dtutils/joinable_thread.hpp"
 #include "locks/support/lock_job.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
@@ -23,17 +22,6 @@ using support::require;
 using support::serve_until_word;
 
 #define SCHEMES Ncosed, Dqnl, Dslr, Srsl
-
-namespace {
-
-/// The clock of leases of this process: it leaps, or is set back, by an hour each time.
-struct Clock {
-  inline static support::PerProcess<std::atomic<std::int64_t>, 1> step;
-  inline static support::PerProcess<std::atomic<std::int64_t>, 1'000'000> hours;
-  static std::chrono::nanoseconds now() { return std::chrono::hours(*hours += *step); }
-};
-
-}  // namespace
 
 TEMPLATE_TEST_CASE("locks_of_dead_holders_are_passed_on_dead_waiters_left_out_dead_homes_given_up",
                    "", SCHEMES) {
@@ -243,69 +231,6 @@ TEMPLATE_TEST_CASE("a_process_that_gives_up_another_one_and_leaves_tells_the_hom
             } catch (const dsfabric::PeerFailed& failure) {
               require(failure.process() == dsfabric::ProcessId{0}, failure.what());
             }
-          }
-        }) == "");
-}
-
-TEST_CASE("a_lease_ends_the_hold_of_a_process_that_does_not_answer") {
-  // No others: on a busy machine they might not answer in time either.
-  ForkJob job(2, support::living({}, [](Member& member, Thread& self) {
-                LockSpaceOptions options = options_of<Dslr>();
-                options.lease = std::chrono::milliseconds(100);
-                LockSpace space(self, options);
-                self.barrier();
-                SharedMutex<Dslr> mutex(space, LockId{{0}, 1});
-                auto& words = member.memory.words;
-                if (member.rank == 1) {
-                  mutex.lock();
-                  words[0] = 1;
-                  support::serve_nothing();
-                }
-                serve_until_word(member, self, 2, 1);
-                mutex.lock();
-                require(mutex.owner_died(), "it is told");
-                mutex.unlock();
-                words[1] = 1;
-              }));
-  REQUIRE(support::eventually([&] { return job.memory().words[0] == 1; }));
-  job.stop(1);
-  job.memory().words[2] = 1;
-  CHECK(support::eventually([&] { return job.memory().words[1] == 1; }));
-  job.kill(1);
-  CHECK(job.wait() == "1: signal 9\n");
-}
-
-TEST_CASE("a_clock_that_jumps_takes_no_lock_from_a_holder_that_lives") {
-  CHECK(support::run_members({.processes = 2}, [](Member& member, Thread& self) {
-          LockSpaceOptions options = options_of<Dslr>();
-          // Shorter than a leap, and long enough for an answer on a busy machine.
-          options.lease = std::chrono::seconds(20);
-          options.lease_clock = &Clock::now;
-          LockSpace space(self, options);
-          SharedMutex<Dslr> mutex(space, LockId{{0}, 1});
-          std::atomic<std::uint64_t>& looks = member.memory.words[0];
-          for (const int hours : {1, -1}) {
-            *Clock::step = hours;
-            looks = 0;
-            if (member.rank == 1) mutex.lock();
-            self.barrier();
-            const std::int64_t before = *Clock::hours;
-            if (member.rank == 1) {
-              // Meanwhile process 0, the home, has suspected it many times.
-              serve_until_word(member, self, 0, 1);
-              mutex.unlock();
-            } else {
-              dtutils::JoinableThread watch([&] {
-                while (std::abs(*Clock::hours - before) < 50) dtutils::give_way();
-                looks = 1;
-              });
-              mutex.lock();
-              watch.join();
-              require(!mutex.owner_died(), "nobody died");
-              mutex.unlock();
-            }
-            self.barrier();
-            require(self.fabric().failures() == 0, "nobody was given up");
           }
         }) == "");
 }

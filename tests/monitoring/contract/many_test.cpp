@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/one_worker.hpp"
 #include "dsfabric/support/fork_job.hpp"
 #include "monitoring/monitoring.hpp"
 #include "support/catch.hpp"
@@ -14,13 +15,6 @@ using namespace monitoring;
 using namespace support;
 
 namespace {
-
-dsfabric::Config one_each() {
-  dsfabric::Config config;
-  config.threads = 1;
-  config.service_threads = 1;
-  return config;
-}
 
 Reading read_of(Watcher& watcher, dsfabric::ProcessId process) {
   Reading reading;
@@ -34,7 +28,7 @@ Reading read_of(Watcher& watcher, dsfabric::ProcessId process) {
 TEST_CASE("thirty_two_watchers_read_one_process_and_all_see_the_truth") {
   constexpr std::uint32_t kProcesses = 9, kEach = 4, kReads = 500;
   ForkJob job(kProcesses, [](Member& member) {
-    dsfabric::Fabric fabric = member.join(one_each());
+    dsfabric::Fabric fabric = member.join(one_worker());
     auto& ended = member.memory.words[1];
     if (member.rank == 0) {
       Board board(fabric);
@@ -89,7 +83,7 @@ TEST_CASE("a_board_is_found_whoever_has_died_before_it_was_looked_for") {
   // Whichever processes keep the names of the boards, some are among those that die.
   constexpr std::uint32_t kProcesses = 8, kKilled = 4;
   ForkJob job(kProcesses, [](Member& member) {
-    dsfabric::Fabric fabric = member.join(one_each());
+    dsfabric::Fabric fabric = member.join(one_worker());
     std::optional<Board> board;
     if (member.rank != 1) {
       board.emplace(fabric);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "../support/one_worker.hpp"
 #include "dsfabric/support/fork_job.hpp"
 #include "monitoring/monitoring.hpp"
 #include "support/catch.hpp"
@@ -18,13 +19,6 @@ using namespace monitoring;
 using namespace support;
 
 namespace {
-
-dsfabric::Config one_worker() {
-  dsfabric::Config config;
-  config.threads = 1;
-  config.service_threads = 1;
-  return config;
-}
 
 std::optional<std::uint64_t> figure(Watcher& watcher, dsfabric::ProcessId process,
                                     const std::string& name, const Reading& reading) {

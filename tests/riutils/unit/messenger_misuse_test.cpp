@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a messenger refuses: destinations, sizes, options that its rings do not have, other threads.
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +38,16 @@ TEST_CASE("unknown_destinations_and_oversized_calls_are_refused") {
     require(text.find("chunk") != std::string::npos, text);
     require(messenger.call(self.neighbour(1), [] { ++ledger().calls; }), "and calls go on");
     serve_until(self, [] { return ledger().calls == 1; });
+    self.barrier();
+  });
+}
+
+TEST_CASE("a_limit_of_more_chunks_than_a_ring_counts_is_refused") {
+  in_every_mode({}, [](Thread& self) {
+    RDMAMessengerGlobal messenger(self, {{.chunk_limit = UINT32_MAX}});
+    const std::string text =
+        support::error_text([&] { (void)messenger.call(self.neighbour(1), [] {}); });
+    require(text.find("chunk_limit is 4294967295") != std::string::npos, text);
     self.barrier();
   });
 }

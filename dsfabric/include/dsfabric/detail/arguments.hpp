@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,8 +57,17 @@ void pack_argument(Packer& out, const A& argument) {
   }
 }
 
-/// Throws the Error of a call that no record can carry.
-std::uint32_t record_bytes(std::size_t callable, std::size_t packed);
+/// Throws the Error of a call with so many bytes behind its callable, more than any record carries.
+[[noreturn]] void refuse_record(std::size_t extra);
+
+/// Bytes of a callable and of what travels with it: a buffer, or arguments that were packed. Throws
+/// Error when they are more than any record carries.
+inline std::uint32_t record_bytes(std::size_t callable, std::size_t extra) {
+  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max() / 2;
+  if (extra > kMost - callable) [[unlikely]]
+    refuse_record(extra);
+  return static_cast<std::uint32_t>(callable + extra);
+}
 
 template <class F, class... A>
 inline constexpr bool kTakesCall = std::is_invocable_v<F&, CallContext&, A...>;
