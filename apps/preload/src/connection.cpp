@@ -182,14 +182,13 @@ int Connection::unread(int fd) noexcept {
 void Connection::arm(int wake) noexcept {
   if (stream_ == nullptr || armed_) return;
   armed_ = true;
-  // An event that others sleep for is taken away.
   const bool others =
       sleepers.has_others(wake) ||
       std::any_of(registrations.begin(), registrations.end(),
                   [&](const Registration* each) { return has_others(*each, wake); });
-  const bool took = others && levels(stream_->descriptor(), POLLIN) != 0;
   stream_->arm();
-  if (took) wake_all(wake);
+  // It took away events that others sleep for, perhaps one that came just now.
+  if (others) wake_all(wake);
 }
 
 std::uint64_t Connection::arrived() noexcept {
