@@ -107,8 +107,8 @@ bool ClientState::await_long(Operation& operation) {
     operation.transmitter->progress();
   }
   if (worker != nullptr) {
-    // A worker to which messages come without end does not look for what its devices have done, and
-    // requests that are sent back until this operation has ended are such messages.
+    // A worker that serves polls its connections one by one, and seldom while messages come, as
+    // requests do that are sent back until this operation has ended. This is the one that counts.
     for (;;) {
       const auto outcome = operation.arrived.wait_for(kServes);
       if (outcome != dtutils::Synchronizer::Outcome::kTimeout) {
