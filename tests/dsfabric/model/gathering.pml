@@ -26,7 +26,7 @@ byte word[PROCESSES * PLACES * 2];
    order. The device reads the bytes when it sends them. */
 byte post[PROCESSES * 2 * (GATHERINGS + 1)];
 
-inline bytes_land() {
+inline bytes_land(to, count, round) {
   from = (to + 1 + round) % PROCESSES;
   slot[SLOT(to, count, 1 + round)] = slot[SLOT(from, count, 0)];
   if
@@ -35,7 +35,7 @@ inline bytes_land() {
   fi
 }
 
-inline word_lands() {
+inline word_lands(to, count, round) {
   word[WORD(to, count, round)] = count
 }
 
@@ -47,20 +47,21 @@ inline word_lands() {
 #define SECOND word_lands
 #endif
 
+/* Each write is an alternative of its own: to choose its numbers first would be many steps for each
+   state, most of them to a write that nothing happens to. */
+#define WRITE(to, count, round) \
+  :: d_step { post[POST(to, count, round)] == 1 -> \
+       FIRST(to, count, round); post[POST(to, count, round)] = 2; from = 0 } \
+  :: d_step { post[POST(to, count, round)] == 2 -> \
+       SECOND(to, count, round); post[POST(to, count, round)] = 3; from = 0 }
+#define ROUNDS(to, count) WRITE(to, count, 0) WRITE(to, count, 1)
+#define COUNTS(to) ROUNDS(to, 1) ROUNDS(to, 2) ROUNDS(to, 3)
+
 active proctype Device() {
-  byte to, count, round, from;
+  byte from;
 end:
   do
-  :: atomic {
-       select(to : 0 .. PROCESSES - 1);
-       select(count : 1 .. GATHERINGS);
-       select(round : 0 .. 1);
-       if
-       :: post[POST(to, count, round)] == 1 -> FIRST(); post[POST(to, count, round)] = 2
-       :: post[POST(to, count, round)] == 2 -> SECOND(); post[POST(to, count, round)] = 3
-       :: else
-       fi
-     }
+  COUNTS(0) COUNTS(1) COUNTS(2) COUNTS(3)
   od
 }
 
