@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint32_t kTransfers = 4;
 /// Who receives more at a time, on average, gets the larger ring: the sender of long pieces waits
 /// each time that it has filled the ring, and would be slower than over TCP.
-constexpr std::uint64_t kLongReceive = streams::kRing / 4;
+constexpr std::uint64_t kLongTransfer = streams::kRing / 4;
 constexpr std::uint32_t kRingForLong = 1 << 17;
 
 /// CARIAMA_PRELOAD_AFTER is another number of calls: for tests and benches.
@@ -49,8 +49,8 @@ void Connection::begin(bool connected_here, bool other_host) noexcept {
   out_ = Out::kTcp;
   in_ = In::kTcp;
   rest_ = taken_ = blocked_ = 0;
-  transfers_ = receives_ = 0;
-  received_ = 0;
+  transfers_ = 0;
+  receives_ = received_ = sends_ = sent_ = 0;
   next_try_ = transfers_before_stream();
   holders_.begin();
   manner_.reset();
@@ -62,6 +62,12 @@ bool Connection::count_receive(std::size_t bytes) noexcept {
   return count_transfer();
 }
 
+bool Connection::count_send(std::size_t bytes) noexcept {
+  ++sends_;
+  sent_ += bytes;
+  return count_transfer();
+}
+
 bool Connection::count_transfer() noexcept {
   if (stream_ != nullptr || ++transfers_ < next_try_) return false;
   next_try_ = 2 * transfers_;
@@ -69,7 +75,10 @@ bool Connection::count_transfer() noexcept {
 }
 
 std::uint32_t Connection::ring() const noexcept {
-  return received_ > receives_ * kLongReceive ? kRingForLong : streams::kRing;
+  const bool receives_long = received_ > receives_ * kLongTransfer;
+  // On RDMA devices what is sent waits in memory as large as the sender's own ring.
+  const bool sends_long = other_host_ && sent_ > sends_ * kLongTransfer;
+  return receives_long || sends_long ? kRingForLong : streams::kRing;
 }
 
 bool Connection::may_be_carried() const noexcept {

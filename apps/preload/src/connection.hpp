@@ -74,7 +74,9 @@ class Connection : public Entry {
   bool count_transfer() noexcept;
   /// The same for one that received so many.
   bool count_receive(std::size_t bytes) noexcept;
-  /// Bytes of the ring for what this side receives.
+  /// And for one that sent so many.
+  bool count_send(std::size_t bytes) noexcept;
+  /// Bytes of the ring for what this side receives; see kRingForLong.
   std::uint32_t ring() const noexcept;
   /// Whether a stream could be used. False as well while one is made.
   bool may_be_carried() const noexcept;
@@ -158,6 +160,8 @@ class Connection : public Entry {
   std::uint32_t transfers_ = 0;
   std::uint64_t receives_ = 0;
   std::uint64_t received_ = 0;
+  std::uint64_t sends_ = 0;
+  std::uint64_t sent_ = 0;
   std::uint32_t next_try_ = 0;
   Holders holders_;
   std::optional<Manner> manner_;

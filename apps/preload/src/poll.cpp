@@ -239,7 +239,8 @@ int until(std::span<pollfd> entries, bool any, End end, const sigset_t* mask) {
   }
   constexpr steady_clock::time_point kNow{};
   if (over(end)) return poll.look() ? poll.found() : poll.ask(kNow, mask);
-  if (poll.look()) {
+  // Who waits for one event has just tried.
+  if (!any && poll.look()) {
     if (const int found = poll.found(); found != 0) return found;
   }
   if (poll.has_streams()) {

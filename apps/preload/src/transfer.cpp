@@ -130,8 +130,8 @@ ssize_t send(int fd, std::span<const iovec> parts, int flags) {
     if (!connection) return answer(buffers.done(), EBADF);
     const std::size_t before = buffers.done();
     int code = connection->try_send(fd, buffers, flags, leave_from);
-    const bool sent = buffers.done() != before;
-    if (sent && connection->count_transfer()) ask_for_stream(*connection, fd);
+    const std::size_t sent = buffers.done() - before;
+    if (sent != 0 && connection->count_send(sent)) ask_for_stream(*connection, fd);
     if (code == EAGAIN) call.learn(*connection);
     connection.lock.unlock();
     if (code == 0 && buffers.empty()) return answer(buffers.done(), 0);
@@ -151,7 +151,9 @@ ssize_t send_file(int fd, int file, off64_t* offset, std::size_t length) noexcep
     if (connection && connection->sends_over_tcp()) {
       // Neither waits under the lock nor copies.
       const ssize_t sent = connection->send_file_over_tcp(fd, file, offset, length);
-      if (sent > 0 && connection->count_transfer()) ask_for_stream(*connection, fd);
+      if (sent > 0 && connection->count_send(static_cast<std::size_t>(sent))) {
+        ask_for_stream(*connection, fd);
+      }
       return sent;
     }
   }

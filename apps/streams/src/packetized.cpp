@@ -13,6 +13,8 @@ namespace {
 
 /// Looks for the answer to a question before this side sleeps until it is there.
 constexpr std::uint32_t kLooksForAnswer = 1000;
+/// From this one on others get the core: a thread of the kernel may be the one that answers.
+constexpr std::uint32_t kLooksBeforeYield = 64;
 /// A bell, and one more that the next question makes possible.
 constexpr std::uint32_t kBells = 2;
 /// Inline bytes that are worth a request.
@@ -135,7 +137,11 @@ void Packetized::arm() noexcept {
        looks < kLooksForAnswer && !quiet_ && !sleeps_unasked() && !link_.broken(); ++looks) {
     ask_for_bell();
     poll_sends();
-    dtutils::cpu_pause();
+    if (looks < kLooksBeforeYield) {
+      dtutils::cpu_pause();
+    } else {
+      dtutils::give_way();
+    }
   }
   // Who sleeps unasked waits for nothing that it has sent: what poll() had to put off needs room.
   link_.arm(!sleeps_unasked() || asking_ || fetching_ || closed_ || !link_.has_room(kRoomToSend));

@@ -140,7 +140,7 @@ class Device {
   /// Returns when no operation of a peer can touch the region any more.
   virtual void dereg_mr(ibv_mr* mr) noexcept = 0;
 
-  /// As ibv_create_comp_channel(3).
+  /// As ibv_create_comp_channel(3). Its descriptor does not block on libibverbs devices.
   virtual ibv_comp_channel* create_comp_channel() = 0;
   /// As ibv_destroy_comp_channel(3).
   virtual void destroy_comp_channel(ibv_comp_channel* channel) noexcept = 0;

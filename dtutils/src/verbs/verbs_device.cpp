@@ -2,6 +2,7 @@
 // The control path of libibverbs but for queue pairs, with failures as sentences.
 #include "verbs/verbs_device.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -101,6 +102,14 @@ ibv_comp_channel* VerbsDevice::create_comp_channel() {
     throw Error(info_.name, "cannot make a completion channel",
                 "it takes a file descriptor: close some, or raise `ulimit -n`", errno);
   }
+  // So that an event is looked for and read by one system call.
+  if (const int flags = ::fcntl(channel->fd, F_GETFL);
+      flags < 0 || ::fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+    const int code = errno;
+    ::ibv_destroy_comp_channel(channel);
+    throw Error(info_.name, "cannot make the descriptor of a completion channel non-blocking",
+                "look into the kernel log (`dmesg`)", code);
+  }
   return channel;
 }
 
@@ -111,27 +120,30 @@ void VerbsDevice::destroy_comp_channel(ibv_comp_channel* channel) noexcept {
 
 ibv_cq* VerbsDevice::wait_event(ibv_comp_channel* channel, std::chrono::milliseconds timeout) {
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point end =
-      Clock::now() + std::min(timeout, std::chrono::milliseconds(1 << 30));
-  pollfd events{channel->fd, POLLIN, 0};
+  const bool sleeps = timeout > timeout.zero();
+  Clock::time_point end{};
+  if (sleeps) end = Clock::now() + std::min(timeout, std::chrono::milliseconds(1 << 30));
   for (;;) {
+    ibv_cq* cq = nullptr;
+    void* user_context = nullptr;
+    if (::ibv_get_cq_event(channel, &cq, &user_context) == 0) {
+      ::ibv_ack_cq_events(cq, 1);
+      return cq;
+    }
+    if (errno != EAGAIN && errno != EINTR) {
+      throw Error(fmt::format("{}: completion channel", info_.name), "cannot read an event",
+                  "was the device removed (`dmesg`)?", errno);
+    }
+    if (!sleeps) return nullptr;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+    pollfd events{channel->fd, POLLIN, 0};
     const int ready = ::poll(&events, 1, std::max(0, static_cast<int>(left.count())));
     if (ready == 0) return nullptr;
-    if (ready > 0) break;
-    if (errno != EINTR) {
+    if (ready < 0 && errno != EINTR) {
       throw Error(fmt::format("{}: completion channel", info_.name), "cannot wait for events",
                   "was its file descriptor closed?", errno);
     }
   }
-  ibv_cq* cq = nullptr;
-  void* user_context = nullptr;
-  if (::ibv_get_cq_event(channel, &cq, &user_context) != 0) {
-    throw Error(fmt::format("{}: completion channel", info_.name), "cannot read an event",
-                "was the device removed (`dmesg`)?", errno);
-  }
-  ::ibv_ack_cq_events(cq, 1);
-  return cq;
 }
 
 ibv_cq* VerbsDevice::create_cq(int depth, ibv_comp_channel* channel) {
