@@ -3,13 +3,13 @@
 #include "verbs/verbs_device.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
 
 #include "dtutils/error.hpp"
+#include "dtutils/poll_until.hpp"
 #include "host_id.hpp"
 #include "verbs/endpoint_choice.hpp"
 #include "verbs/explanations.hpp"
@@ -113,16 +113,11 @@ ibv_cq* VerbsDevice::wait_event(ibv_comp_channel* channel, std::chrono::millisec
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end =
       Clock::now() + std::min(timeout, std::chrono::milliseconds(1 << 30));
-  pollfd events{channel->fd, POLLIN, 0};
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-    const int ready = ::poll(&events, 1, std::max(0, static_cast<int>(left.count())));
-    if (ready == 0) return nullptr;
-    if (ready > 0) break;
-    if (errno != EINTR) {
-      throw Error(fmt::format("{}: completion channel", info_.name), "cannot wait for events",
-                  "was its file descriptor closed?", errno);
-    }
+  const int ready = poll_until(channel->fd, POLLIN, end);
+  if (ready == 0) return nullptr;
+  if (ready < 0) {
+    throw Error(fmt::format("{}: completion channel", info_.name), "cannot wait for events",
+                "was its file descriptor closed?", errno);
   }
   ibv_cq* cq = nullptr;
   void* user_context = nullptr;
