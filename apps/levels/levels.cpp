@@ -50,11 +50,11 @@ constexpr std::array kLevels{
 Cost run(const Level& level, const Job& job) {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) {
-    throw dtutils::Error("levels", "no socket pair", "raise `ulimit -n`", errno);
+    throw dtutils::Error("socket pair", "it cannot be made", "raise `ulimit -n`", errno);
   }
   // Before any device is opened: a device belongs to the process that opened it.
   const pid_t target = fork();
-  if (target < 0) throw dtutils::Error("levels", "fork failed", "raise `ulimit -u`", errno);
+  if (target < 0) throw dtutils::Error("target process", "fork failed", "raise `ulimit -u`", errno);
   if (target == 0) {
     close(sockets[0]);
     be_target(level, job, sockets[1]);
@@ -66,7 +66,7 @@ Cost run(const Level& level, const Job& job) {
   int status = 0;
   waitpid(target, &status, 0);
   if (verdict != 0 || status != 0) {
-    throw dtutils::Error("levels", "the target did not see all counters", "please report this");
+    throw dtutils::Error("target process", "it did not see all counters", "please report this");
   }
   return cost;
 }

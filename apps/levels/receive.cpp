@@ -9,6 +9,13 @@
 #include "job.hpp"
 
 namespace levels {
+namespace {
+
+/// Without a new counter in the slot of the last one, which gets one of kSlots.
+constexpr std::chrono::seconds kPatience{60};
+
+}  // namespace
+
 bool receive_writes(const Job& job, Wire& wire) {
   const auto device = dtutils::open_device(job.device);
   dtutils::ProtectionDomain pd(*device);
@@ -20,9 +27,13 @@ bool receive_writes(const Job& job, Wire& wire) {
   wire.exchange(region.remote());
 
   const auto* slots = reinterpret_cast<const std::uint64_t*>(memory.data());
-  dtutils::Deadline deadline{std::chrono::seconds(60)};
+  std::uint64_t last = 0;
+  dtutils::Deadline deadline(kPatience);
   dtutils::Backoff backoff;
-  while (dtutils::load_device_word(&slots[job.count % kSlots]) != job.count) {
+  while (last != job.count) {
+    const std::uint64_t now = dtutils::load_device_word(&slots[job.count % kSlots]);
+    if (now != last) deadline = dtutils::Deadline(kPatience);
+    last = now;
     if (deadline.passed() || queue_pair.state() == IBV_QPS_ERR) return false;
     backoff.pause();
   }

@@ -110,12 +110,15 @@ int main(int argc, char** argv) try {
   options.listen = shifted(options.listen, documents.rank());
   options.metrics = shifted(options.metrics, documents.rank());
   proxy::Server server(options, documents.store(), documents.placement(), documents.publisher());
+  const std::string metrics = server.metrics_port() == 0
+                                  ? std::string()
+                                  : fmt::format(", metrics on port {}", server.metrics_port());
   if (options.lends) {
-    fmt::print("lender {} (process {}) lends {} MiB, metrics on port {}\n", documents.rank(),
-               ::getpid(), cache_mib, server.metrics_port());
+    fmt::print("lender {} (process {}) lends {} MiB{}\n", documents.rank(), ::getpid(), cache_mib,
+               metrics);
   } else {
-    fmt::print("proxy {} (process {}) listens on port {}, metrics on port {}\n", documents.rank(),
-               ::getpid(), server.port(), server.metrics_port());
+    fmt::print("proxy {} (process {}) listens on port {}{}\n", documents.rank(), ::getpid(),
+               server.port(), metrics);
   }
   std::fflush(stdout);
   server.run(commands);

@@ -3,7 +3,6 @@
 #include "ask.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,16 +10,14 @@
 #include <cerrno>
 
 #include "dtutils/error.hpp"
+#include "dtutils/poll_until.hpp"
 
 namespace run {
 namespace {
 
 using AskClock = std::chrono::steady_clock;
 
-bool readable(int fd, std::chrono::milliseconds limit) {
-  pollfd waiting{fd, POLLIN, 0};
-  return poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(limit.count(), 0))) > 0;
-}
+bool readable(int fd, AskClock::time_point by) { return dtutils::poll_until(fd, POLLIN, by) > 0; }
 
 }  // namespace
 
@@ -58,14 +55,15 @@ void Question::refuse(const std::string& what, int code) const {
   throw dtutils::Error(fmt::format("job {}", name_), what, "--attach alone lists what runs", code);
 }
 
-bool Question::is_answered(std::chrono::milliseconds limit) const { return readable(fd_, limit); }
+bool Question::is_answered(std::chrono::milliseconds limit) const {
+  return readable(fd_, AskClock::now() + limit);
+}
 
 nlohmann::ordered_json Question::answer(std::chrono::milliseconds limit) {
   const auto by = AskClock::now() + limit;
   std::string text;
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(by - AskClock::now());
-    if (!readable(fd_, left)) {
+    if (!readable(fd_, by)) {
       refuse(fmt::format("its keeper, process {}, does not answer", job_.keeper));
     }
     char part[16384];

@@ -6,9 +6,9 @@
 #include <numa.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "dtutils/error.hpp"
+#include "dtutils/parse_number.hpp"
 #include "dtutils/tcp.hpp"
 
 namespace run {
@@ -24,9 +24,9 @@ Host parse_host(const std::string& text, std::uint32_t default_slots) {
   Host host{text.substr(0, colon), default_slots};
   bool valid = !host.name.empty() && host.name.front() != '-';
   if (colon != std::string::npos) {
-    const char* end = text.data() + text.size();
-    const auto [last, error] = std::from_chars(text.data() + colon + 1, end, host.slots);
-    valid = valid && error == std::errc() && last == end && host.slots > 0;
+    host.slots =
+        dtutils::parse_number<std::uint32_t>(std::string_view(text).substr(colon + 1)).value_or(0);
+    valid = valid && host.slots > 0;
   }
   if (!valid) {
     throw dtutils::Error("--hosts", fmt::format("\"{}\" is no host", text),

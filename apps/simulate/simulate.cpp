@@ -88,7 +88,7 @@ bool run_apart(const Workload& workload, const Settings& settings, std::uint64_t
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) {
-    throw dtutils::Error("simulate", "no process can be started", "raise the limit (ulimit -u)",
+    throw dtutils::Error("program", "no process can be started", "raise the limit (ulimit -u)",
                          errno);
   }
   if (WIFSIGNALED(status)) {

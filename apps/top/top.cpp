@@ -52,7 +52,7 @@ Screen screen() {
 
 void flush() {
   if (std::fflush(stdout) == 0) return;
-  throw dtutils::Error("cariama-top", "its output cannot be written", "make room for it", errno);
+  throw dtutils::Error("output", "it cannot be written", "make room for it", errno);
 }
 
 void print(const Options& options, const top::Job& job, const top::Job& before, std::uint64_t pid) {
@@ -94,7 +94,7 @@ void print_json(const top::Job& job, const top::Job& before, const std::string& 
 std::uint64_t only_reporter() {
   const auto found = top::find_jobs();
   if (found.size() == 1) return found.front().front();
-  throw dtutils::Error("cariama-top",
+  throw dtutils::Error("jobs",
                        found.empty() ? "no process of this user on this machine reports about a job"
                                      : fmt::format("there are {} jobs", found.size()),
                        found.empty() ? "make a monitoring::Reporter in a process of the job"

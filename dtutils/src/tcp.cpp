@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include "dtutils/error.hpp"
+#include "dtutils/poll_until.hpp"
 #include "tcp_address.hpp"
 
 namespace dtutils {
@@ -62,15 +62,9 @@ int listen_at(const TcpAddress& address, bool both_families, int backlog) noexce
 
 /// 0 when a socket that connects has done so by `end`, or an errno value.
 int wait_until_connected(int fd, SteadyClock::time_point end) noexcept {
-  for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - SteadyClock::now());
-    pollfd waiting{fd, POLLOUT, 0};
-    const int ready =
-        poll(&waiting, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000)));
-    if (ready > 0) return socket_error(fd);
-    if (ready < 0 && errno != EINTR) return errno;
-    if (left.count() <= 0) return ETIMEDOUT;
-  }
+  const int ready = poll_until(fd, POLLOUT, end);
+  if (ready < 0) return errno;
+  return ready > 0 ? socket_error(fd) : ETIMEDOUT;
 }
 
 /// A connected socket, or -1 with errno.
@@ -117,6 +111,8 @@ int connect_tcp(std::string_view object, const HostPort& to, SteadyClock::time_p
 
 int connect_tcp(std::string_view object, std::span<const TcpAddress> to,
                 SteadyClock::time_point end) {
+  // So that no difference of times is too large for its type.
+  end = std::max(end, SteadyClock::now());
   for (;;) {
     bool is_hope = false;
     int code = 0;

@@ -9,12 +9,12 @@
 #include <netinet/in.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <string>
 
 #include "dtutils/error.hpp"
+#include "dtutils/parse_number.hpp"
 
 namespace dtutils {
 namespace {
@@ -35,13 +35,9 @@ AddressList look_up(const HostPort& of, int flags, int& code) {
 }
 
 std::uint16_t port_in(std::string_view object, std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (text.empty() || code != std::errc() || end != text.data() + text.size()) {
-    throw Error(object, fmt::format("\"{}\" is no port: it is a number from 0 to 65535", text),
-                kRemedy);
-  }
-  return port;
+  if (const auto port = parse_number<std::uint16_t>(text)) return *port;
+  throw Error(object, fmt::format("\"{}\" is no port: it is a number from 0 to 65535", text),
+              kRemedy);
 }
 
 }  // namespace

@@ -111,4 +111,12 @@ pipe.wait(10)
 whole = subprocess.run(command("--once", "--json"), check=True, capture_output=True).stdout
 counters = json.loads(whole)[0]["counters"]
 assert counters["b.lev"] == 999999 and len(counters) == 4, counters
+# It names itself once, and what is wrong.
+full = open("/dev/full", "w")
+for more, what in ((("--once", "--job", str(os.getpid())), "output: it cannot be written"),
+                   (("--once", "--job", "1"), "process 1: it reports about no job")):
+    failed = subprocess.run([top, *more], stdout=full, stderr=subprocess.PIPE, text=True,
+                            timeout=60)
+    assert failed.returncode == 1 and failed.stderr.count("cariama-top") == 1, failed
+    assert failed.stderr.startswith("cariama-top: " + what), failed
 print("top_terminals: ok")

@@ -42,14 +42,16 @@ void Client::append_date() {
   output_.append("\r\n");
 }
 
-void Client::end_head(std::string_view cache_status, std::optional<std::int64_t> age) {
+void Client::end_head(std::string_view cache_status, std::optional<std::int64_t> age,
+                      int minor_version) {
   std::string& text = output_.text();
   if (age) {
     text.append("Age: ");
     append_decimal(text, static_cast<std::uint64_t>(*age));
     text.append("\r\n");
   }
-  text.append("Via: 1.1 cariama\r\nCache-Status: cariama; ").append(cache_status).append("\r\n");
+  text.append("Via: ").append(via(minor_version)).append("\r\nCache-Status: cariama; ");
+  text.append(cache_status).append("\r\n");
   if (context_.draining) keep_alive_ = false;
   if (!keep_alive_) {
     text.append("Connection: close\r\n");
@@ -66,7 +68,8 @@ void Client::answer(int status, std::string_view text, std::string_view more_fie
   if (plain) output_.append("Content-Type: text/plain\r\n");
   output_.append(more_fields);
   append_length(text.size());
-  end_head("fwd=bypass; detail=local", std::nullopt);
+  // This proxy has made it.
+  end_head("fwd=bypass; detail=local", std::nullopt, 1);
   if (request().method != Method::kHead) {
     output_.append(text);
     sent_body_ = text.size();
@@ -77,6 +80,7 @@ void Client::answer(int status, std::string_view text, std::string_view more_fie
 void Client::answer(const DocumentPtr& document, std::string_view cache_status) {
   ResponseHead head;
   head.status = document->head().status;
+  head.minor_version = static_cast<int>(document->head().minor_version);
   head.fields = document->fields();
   head.length = document->body().size();
   head.validators = document->validators();
@@ -97,7 +101,7 @@ void Client::answer(const DocumentPtr& document, std::string_view cache_status) 
 bool Client::begin_not_modified(const ResponseHead& head) {
   begin_status(304);
   append_fields_of_304(output_.text(), head.fields);
-  end_head(head.cache_status, head.age);
+  end_head(head.cache_status, head.age, head.minor_version);
   finish();
   return false;
 }
@@ -107,7 +111,7 @@ bool Client::begin_unsatisfiable(const ResponseHead& head) {
   append_date();
   output_.append(fmt::format("Content-Range: bytes */{}\r\n", *head.length));
   append_length(0);
-  end_head(head.cache_status, std::nullopt);
+  end_head(head.cache_status, std::nullopt, head.minor_version);
   finish();
   return false;
 }
@@ -148,7 +152,7 @@ bool Client::begin(const ResponseHead& head) {
       keep_alive_ = false;
     }
   }
-  end_head(head.cache_status, head.age);
+  end_head(head.cache_status, head.age, head.minor_version);
   if (no_body) finish();
   return !no_body;
 }

@@ -71,6 +71,7 @@ void Fetch::decide(const Response& response, const Framing& framing) {
   const CacheControl told = cache_control_of(response.fields, false);
   const CacheControl asked = cache_control_of(request_->request.fields, true);
   validity_ = validity_of(response, told, requested_, context_.now);
+  minor_version_ = response.minor_version;
   fields_ = forwarded_fields(response, context_.now / 1000);
   if (response.fields.has(FieldId::kAge)) age_ = validity_.age(context_.now) / 1000;
   using Kind = Framing::Kind;
@@ -106,6 +107,7 @@ void Fetch::decide(const Response& response, const Framing& framing) {
     owner_.list(*this, key);
   }
   builder_.emplace(key, status_, fields_, validity_, context_.now, length_.value_or(0));
+  builder_->came_in(minor_version_);
   if (names.empty()) return;
   for (Client* const other : take_others(names)) owner_.serve_again(*other);
 }
@@ -128,6 +130,7 @@ std::vector<Client*> Fetch::take_others(const std::string& names) {
 ResponseHead Fetch::head_for(bool joined) const {
   ResponseHead head;
   head.status = status_;
+  head.minor_version = minor_version_;
   head.fields = fields_;
   head.length = length_;
   head.validators = {etag_, last_modified_};
@@ -167,6 +170,8 @@ bool Fetch::still_the_same(const Response& response) {
   validity_ = validity_of(updated, told, requested_, context_.now);
   DocumentBuilder builder(stale->key(), stale->head().status, fields, validity_, context_.now,
                           stale->body().size());
+  // Its fields came in the 304, or stand beside those that did.
+  builder.came_in(response.minor_version);
   builder.append(stale->body());
   const DocumentPtr document = builder.finish();
   if (doomed_ || !may_store(request_->request, asked, updated, told, validity_)) {

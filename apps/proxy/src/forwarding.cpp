@@ -139,6 +139,8 @@ void append_fields_of_304(std::string& text, std::string_view stored) {
   });
 }
 
+std::string via(int minor_version) { return fmt::format("1.{} {}", minor_version, kProxyName); }
+
 std::string origin_request(const Request& request, const ForwardOptions& options) {
   std::string text;
   text.append(request.method_name).append(" ").append(request.root()).append(request.path);
@@ -164,8 +166,7 @@ std::string origin_request(const Request& request, const ForwardOptions& options
   }
   append_with(text, "X-Forwarded-For", request.fields, FieldId::kXForwardedFor,
               options.client_address);
-  append_with(text, "Via", request.fields, FieldId::kVia,
-              fmt::format("1.{} {}", request.minor_version, kProxyName));
+  append_with(text, "Via", request.fields, FieldId::kVia, via(request.minor_version));
   return text.append("\r\n");
 }
 

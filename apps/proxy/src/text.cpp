@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "dtutils/parse_number.hpp"
 
 namespace proxy {
 namespace {
@@ -56,11 +57,7 @@ bool is_token(std::string_view text) noexcept { return !text.empty() && all_in(t
 bool is_field_value(std::string_view text) noexcept { return all_in(text, kValue); }
 
 std::optional<std::uint64_t> parse_decimal(std::string_view text) noexcept {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc{} || stopped != end) return std::nullopt;
-  return number;
+  return dtutils::parse_number<std::uint64_t>(text);
 }
 
 bool next_element(std::string_view& rest, std::string_view& element) noexcept {

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -14,6 +13,7 @@
 
 #include "dsfabric/config.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/parse_number.hpp"
 #include "simulation/model.hpp"
 #include "simulation/run_main.hpp"
 
@@ -34,12 +34,12 @@ struct Settings {
 
 template <class Number>
 void read(std::string_view argument, std::string_view text, Number& value) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || stop != end) {
+  const auto number = dtutils::parse_number<Number>(text);
+  if (!number) {
     throw dtutils::Error(fmt::format("argument {}", argument), "its value is no such number",
                          "let scripts/simulate (cariama-simulate) write it");
   }
+  value = *number;
 }
 
 /// Takes one argument; `name` has no prefix any more.

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
 
 #include "dtutils/error.hpp"
+#include "dtutils/parse_number.hpp"
 
 namespace simulation {
 namespace {
@@ -58,18 +58,16 @@ void change(NetworkModel& model, std::string_view part) {
   const Member& member = find(part.substr(0, equals));
   const std::string_view text =
       equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
-  std::uint32_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size() ||
-      value < member.least || value > kMost) {
+  const auto value = dtutils::parse_number<std::uint32_t>(text, member.least, kMost);
+  if (!value) {
     throw dtutils::Error(fmt::format("model, \"{}\"", part), "it has no value that can be used",
                          fmt::format("give {}=N with a whole number from {} to {}", member.name,
                                      member.least, kMost));
   }
   if (member.time != nullptr) {
-    model.*member.time = NetworkModel::Time(value);
+    model.*member.time = NetworkModel::Time(*value);
   } else {
-    model.*member.number = value;
+    model.*member.number = *value;
   }
 }
 

@@ -3,14 +3,16 @@
 #include "store/resp.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
+
+#include "dtutils/parse_number.hpp"
 
 namespace store {
 
 bool parse_integer(std::string_view text, std::int64_t& value) noexcept {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
+  const auto number = dtutils::parse_number<std::int64_t>(text);
+  value = number.value_or(value);
+  return number.has_value();
 }
 
 void RespParser::begin() noexcept {

@@ -4,7 +4,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <cstring>
 
 #include "dtutils/error.hpp"
+#include "dtutils/poll_until.hpp"
 #include "streams/limits.hpp"
 
 namespace streams {
@@ -57,7 +57,7 @@ int Guests::next(Clock::time_point end) {
     drop_late();
     const Clock::time_point until = guests_.empty() ? end : std::min(end, guests_.front().end);
     epoll_event event{};
-    if (poll_until(events_, POLLIN, until) > 0 && epoll_wait(events_, &event, 1, 0) == 1) {
+    if (dtutils::poll_until(events_, POLLIN, until) > 0 && epoll_wait(events_, &event, 1, 0) == 1) {
       auto* const guest = static_cast<Guest*>(event.data.ptr);
       if (guest == nullptr) {
         take_in();

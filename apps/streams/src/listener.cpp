@@ -2,7 +2,6 @@
 // How the two sides of a stream meet: over a Unix-domain socket, as processes of one user.
 #include "streams/listener.hpp"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <exception>
 
 #include "dtutils/error.hpp"
+#include "dtutils/poll_until.hpp"
 #include "handshake.hpp"
 #include "meeting.hpp"
 
@@ -52,7 +52,7 @@ Listener::~Listener() { close(socket_); }
 std::unique_ptr<Stream> Listener::accept(milliseconds timeout) {
   const Clock::time_point end = Clock::now() + timeout;
   for (;;) {
-    const int found = poll_until(socket_, POLLIN, end);
+    const int found = dtutils::poll_until(socket_, POLLIN, end);
     if (found == 0) return nullptr;
     const int connection =
         found < 0 ? -1 : accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);

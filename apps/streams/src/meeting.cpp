@@ -2,7 +2,6 @@
 // Sockets that neither a silent peer nor a signal holds.
 #include "meeting.hpp"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "dtutils/error.hpp"
+#include "dtutils/poll_until.hpp"
 
 namespace streams {
 namespace {
@@ -49,23 +49,13 @@ int make_local_socket() {
   return fd;
 }
 
-int poll_until(int fd, short events, std::chrono::steady_clock::time_point end) noexcept {
-  for (;;) {
-    const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
-    const auto limit = std::clamp(left, milliseconds(0), milliseconds(1'000'000));
-    pollfd entry{fd, events, 0};
-    const int found = ::poll(&entry, 1, static_cast<int>(limit.count()));
-    if (found >= 0 || errno != EINTR) return found;
-  }
-}
-
 Meeting::~Meeting() {
   if (fd_ >= 0) close(fd_);
 }
 
 int Meeting::release() noexcept { return std::exchange(fd_, -1); }
 
-bool Meeting::wait(short events) noexcept { return poll_until(fd_, events, end_) > 0; }
+bool Meeting::wait(short events) noexcept { return dtutils::poll_until(fd_, events, end_) > 0; }
 
 int Meeting::connect(const LocalAddress& address) noexcept {
   const auto* const raw = reinterpret_cast<const sockaddr*>(&address.socket);
@@ -86,7 +76,7 @@ bool Meeting::is_user(uid_t user) const noexcept {
 
 bool Meeting::pause() noexcept {
   const Clock::time_point now = Clock::now();
-  return now < end_ && poll_until(fd_, POLLRDHUP, std::min(end_, now + kRetry)) == 0;
+  return now < end_ && dtutils::poll_until(fd_, POLLRDHUP, std::min(end_, now + kRetry)) == 0;
 }
 
 bool Meeting::send_all(const void* data, std::size_t size) noexcept {

@@ -77,8 +77,6 @@ class Meeting {
 constexpr bool is_transient(int code) noexcept {
   return code == EAGAIN || code == EWOULDBLOCK || code == EINTR;
 }
-/// poll(2) of one descriptor until `end`, whatever signals come; what it answered last.
-int poll_until(int fd, short events, std::chrono::steady_clock::time_point end) noexcept;
 /// A Unix-domain socket that does not block. Throws Error.
 int make_local_socket();
 

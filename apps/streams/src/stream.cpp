@@ -2,9 +2,10 @@
 // A stream: one of the flow controls, and how a thread waits on it.
 #include "streams/stream.hpp"
 
-#include <poll.h>
+#include <algorithm>
 
 #include "credits.hpp"
+#include "dtutils/poll_until.hpp"
 #include "dtutils/wait.hpp"
 #include "packetized.hpp"
 #include "zero_copy.hpp"
@@ -109,11 +110,9 @@ bool Stream::wait(Ready ready, std::chrono::steady_clock::time_point end) noexce
   for (;;) {
     arm();
     if (ready()) return true;
-    const auto left = end - std::chrono::steady_clock::now();
-    if (left <= left.zero()) return false;
-    const auto sleep = std::chrono::ceil<std::chrono::milliseconds>(left);
-    pollfd entry{descriptor(), POLLIN, 0};
-    ::poll(&entry, 1, static_cast<int>(std::min(sleep, kSleep).count()));
+    const auto now = std::chrono::steady_clock::now();
+    if (end <= now) return false;
+    dtutils::poll_until(descriptor(), POLLIN, std::min(end, now + kSleep));
   }
 }
 

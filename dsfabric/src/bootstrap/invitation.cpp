@@ -2,7 +2,6 @@
 // What the launcher of scripts/run has put into the environment of a process.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "bootstrap/environment.hpp"
 #include "bootstrap/frame.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/parse_number.hpp"
 
 namespace dsfabric {
 namespace {
@@ -30,13 +30,12 @@ std::string variable(const char* name) {
 
 std::uint32_t number(const char* name) {
   const std::string text = variable(name);
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
+  const auto value = dtutils::parse_number<std::uint32_t>(text);
+  if (!value) {
     throw Error("rendezvous", fmt::format("{} is \"{}\", which is no number", name, text),
                 "start the program through cariama-run (scripts/run), which sets it");
   }
-  return value;
+  return *value;
 }
 
 bool starts_an_elastic_job() {

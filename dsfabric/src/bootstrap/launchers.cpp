@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "dtutils/error.hpp"
+#include "dtutils/parse_number.hpp"
 
 namespace dsfabric {
 namespace {
@@ -40,10 +40,7 @@ constexpr Launcher kLaunchers[] = {
 std::uint32_t number_in(const char* variable) noexcept {
   const char* const text = std::getenv(variable);
   if (text == nullptr) return 0;
-  const std::string_view digits(text);
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return error == std::errc() && end == digits.data() + digits.size() ? number : 0;
+  return dtutils::parse_number<std::uint32_t>(text).value_or(0);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dtutils/error.hpp"
+#include "dtutils/poll_until.hpp"
 
 namespace dsfabric::rendezvous {
 namespace {
@@ -86,10 +87,8 @@ Mailbox::Outcome Mailbox::wait_for_answer(Frame& answer, std::chrono::steady_clo
       answered_.clear();
       if (connection_->has_queued()) waiting[0].events |= POLLOUT;
     }
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(by - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return Outcome::kLate;
-    poll(waiting, 2, static_cast<int>(std::min<std::int64_t>(left.count(), 1'000'000)));
+    if (std::chrono::steady_clock::now() >= by) return Outcome::kLate;
+    dtutils::poll_until(waiting, by);
   }
 }
 

@@ -5,22 +5,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <limits>
 #include <stdexcept>
 #include <type_traits>
+
+#include "dtutils/parse_number.hpp"
 
 namespace dsfabric {
 namespace {
 
 template <class T>
 T number(std::string_view text, T min, T max) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < min || value > max) {
-    throw std::invalid_argument(fmt::format("a number from {} to {}", min, max));
-  }
-  return value;
+  if (const auto value = dtutils::parse_number<T>(text, min, max)) return *value;
+  throw std::invalid_argument(fmt::format("a number from {} to {}", min, max));
 }
 
 std::size_t size(std::string_view text) {

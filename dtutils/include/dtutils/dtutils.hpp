@@ -20,6 +20,8 @@
 #include "dtutils/memory_region.hpp"
 #include "dtutils/mutex.hpp"
 #include "dtutils/numa.hpp"
+#include "dtutils/parse_number.hpp"
+#include "dtutils/poll_until.hpp"
 #include "dtutils/post_flags.hpp"
 #include "dtutils/protection_domain.hpp"
 #include "dtutils/queue_pair.hpp"

@@ -46,11 +46,11 @@ struct QueuePairOptions {
   int access = kAccessAll;
   /// Retries of a request that the peer does not acknowledge, 0 to 7 (ibv_modify_qp(3)).
   std::uint8_t retry_count = kRetryCount;
-  /// Time before a retry: 4.096 us * 2^ack_timeout.
+  /// Time before a retry: 4.096 us * 2^ack_timeout; 0 to 31.
   std::uint8_t ack_timeout = kAckTimeout;
-  /// Retries when the peer has no receive posted; 7 means without end.
+  /// Retries when the peer has no receive posted, 0 to 6; 7 means without end.
   std::uint8_t rnr_retry = kRnrRetryForEver;
-  /// The code of the time before such a retry (ibv_modify_qp(3)).
+  /// The code of the time before such a retry, 0 to 31 (ibv_modify_qp(3)).
   std::uint8_t min_rnr_timer = kMinRnrTimer;
 };
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The shm device's completion channels, completion queues and shared receive queues.
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <limits>
 
 #include "dtutils/error.hpp"
+#include "dtutils/poll_until.hpp"
 #include "shm/device.hpp"
 
 namespace dtutils::shm {
@@ -26,12 +25,6 @@ Clock::time_point after(milliseconds timeout) {
 /// leave a sleeper asleep. So a sleeper looks at its queues after each of these times; an event
 /// that is due at two looks in a row counts as given.
 constexpr milliseconds kLooksAgain{100};
-
-/// For poll(2), which takes an int.
-int milliseconds_until(Clock::time_point end) {
-  const auto left = std::chrono::ceil<milliseconds>(end - Clock::now()).count();
-  return static_cast<int>(std::clamp<long>(left, 0, std::numeric_limits<int>::max()));
-}
 
 PipeName pipe_of(ibv_comp_channel* channel) noexcept {
   return channel == nullptr ? PipeName{-1, 0} : reinterpret_cast<Channel*>(channel)->pipe.name();
@@ -90,9 +83,8 @@ ibv_cq* ShmDevice::wait_event(ibv_comp_channel* channel, milliseconds timeout) {
       continue;
     }
     if (Clock::now() >= end) return nullptr;
-    pollfd waiting{channel->fd, POLLIN, 0};
-    const int ready = poll(&waiting, 1, milliseconds_until(std::min(end, after(kLooksAgain))));
-    if (ready < 0 && errno != EINTR) {
+    const int ready = poll_until(channel->fd, POLLIN, std::min(end, after(kLooksAgain)));
+    if (ready < 0) {
       throw Error("shm completion channel", "poll failed", "check that it is still open", errno);
     }
     if (ready == 0 && Clock::now() < end) {

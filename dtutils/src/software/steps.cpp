@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 
+#include "attribute_ranges.hpp"
 #include "dtutils/error.hpp"
 
 namespace dtutils::software {
@@ -110,6 +111,7 @@ void check_step(std::string_view object, ibv_qp_state from, ibv_qp_state to,
   if (const int more = mask & ~step->required & ~step->optional; more != 0) {
     refuse("does not take", more);
   }
+  check_ranges(object, attributes, mask);
   if ((mask & IBV_QP_CUR_STATE) != 0 && attributes.cur_qp_state != from) {
     throw Error(name,
                 fmt::format("it is in {}, not in {}", state_name(from),

@@ -4,13 +4,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
 
 #include "dtutils/error.hpp"
+#include "dtutils/poll_until.hpp"
 #include "host_id.hpp"
 #include "verbs/endpoint_choice.hpp"
 #include "verbs/explanations.hpp"
@@ -135,11 +135,9 @@ ibv_cq* VerbsDevice::wait_event(ibv_comp_channel* channel, std::chrono::millisec
                   "was the device removed (`dmesg`)?", errno);
     }
     if (!sleeps) return nullptr;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-    pollfd events{channel->fd, POLLIN, 0};
-    const int ready = ::poll(&events, 1, std::max(0, static_cast<int>(left.count())));
+    const int ready = poll_until(channel->fd, POLLIN, end);
     if (ready == 0) return nullptr;
-    if (ready < 0 && errno != EINTR) {
+    if (ready < 0) {
       throw Error(fmt::format("{}: completion channel", info_.name), "cannot wait for events",
                   "was its file descriptor closed?", errno);
     }

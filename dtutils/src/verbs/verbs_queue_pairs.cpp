@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 
+#include "attribute_ranges.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/limits.hpp"
 #include "verbs/explanations.hpp"
@@ -90,6 +91,8 @@ ibv_qp* VerbsDevice::create_qp(ibv_pd* pd, ibv_qp_init_attr& attributes) {
 void VerbsDevice::destroy_qp(ibv_qp* qp) noexcept { ::ibv_destroy_qp(qp); }
 
 void VerbsDevice::modify_qp(ibv_qp* qp, ibv_qp_attr& attributes, int mask) {
+  const std::string object = fmt::format("{}: queue pair {:#x}", info_.name, qp->qp_num);
+  check_ranges(object, attributes, mask);
   if ((mask & IBV_QP_RETRY_CNT) != 0) {
     attributes.retry_cnt = std::min(attributes.retry_cnt, kRetryCount);
   }
@@ -100,8 +103,7 @@ void VerbsDevice::modify_qp(ibv_qp* qp, ibv_qp_attr& attributes, int mask) {
           ? fmt::format("cannot go from state {} to {}", state_in_words(qp_state(qp)),
                         state_in_words(attributes.qp_state))
           : fmt::format("cannot take the attributes {:#x}", mask);
-  throw Error(fmt::format("{}: queue pair {:#x}", info_.name, qp->qp_num), happened,
-              remedy_for_transition(code), code);
+  throw Error(object, happened, remedy_for_transition(code), code);
 }
 
 ibv_qp_state VerbsDevice::qp_state(ibv_qp* qp) noexcept {

@@ -7,16 +7,17 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
 
 #include "bench/harness/bench.hpp"
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace {
 
@@ -36,7 +37,7 @@ std::vector<std::string> checked(std::vector<std::string> arguments) {
   return arguments;
 }
 
-std::string content_of(const std::filesystem::path& path) {
+std::string content_of(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -44,10 +45,9 @@ std::string content_of(const std::filesystem::path& path) {
 // Runs the bench that `build` adds to, in a process of its own with its output in files.
 Ending run_bench(const std::vector<std::string>& arguments,
                  const std::function<void(bench::Suite&)>& build) {
-  std::string folder = (std::filesystem::temp_directory_path() / "bench-test-XXXXXX").string();
-  REQUIRE(::mkdtemp(folder.data()) != nullptr);
-  const std::filesystem::path out = folder + "/out";
-  const std::filesystem::path err = folder + "/err";
+  const support::TemporaryFolder folder;
+  const std::string out = folder.file("out");
+  const std::string err = folder.file("err");
   std::vector<std::string> words = {"suite_bench"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
@@ -69,9 +69,7 @@ Ending run_bench(const std::vector<std::string>& arguments,
   int wait_status = 0;
   REQUIRE(::waitpid(pid, &wait_status, 0) == pid);
   const int status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
-  Ending ending{status, content_of(out), content_of(err)};
-  std::filesystem::remove_all(folder);
-  return ending;
+  return {status, content_of(out), content_of(err)};
 }
 
 // A case in which process 1 counts what process 0 hands over, one by one.
@@ -124,12 +122,11 @@ TEST_CASE("suite_measures_with_two_processes_and_prints_a_table") {
 }
 
 TEST_CASE("suite_writes_its_report_as_json") {
-  std::string file = (std::filesystem::temp_directory_path() / "bench-json-XXXXXX").string();
-  ::close(::mkstemp(file.data()));
+  const support::TemporaryFolder folder;
+  const std::string file = folder.file("report.json");
   const Ending ending = run_bench({"--smoke", "--runs", "3", "--json", file},
                                   [](bench::Suite& suite) { suite.add(hand_over()); });
   const auto json = nlohmann::json::parse(content_of(file));
-  std::filesystem::remove(file);
   CHECK(ending.status == 0);
   REQUIRE(json.size() == 3);
   CHECK(json[2]["case"] == "hand_over");

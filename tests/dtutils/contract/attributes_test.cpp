@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attributes of a queue pair: which ones a step needs, and that they count.
+#include <string>
+
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/matchers.hpp"
@@ -57,6 +59,30 @@ TEST_CASE("attribute_that_a_step_does_not_take_is_refused") {
         "(no error)");
   must(pair.a.qp.post_write(pair.a.local(0, 8), pair.b.remote(0, 8), 1, kSignaled));
   success(pair.a.sends, 1);
+}
+
+TEST_CASE("number_that_does_not_fit_into_its_bits_is_refused_in_words") {
+  const auto device = open_device_under_test();
+  const Side peer(*device);
+  const auto said = [&](auto change) {
+    SideOptions options;
+    change(options.queue_pair);
+    Side side(*device, options);
+    return error_text([&] { side.qp.connect(peer.qp.endpoint()); });
+  };
+  CHECK_THAT(said([](auto& qp) { qp.retry_count = 8; }),
+             contains("its retry_count cannot be 8: it has 3 bits") && contains("from 0 to 7"));
+  CHECK_THAT(said([](auto& qp) { qp.rnr_retry = 8; }),
+             contains("its rnr_retry cannot be 8: it has 3 bits") && contains("from 0 to 7"));
+  CHECK_THAT(said([](auto& qp) { qp.ack_timeout = 32; }),
+             contains("its ack_timeout cannot be 32: it has 5 bits") && contains("from 0 to 31"));
+  CHECK_THAT(said([](auto& qp) { qp.min_rnr_timer = 255; }),
+             contains("its min_rnr_timer cannot be 255: it has 5 bits"));
+  CHECK(said([](auto& qp) {
+          qp.retry_count = 7;
+          qp.ack_timeout = 31;
+          qp.min_rnr_timer = 31;
+        }) == "(no error)");
 }
 
 TEST_CASE("time_between_tries_can_be_changed_while_the_pair_is_connected") {

@@ -20,6 +20,7 @@
 #include "support/matchers.hpp"
 #include "support/require.hpp"
 #include "support/skip.hpp"
+#include "support/temporary_folder.hpp"
 #include "support/two_processes.hpp"
 #include "support/visible_threads.hpp"
 
@@ -253,12 +254,10 @@ TEST_CASE("two_jobs_on_one_host_do_not_meet") {
 }
 
 TEST_CASE("nothing_with_a_name_is_left_behind_by_a_killed_process") {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("cariama_test_" + std::to_string(::getpid()));
-  std::filesystem::create_directory(folder);
+  const TemporaryFolder folder;
   RemotePeer peer([&](Wire& wire) {
-    require(::chdir(folder.c_str()) == 0, "cannot change the working directory");
-    ::setenv("TMPDIR", folder.c_str(), 1);
+    require(::chdir(folder.path().c_str()) == 0, "cannot change the working directory");
+    ::setenv("TMPDIR", folder.path().c_str(), 1);
     const std::set<std::string> before = named_files_of(::getpid());
     const auto device = open_device_under_test();
     Side side(*device);
@@ -277,8 +276,7 @@ TEST_CASE("nothing_with_a_name_is_left_behind_by_a_killed_process") {
   success(side.sends, 1);
   const pid_t pid = peer.pid();
   peer.kill();
-  CHECK(std::filesystem::is_empty(folder));
-  std::filesystem::remove(folder);
+  CHECK(std::filesystem::is_empty(folder.path()));
   std::error_code missing;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", missing)) {
     const std::string name = entry.path().filename();

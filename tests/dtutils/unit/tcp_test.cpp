@@ -177,6 +177,20 @@ TEST_CASE("who_is_refused_tries_again_until_somebody_listens_or_the_time_is_over
   CHECK(tcp_event(listener, POLLIN));
 }
 
+TEST_CASE("who_connects_has_one_try_however_long_its_time_is_over") {
+  const std::uint16_t port = closed_tcp_port();
+  CHECK_THAT(
+      error_text([&] {
+        (void)connect_tcp("test", HostPort{"127.0.0.1", port}, SteadyClock::time_point::min());
+      }),
+      contains("nobody answers there"));
+  const TcpSocket listener = listening();
+  // On one host a connection is there before connect(2) returns.
+  const TcpSocket client(
+      connect_tcp("test", HostPort{"127.0.0.1", listener.port()}, SteadyClock::time_point::min()));
+  CHECK(tcp_event(listener, POLLIN));
+}
+
 TEST_CASE("an_address_that_drops_packets_is_given_up_in_time_and_leaves_some_to_the_others") {
   // Its queue is full, so the kernel drops the first packet of a connection.
   const TcpSocket full(listen_tcp("test", {"127.0.0.1", 0}, 0));

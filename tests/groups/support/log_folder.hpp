@@ -2,8 +2,7 @@
 // A folder for one test, and logs in it.
 #pragma once
 
-#include <stdlib.h>
-
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -14,35 +13,22 @@
 #include "dtutils/wait.hpp"
 #include "groups/log.hpp"
 #include "support/require.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace support {
 
 /// Removed in the end.
-class TestFolder {
+class TestFolder : public TemporaryFolder {
  public:
-  TestFolder() : path_(std::filesystem::temp_directory_path() / "cariama-log-XXXXXX") {
-    require(::mkdtemp(path_.data()) != nullptr, "a folder for the test");
-  }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-  ~TestFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
   /// The files of the log in it, the oldest first.
   std::vector<std::string> segments() const {
     std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path())) {
       if (entry.path().extension() == ".log") found.push_back(entry.path().string());
     }
     std::sort(found.begin(), found.end());
     return found;
   }
-
- private:
-  std::string path_;
 };
 
 inline constexpr std::uint64_t kTestGroup = 0x1234'5678'9abc'def0;

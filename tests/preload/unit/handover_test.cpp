@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <string>
 
 #include "dtutils/error.hpp"
 #include "hosts/secret.hpp"
 #include "local_name.hpp"
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace preload;
 using namespace preload::hosts;
@@ -25,21 +25,20 @@ std::string own_connection(const char* test) {
   return std::string(test) + std::to_string(getpid());
 }
 
-/// A file that is removed.
 class SecretFile {
  public:
-  SecretFile(const std::string& text, mode_t mode) {
-    const int fd = mkstemp(name_.data());
+  SecretFile(const std::string& text, mode_t mode) : name_(folder_.file("secret")) {
+    const int fd = open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     REQUIRE(fd >= 0);
     REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
     REQUIRE(fchmod(fd, mode) == 0);
     close(fd);
   }
-  ~SecretFile() { unlink(name_.c_str()); }
   const std::string& name() const { return name_; }
 
  private:
-  std::string name_ = "/tmp/cariama-secret-XXXXXX";
+  support::TemporaryFolder folder_;
+  std::string name_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What HTTP promises to clients, seen from outside.
+import re
 import signal
 import subprocess
 import sys
@@ -42,6 +43,47 @@ def case_cached():
         assert link.read()["connection"] == "keep-alive"
         link.send(b"GET /q?0 HTTP/1.0\r\nHost: test\r\n\r\n")
         assert link.read()["connection"] == "close" and link.ends()
+
+
+def case_versions():
+    """Via names the version of HTTP in which a message came (RFC 9110, section 7.6.3)."""
+    body = (b"HTTP/1.%d 200 OK\r\nCache-Control: max-age=60\r\nETag: \"a\"\r\n"
+            b"Content-Length: 6\r\n\r\nanswer")
+    seen = []
+
+    def old(request, _):
+        seen.append(request["via"])
+        return body % 0
+    with Origin({"/old": old, "/new": body % 1}) as origin, Proxy(origin.port) as proxy, \
+            proxy.link() as link:
+        for _ in range(2):
+            assert link.get("/old")["via"] == "1.0 cariama"
+            assert link.get("/new")["via"] == "1.1 cariama"
+        assert link.get("/old")["cache-status"] == "cariama; hit"
+        assert link.get("/old", "If-None-Match: \"a\"\r\n")["via"] == "1.0 cariama"
+        assert link.get("/old", "Range: bytes=0-1\r\n")["via"] == "1.0 cariama"
+        link.send(b"GET /old?1 HTTP/1.0\r\nHost: test\r\n\r\n")
+        assert link.read()["via"] == "1.0 cariama"
+        assert seen == ["1.1 cariama", "1.0 cariama"]
+
+
+def case_start():
+    """The line that a proxy writes when it serves names the ports that it has."""
+    with Origin({"/": counter(FRESH)}) as origin:
+        for metrics, line in ((["--metrics", "127.0.0.1:0"], r", metrics on port [1-9]\d*"),
+                              ([], "")):
+            proxy = subprocess.Popen(
+                [sys.argv[2], "--listen", "127.0.0.1:0", "--origin", "127.0.0.1:%d" % origin.port,
+                 *metrics], stdout=subprocess.PIPE, text=True)
+            try:
+                said = proxy.stdout.readline()
+                assert re.fullmatch(r"proxy 0 \(process %d\) listens on port [1-9]\d*%s\n" % (
+                    proxy.pid, line), said), said
+                proxy.send_signal(signal.SIGTERM)
+                assert proxy.wait(PATIENCE) == 0
+            finally:
+                proxy.kill()
+                proxy.wait()
 
 
 def case_sites():

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The trace of a run: what it shows, that it changes nothing, and what happens when it cannot be.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -18,6 +16,7 @@
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
 #include "support/require.hpp"
+#include "support/temporary_folder.hpp"
 
 using dsfabric::Fabric;
 using dsfabric::Thread;
@@ -28,15 +27,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A name for a file that goes with it.
 struct TraceFile {
-  ~TraceFile() { std::filesystem::remove(path); }
   std::string text() const {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  const std::string path =
-      std::filesystem::temp_directory_path() / fmt::format("cariama-trace-{}.json", getpid());
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("trace.json");
 };
 
 /// What a call runs that the trace shows by its name.

@@ -2,14 +2,13 @@
 // One thread, sockets that do not block, messages of fixed sizes.
 #include "hosts/broker.hpp"
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <string>
 
-#include "dtutils/error.hpp"
+#include "dtutils/tcp.hpp"
 #include "hosts/handover.hpp"
 #include "real.hpp"
 
@@ -22,41 +21,6 @@ using std::chrono::nanoseconds;
 constexpr int kBacklog = 512;
 /// While there is no descriptor for a newcomer.
 constexpr timespec kScarcity{0, 10'000'000};
-
-/// A socket for both families, or for IPv4 where there is no IPv6.
-int listening_socket(std::uint16_t port) noexcept {
-  for (const int family : {AF_INET6, AF_INET}) {
-    const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) continue;
-    const int on = 1;
-    const int off = 0;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    sockaddr_in6 six{};
-    six.sin6_family = AF_INET6;
-    six.sin6_port = htons(port);
-    sockaddr_in four{};
-    four.sin_family = AF_INET;
-    four.sin_port = htons(port);
-    const auto* const address = family == AF_INET6 ? reinterpret_cast<const sockaddr*>(&six)
-                                                   : reinterpret_cast<const sockaddr*>(&four);
-    const socklen_t length = family == AF_INET6 ? sizeof six : sizeof four;
-    if (bind(fd, address, length) == 0 && real().listen(fd, kBacklog) == 0) return fd;
-    const int code = errno;
-    real().close(fd);
-    errno = code;
-    if (code == EADDRINUSE || code == EACCES) return -1;
-  }
-  return -1;
-}
-
-std::uint16_t port_of(int fd) noexcept {
-  sockaddr_in6 here{};
-  socklen_t length = sizeof here;
-  getsockname(fd, reinterpret_cast<sockaddr*>(&here), &length);
-  // Both families have the port at the same place.
-  return ntohs(here.sin6_port);
-}
 
 timespec until(std::chrono::steady_clock::time_point end) noexcept {
   const nanoseconds left = std::max(end - std::chrono::steady_clock::now(), nanoseconds(0));
@@ -71,13 +35,11 @@ bool send_whole(int fd, const void* data, std::size_t size) noexcept {
 }  // namespace
 
 Broker::Broker(const Secret& secret, std::uint16_t port)
-    : secret_(secret), socket_(listening_socket(port)) {
-  if (socket_ < 0) {
-    throw dtutils::Error("broker of streams", "nobody can listen on port " + std::to_string(port),
-                         "choose another port, the same on all hosts", errno);
-  }
-  port_ = port_of(socket_);
-}
+    : secret_(secret),
+      socket_(dtutils::listen_tcp(
+          "broker of streams on port " + std::to_string(port) + ", which is the same on all hosts",
+          {"", port}, kBacklog)),
+      port_(dtutils::tcp_port(socket_)) {}
 
 Broker::~Broker() {
   for (const Visitor& each : visitors_) real().close(each.fd);

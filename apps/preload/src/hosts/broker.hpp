@@ -57,7 +57,7 @@ class Broker {
 
   Secret secret_;
   int socket_;
-  std::uint16_t port_ = 0;
+  std::uint16_t port_;
   /// In the order in which they came.
   std::vector<Visitor> visitors_;
 };

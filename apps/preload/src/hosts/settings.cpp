@@ -2,11 +2,12 @@
 // Settings in environment variables.
 #include "hosts/settings.hpp"
 
-#include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string_view>
+
+#include "dtutils/parse_number.hpp"
 
 namespace preload::hosts {
 namespace {
@@ -37,10 +38,7 @@ const Settings* between_hosts() noexcept {
 }
 
 std::uint16_t port_from(const char* text) noexcept {
-  const std::string_view digits(text);
-  std::uint16_t port = 0;
-  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  return code == std::errc() && end == digits.data() + digits.size() ? port : std::uint16_t{0};
+  return dtutils::parse_number<std::uint16_t>(text).value_or(0);
 }
 
 }  // namespace preload::hosts

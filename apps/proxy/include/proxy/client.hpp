@@ -68,6 +68,8 @@ class RequestHandler {
 /// The head of a response to a client.
 struct ResponseHead {
   int status = 200;
+  /// Of HTTP/1, in which it came from the web server.
+  int minor_version = 1;
   /// Of forwarded_fields().
   std::string_view fields;
   /// Of the body; nothing when it is not known.
@@ -158,7 +160,8 @@ class Client final : public Watched {
   bool upload_open() const noexcept { return upload_.kind != Framing::Kind::kNone && !uploaded_; }
   bool wants_input() const noexcept;
   /// Ends the head of a response with the fields that are for this connection.
-  void end_head(std::string_view cache_status, std::optional<std::int64_t> age);
+  /// `minor_version`: of HTTP/1, in which the response came.
+  void end_head(std::string_view cache_status, std::optional<std::int64_t> age, int minor_version);
   bool begin_not_modified(const ResponseHead& head);
   bool begin_unsatisfiable(const ResponseHead& head);
   void append_length(std::uint64_t length);

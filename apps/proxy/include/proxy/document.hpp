@@ -41,9 +41,11 @@ struct DocumentHead {
   std::uint32_t etag_size = 0;
   /// Of kVariants: see variant_key().
   std::uint64_t generation = 0;
-  std::uint64_t reserved = 0;
+  /// Of HTTP/1, in which the response came.
+  std::uint32_t minor_version = 1;
+  std::uint32_t reserved = 0;
 
-  static constexpr std::uint32_t kMagic = 0x31584350;
+  static constexpr std::uint32_t kMagic = 0x32584350;
   static constexpr std::int64_t kNoDate = INT64_MIN;
 };
 static_assert(sizeof(Validity) == 40 && sizeof(DocumentHead) == 96);
@@ -97,6 +99,10 @@ class DocumentBuilder {
   static DocumentPtr variants(std::string_view key, std::string_view names,
                               std::uint64_t generation);
 
+  /// The response came in HTTP/1.`minor_version`; 1.1 unless this is called.
+  void came_in(int minor_version) noexcept {
+    head_.minor_version = static_cast<std::uint32_t>(minor_version);
+  }
   void append(std::string_view body) { bytes_.append(body); }
   std::string_view body() const noexcept { return std::string_view(bytes_).substr(body_begin_); }
   /// Ends it. The builder is empty then.

@@ -121,6 +121,7 @@ class Fetch final : public Source, public ResponseSink {
   /// on_head() is at work, and looks itself whether anybody is left.
   bool in_head_ = false;
   int status_ = 0;
+  int minor_version_ = 1;
   std::string fields_;
   std::optional<std::uint64_t> length_;
   Validity validity_;

@@ -16,6 +16,9 @@ namespace proxy {
 /// How the proxy is called in Via and Cache-Status.
 inline constexpr std::string_view kProxyName = "cariama";
 
+/// What Via says of a message that has come in HTTP/1.`minor_version` (RFC 9110, section 7.6.3).
+std::string via(int minor_version);
+
 /// The field lines of a response that are stored and passed on: all but those for one connection
 /// (RFC 9110, section 7.6.1; also those that Connection names), Content-Length and Age, which are
 /// written anew each time. A Date is added where there is none. `now` in seconds since 1970.
