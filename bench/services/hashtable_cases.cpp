@@ -49,7 +49,7 @@ void add_find(bench::Suite& suite, const NodePtr& node) {
       }
     });
   };
-  const auto read = [=](Thread& self, bench::Batch& batch) {
+  const auto read = [=](Thread& self, bench::Batch& batch, bool marked) {
     ByHand raw(self, *shared->table);
     std::vector<dtutils::RemoteMemoryLocator> blocks;
     for (const std::uint64_t key : *keys) {
@@ -58,16 +58,22 @@ void add_find(bench::Suite& suite, const NodePtr& node) {
     std::size_t at = 0;
     return batch.ns_each([&] {
       for (std::uint64_t i = 0; i < batch.iterations(); ++i) {
-        raw.read(blocks[at]);
+        marked ? raw.read_marked(blocks[at]) : raw.read(blocks[at]);
         at = (at + 1) % kKeys;
       }
     });
   };
+  const auto reads = [&](bool marked) {
+    return on_worker(node,
+                     [=](Thread& self, bench::Batch& batch) { return read(self, batch, marked); });
+  };
   suite.add({.name = "find_one_sided",
              .size = 8,
-             .variants = {{.name = "read", .measure = on_worker(node, read)},
+             .variants = {{.name = "read", .measure = reads(false)},
+                          {.name = "read_marked", .measure = reads(true)},
                           {.name = "find", .measure = on_worker(node, look)}},
-             .ratios = {{.over = "find", .under = "read", .bar = "<= 1.2"}},
+             .ratios = {{.over = "find", .under = "read", .bar = "<= 1.2"},
+                        {.over = "find", .under = "read_marked"}},
              .prepare = collectively(node,
                                      [=](Thread& self) {
                                        shared->make(self, {.bytes = 4 << 20, .buckets = 1024});
@@ -88,7 +94,9 @@ void add_find(bench::Suite& suite, const NodePtr& node) {
 
 constexpr std::size_t kInserts = 1024;
 
-/// A new table, whose lines process 0 has in its cache; then `work(self, keys)`, timed.
+/// A new table; then `work(self, keys)`, timed. Its lines are in the cache of process 0, as those
+/// of a table that it works on are; where process 1 is called, nobody else touches them, and they
+/// are where it has made the table.
 template <class Work>
 auto on_new_table(const NodePtr& node, Mode mode, bool served, Work work) {
   const auto shared = fixture();
@@ -99,7 +107,7 @@ auto on_new_table(const NodePtr& node, Mode mode, bool served, Work work) {
     self.barrier();
     double ns = 0;
     if (shared->table->detail().rank() == 0) {
-      own_lines(self, *shared->table);
+      if (!served) own_lines(self, *shared->table);
       ns = work(self, batch, *shared->table, keys) / static_cast<double>(keys.size());
       if (served) stop_serving(self);
     } else if (served) {

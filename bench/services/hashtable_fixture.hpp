@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/fabric/calls.hpp"
+#include "dtutils/marked_read.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "hashtable/hashtable.hpp"
 
@@ -75,6 +76,14 @@ class ByHand {
     fabric_bench::require(transmitter_.blocking_read(
                               memory_.local(0, static_cast<std::uint32_t>(block.length)), block),
                           "a read failed");
+  }
+  /// The same, without a completion where the device allows it.
+  void read_marked(const dtutils::RemoteMemoryLocator& block) {
+    if (!self_.fabric().device().reads_in_order) return read(block);
+    fabric_bench::require(
+        dtutils::blocking_read_marked(
+            transmitter_, memory_.local(0, static_cast<std::uint32_t>(block.length)), block),
+        "a read failed");
   }
   std::uint64_t swap(const dtutils::RemoteMemoryLocator& word, std::uint64_t expected,
                      std::uint64_t desired) {

@@ -10,6 +10,7 @@
 #include "bench/fabric/channel_bootstrap.hpp"
 #include "bench/services/cases.hpp"
 #include "dsfabric/dsfabric.hpp"
+#include "dtutils/marked_read.hpp"
 #include "memory/memory.hpp"
 
 namespace services_bench {
@@ -104,6 +105,18 @@ auto raw_read(const MemoryNodePtr& node, std::size_t bytes) {
   });
 }
 
+/// The same, without a completion where the device allows it.
+auto marked_read(const MemoryNodePtr& node, std::size_t bytes) {
+  return in_turn(node, [bytes](MemoryNode& here, std::size_t i) {
+    dtutils::Transmitter& from = here.fabric.transmitter({1});
+    const auto into = here.registered.local(0, static_cast<std::uint32_t>(bytes));
+    const auto there = here.raw->locator().part(i * bytes, bytes);
+    must(here.fabric.device().reads_in_order ? dtutils::blocking_read_marked(from, into, there)
+                                             : from.blocking_read(into, there),
+         "the peer is gone");
+  });
+}
+
 auto read(const MemoryNodePtr& node, std::size_t bytes, ReadMode mode) {
   return in_turn(node, [bytes, mode](MemoryNode& here, std::size_t i) {
     must(here.client.read(here.segments[i], std::span(here.registered.data(), bytes), mode));
@@ -116,6 +129,7 @@ void add_reads(bench::Suite& suite, const std::string& device) {
     bench::Case item{.name = "read_validated", .size = bytes};
     item.variants = {
         {.name = "rdma_read", .measure = raw_read(node, bytes)},
+        {.name = "marked_read", .measure = marked_read(node, bytes)},
         {.name = "validated",
          .measure = in_turn(node,
                             [bytes](MemoryNode& here, std::size_t i) {
@@ -125,7 +139,8 @@ void add_reads(bench::Suite& suite, const std::string& device) {
                             })},
         {.name = "copied", .measure = read(node, bytes, ReadMode::kValidated)}};
     item.ratios = {{.over = "validated", .under = "rdma_read", .bar = "<= 1.15"},
-                   {.over = "copied", .under = "rdma_read"}};
+                   {.over = "copied", .under = "rdma_read"},
+                   {.over = "validated", .under = "marked_read"}};
     prepare(item, node, device, bytes);
     suite.add(std::move(item));
   }

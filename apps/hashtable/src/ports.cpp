@@ -23,7 +23,8 @@ RemotePort::RemotePort(dsfabric::Thread& self, dsfabric::ThreadId home,
       home_(home),
       shape_(shape),
       region_(there),
-      transmitter_(self.transmitter(home.process)) {
+      transmitter_(self.transmitter(home.process)),
+      marked_(fabric_.device().reads_in_order) {
   dtutils::QueuePair& pair = transmitter_.queue_pair();
   max_inline_ = pair.max_inline();
   copies_ = fabric_.general_allocator(self.zone())

@@ -24,12 +24,17 @@ Status ClientState::read_cached(const Place& place, void* into, std::uint64_t by
   if (cached(place) != nullptr) {
     Used operation(*this, 0);
     operation->transmitter = &transmitter(place);
-    operation->arm();
-    if (!operation->transmitter->read(operation->scratch.local(kVersionArrived, kWord),
-                                      at(place, kVersionAt, kWord), operation->arrived) ||
-        !await(*operation)) {
+    const dtutils::LocalBuffer here = operation->scratch.local(kVersionArrived, kWord);
+    const auto there = at(place, kVersionAt, kWord);
+    if (space.lines) {
+      operation->arm();
+      if (!operation->transmitter->read(here, there, operation->arrived)) {
+        return Status::kHomeFailed;
+      }
+    } else if (!expect(*operation, dtutils::read_marked(*operation->transmitter, here, there))) {
       return Status::kHomeFailed;
     }
+    if (!await(*operation)) return Status::kHomeFailed;
     const std::uint64_t now = dtutils::load_device_word(
         reinterpret_cast<const std::uint64_t*>(operation->scratch.data() + kVersionArrived));
     // Looked for again, since others may have used the cache meanwhile.

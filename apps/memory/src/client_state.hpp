@@ -10,6 +10,7 @@
 #include "cache.hpp"
 #include "dsfabric/send_channel.hpp"
 #include "dsfabric/thread.hpp"
+#include "dtutils/marked_read.hpp"
 #include "dtutils/wait.hpp"
 #include "layout.hpp"
 #include "operation.hpp"
@@ -100,12 +101,29 @@ struct ClientState {
   }
   /// Waits for what was posted with `operation.arrived`; false when the home is gone.
   bool await(Operation& operation) {
-    // A device that executes requests as they are posted has the completion now.
-    operation.transmitter->progress();
-    const auto outcome = operation.arrived.outcome();
-    if (!outcome) [[unlikely]]
-      return await_long(operation);
+    auto outcome = operation.arrived.outcome();
+    if (!outcome) {
+      // A device that executes requests as they are posted has the completion now.
+      operation.transmitter->progress();
+      outcome = operation.arrived.outcome();
+      if (!outcome) [[unlikely]]
+        return await_long(operation);
+    }
     return *outcome == dtutils::Synchronizer::Outcome::kDone;
+  }
+  /// What await() needs after a marked READ (dtutils/marked_read.hpp); false: the home is gone.
+  static bool expect(Operation& operation, dtutils::Arrival arrival) noexcept {
+    if (arrival == dtutils::Arrival::kHere) [[likely]]
+      return true;
+    if (arrival == dtutils::Arrival::kBroken) return false;
+    operation.arm();
+    return dtutils::await_marked(*operation.transmitter, operation.arrived);
+  }
+  /// Both.
+  bool await_marked(Operation& operation, dtutils::Arrival arrival) {
+    if (arrival == dtutils::Arrival::kHere) [[likely]]
+      return true;
+    return expect(operation, arrival) && await(operation);
   }
   /// The same, when it is not there yet.
   bool await_long(Operation& operation);
@@ -136,6 +154,8 @@ struct ClientState {
   /// data go there, which needs a layout in order.
   bool post_read(Operation& operation, const Place& place, Range range,
                  const dtutils::LocalBuffer* into = nullptr);
+  /// The READ of a whole segment whose layout is in order.
+  dtutils::Arrival post_whole(Operation& operation, const Place& place) noexcept;
   /// What has arrived: kDone and its version, kAgain, kDamaged, or what Head::judge says.
   Status decode(const Operation& operation, const Place& place, Range range,
                 std::uint64_t& version) const noexcept;

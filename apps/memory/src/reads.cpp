@@ -43,8 +43,8 @@ bool ClientState::post_read(Operation& operation, const Place& place, Range rang
   dtutils::Transmitter& from = transmitter(place);
   operation.transmitter = &from;
   const dtutils::RDMAMemory& scratch = operation.scratch;
-  operation.arm();
   if (space.lines) {
+    operation.arm();
     const std::uint64_t line = range.first / kLineData;
     const std::uint64_t lines = (range.first + range.bytes - 1) / kLineData - line + 1;
     // The end of the header lies before the first line.
@@ -59,9 +59,7 @@ bool ClientState::post_read(Operation& operation, const Place& place, Range rang
         at(place, kHeader + line * kLine - more, lines * kLine + more), operation.arrived);
   }
   if (is_whole(place, range) && into == nullptr) {
-    const std::uint64_t bytes = back_at(place.length) + kWord - kHeadAt;
-    return from.read(scratch.local(kHeadAt, static_cast<std::uint32_t>(bytes)),
-                     at(place, kHeadAt, bytes), operation.arrived);
+    return expect(operation, post_whole(operation, place));
   }
   if (into != nullptr && range.bytes == place.length) {
     // The same READ, with the data put elsewhere.
@@ -79,7 +77,7 @@ bool ClientState::post_read(Operation& operation, const Place& place, Range rang
     const auto where = at(place, kHeadAt, kHeadBytes);
     request.wr.rdma.remote_addr = where.address;
     request.wr.rdma.rkey = where.rkey;
-    return from.post(request, operation.arrived);
+    return expect(operation, dtutils::post_marked_read(from, request));
   }
   // READs of one connection are executed in the order of their posts.
   const auto bytes = static_cast<std::uint32_t>(range.bytes);
@@ -87,12 +85,15 @@ bool ClientState::post_read(Operation& operation, const Place& place, Range rang
       from.read(scratch.local(kHeadAt, kHeadBytes), at(place, kHeadAt, kHeadBytes)) &&
       (bytes == 0 || from.read(into != nullptr ? *into : scratch.local(kArrived, bytes),
                                at(place, kHeader + range.first, bytes)));
-  if (!posted) {
-    operation.arrived.fail();
-    return false;
-  }
-  return from.read(scratch.local(kBackArrived, kWord), at(place, back_at(place.length), kWord),
-                   operation.arrived);
+  return posted && expect(operation, dtutils::read_marked(from, scratch.local(kBackArrived, kWord),
+                                                          at(place, back_at(place.length), kWord)));
+}
+
+dtutils::Arrival ClientState::post_whole(Operation& operation, const Place& place) noexcept {
+  const std::uint64_t bytes = back_at(place.length) + kWord - kHeadAt;
+  return dtutils::read_marked(*operation.transmitter,
+                              operation.scratch.local(kHeadAt, static_cast<std::uint32_t>(bytes)),
+                              at(place, kHeadAt, bytes));
 }
 
 Status ClientState::decode(const Operation& operation, const Place& place, Range range,
@@ -140,20 +141,12 @@ Status ClientState::fetch(const Place& place, Range range, void* into, std::uint
   if (!space.lines && is_whole(place, range)) {
     // One READ, whose bytes are looked at where they are: nearly all reads end here.
     Used operation(*this, scratch_for(place, range));
-    dtutils::Transmitter& from = transmitter(place);
-    operation->transmitter = &from;
-    operation->arm();
-    const std::uint64_t back = back_at(place.length);
-    const std::uint64_t more = back + kWord - kHeadAt;
-    if (!from.read(operation->scratch.local(kHeadAt, static_cast<std::uint32_t>(more)),
-                   at(place, kHeadAt, more), operation->arrived) ||
-        !await(*operation)) {
-      return Status::kHomeFailed;
-    }
+    operation->transmitter = &transmitter(place);
+    if (!await_marked(*operation, post_whole(*operation, place))) return Status::kHomeFailed;
     const std::byte* const scratch = operation->scratch.data();
     const Head head = Head::at(scratch + kHeadAt);
     version = head.version;
-    if (version == word_at(scratch + back) && head.judge(place) == Status::kDone &&
+    if (version == word_at(scratch + back_at(place.length)) && head.judge(place) == Status::kDone &&
         (version & (kBusy | kDamagedBit)) == 0) [[likely]] {
       std::memcpy(into, scratch + kArrived + range.first, range.bytes);
       return Status::kDone;

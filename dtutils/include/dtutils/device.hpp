@@ -72,10 +72,10 @@ struct DeviceInfo {
   bool atomics;
   /// True when those are atomic also against the target's own CPU atomics (always so on shm).
   bool atomics_with_cpu;
-  /// True when the bytes of one READ from memory of an allocator are fetched in ascending order:
+  /// True when the bytes of one READ from memory of an allocator are fetched and appear ascending:
   /// each cache line after those before it, where `from` and `into` lie alike in their lines, and
-  /// each element of the request after those before it. libibverbs cannot be asked, so only shm
-  /// promises it, except in the adversarial mode.
+  /// each element, and each READ or atomic, after those before it. libibverbs cannot be asked, so
+  /// only shm promises it, except in the adversarial mode.
   bool reads_in_order = false;
   /// Same value in every process of this host and PID namespace.
   std::uint64_t host;

@@ -17,6 +17,7 @@
 #include "dtutils/limits.hpp"
 #include "dtutils/linear_circular_allocator.hpp"
 #include "dtutils/log.hpp"
+#include "dtutils/marked_read.hpp"
 #include "dtutils/memory_region.hpp"
 #include "dtutils/mutex.hpp"
 #include "dtutils/numa.hpp"

@@ -223,6 +223,8 @@ class FixedTable {
   Status one_sided(std::uint32_t home, Asked& asked, const std::uint64_t* copy = nullptr,
                    BucketWord bucket = {});
   Status called(std::uint32_t home, Asked& asked);
+  template <Operation kOperation>
+  Status called(std::uint32_t home, Asked& asked);
   void finish(Flight& flight);
   void send(std::uint32_t home, Flight& flight);
   static BatchAnswer answer_batch(Home& home, BatchCall& call, std::uint16_t rank);

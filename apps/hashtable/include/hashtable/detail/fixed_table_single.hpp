@@ -15,6 +15,10 @@ Status FixedTable<kKeyWords, kValueWords>::answer(Home& home, Asked& asked, std:
   LocalPort port(home);
   Seen<kValueWords> seen;
   asked.me = rank;
+  if (asked.operation == Operation::kInsert &&
+      insert_blindly(port, home.bucket_of(asked.hash), asked)) {
+    return Status::kDone;
+  }
   for (int tries = 0; tries < kTries; ++tries) {
     const BucketWord bucket = home.bucket_of(asked.hash);
     const std::uint64_t* const block = port.read(bucket.index());
@@ -125,9 +129,27 @@ Status FixedTable<kKeyWords, kValueWords>::one_sided(std::uint32_t home, Asked& 
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
 Status FixedTable<kKeyWords, kValueWords>::called(std::uint32_t home, Asked& asked) {
-  const auto at_home = [at = homes_[home], asked](dsfabric::CallContext& call) {
-    Asked mine = asked;
-    const Status status = answer(*at.get(call.fabric), mine, rank_of(call));
+  switch (asked.operation) {
+    case Operation::kFind:
+      return called<Operation::kFind>(home, asked);
+    case Operation::kInsert:
+      return called<Operation::kInsert>(home, asked);
+    case Operation::kUpdate:
+      return called<Operation::kUpdate>(home, asked);
+    case Operation::kRemove:
+      break;
+  }
+  return called<Operation::kRemove>(home, asked);
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+template <Operation kOperation>
+Status FixedTable<kKeyWords, kValueWords>::called(std::uint32_t home, Asked& asked) {
+  // Only what the home does not know: a call of more than a cache line comes by two.
+  const auto at_home = [at = places_[home].home, key = asked.key,
+                        value = asked.value](dsfabric::CallContext& call) {
+    Asked mine{kOperation, 0, hash_of(key.data(), kKeyWords), key, value};
+    const Status status = answer(*reinterpret_cast<Home*>(at), mine, rank_of(call));
     return Answer<kValueWords>{status, mine.value};
   };
   dtutils::Backoff backoff;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dsfabric/thread.hpp"
+#include "dtutils/marked_read.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/transmitter.hpp"
 #include "hashtable/detail/home.hpp"
@@ -60,17 +61,16 @@ class RemotePort {
 
   /// A copy of a block, which stays until the next read.
   const std::uint64_t* read(std::uint32_t index) {
-    if (!transmitter_.blocking_read(copies_.local(0, shape_.block_bytes()),
-                                    place(index, 0, shape_.block_words))) [[unlikely]] {
+    if (!bring(copies_.local(0, shape_.block_bytes()), place(index, 0, shape_.block_words)))
+        [[unlikely]] {
       throw_gone("a read");
     }
     return copy(0);
   }
   /// One word of a block.
   std::uint64_t read_word(std::uint32_t index, std::uint32_t at) {
-    if (!transmitter_.blocking_read(copies_.local(0, 8), place(index, at, 1))) [[unlikely]] {
+    if (!bring(copies_.local(0, 8), place(index, at, 1))) [[unlikely]]
       throw_gone("a read");
-    }
     return *copy(0);
   }
   /// As LocalPort.
@@ -117,6 +117,11 @@ class RemotePort {
                                      std::uint32_t count) const noexcept {
     return region_.part((std::uint64_t{index} * shape_.block_words + at) * 8, count * 8ul);
   }
+  /// Reads words; false: the connection is broken.
+  bool bring(dtutils::LocalBuffer into, const dtutils::RemoteMemoryLocator& from) noexcept {
+    return marked_ ? dtutils::blocking_read_marked(transmitter_, into, from)
+                   : transmitter_.blocking_read(into, from);
+  }
   bool post_started(dtutils::PostOptions options) noexcept;
   dtutils::LocalBuffer large(std::size_t count);
   void read_directory();
@@ -126,6 +131,8 @@ class RemotePort {
   const Shape shape_;
   const dtutils::RemoteMemoryLocator region_;
   dtutils::Transmitter& transmitter_;
+  /// The end of a READ is seen in its last word.
+  const bool marked_;
   std::uint32_t max_inline_;
   /// A read that was started, and is not posted yet: its copy, or 0, and its block.
   std::uint32_t started_ = 0;
