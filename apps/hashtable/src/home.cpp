@@ -38,10 +38,13 @@ Home::Home(dsfabric::Thread& self, const Shape& shape, const Options& options, s
                                 buckets * (1 + shape.block_words) + shape.block_words + 8) *
                                8;
   if (staging > options.bytes || needed > options.bytes || depth > kMaxDepth) {
-    throw dtutils::Error("hashtable::HashTable",
-                         fmt::format("a part of {} buckets needs {} bytes, and has {}", buckets,
-                                     needed, options.bytes),
-                         "raise Options::bytes, or start with fewer Options::buckets");
+    throw dtutils::Error(
+        "hashtable::HashTable",
+        fmt::format(
+            "a part of {} buckets needs {} bytes, {} of them for entries that workers bring, "
+            "and has {}",
+            buckets, needed, staging_words_ * fabric_.total_threads() * 8, options.bytes),
+        "raise Options::bytes, or lower Options::buckets or Options::max_entry");
   }
   std::fill_n(base_, kHeader, 0);
   const std::uint64_t place = *heap_.take(buckets);

@@ -3,6 +3,7 @@
 #include "locks/dslr.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "counters.hpp"
 
@@ -44,6 +45,7 @@ std::uint32_t distance(const Place& place, Counters now) noexcept {
 void await_turn(Worker& worker, Place& place, const LockAddress& lock) {
   std::uint64_t last = 0;
   std::chrono::nanoseconds still_since{0};
+  bool counted = false;
   for (std::uint32_t round = 0;;) {
     Counters now;
     {
@@ -59,6 +61,7 @@ void await_turn(Worker& worker, Place& place, const LockAddress& lock) {
       worker.suspect(place);
       still_since = worker.lease_now();
     }
+    if (!std::exchange(counted, true)) worker.count_wait();
     worker.pause(place, std::min(distance(place, now) + round, 64u));
     ++round;
   }

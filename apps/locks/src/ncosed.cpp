@@ -69,6 +69,7 @@ void drain(Worker& worker, Place& place, const LockAddress& lock) {
         return;
       }
     }
+    if (round == 0) worker.count_wait();
     worker.pause(place, round);
   }
 }

@@ -150,7 +150,7 @@ void Worker::require_home(Place& place) {
 }
 
 Verdict Worker::wait_long(Place& place) {
-  ++counters_.waited;
+  count_wait();
   auto& granted = *reinterpret_cast<dtutils::Synchronizer*>(&place.granted);
   for (;;) {
     try {
@@ -170,10 +170,12 @@ void Worker::pause(std::uint32_t round) {
   }
   dtutils::Synchronizer never(1);
   (void)never.wait_for(std::chrono::microseconds(std::min(round, kMaxMicroseconds)));
+  // Such a wait ends before it comes to yield, and the worker whose turn it is may want this core.
+  // A fiber has given it to other fibers.
+  if (!self_.in_handler()) dtutils::give_way();
 }
 
 void Worker::pause(Place& place, std::uint32_t round) {
-  if (round == 0) ++counters_.waited;
   try {
     pause(round);
   } catch (...) {

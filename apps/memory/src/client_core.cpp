@@ -73,6 +73,12 @@ Place ClientCore::allocate(std::size_t count, std::size_t each, std::uint32_t ty
   Place wanted;
   wanted.place = std::uint64_t{home.value} << 48 | std::uint64_t{zone} << 40;
   const Answer answer = state.ask(home, AllocateRequest{0, length, zone, type, kind});
+  if (answer.status == Status::kNoMemory) {
+    throw dtutils::Error(
+        "memory::Client::allocate",
+        fmt::format("process {} has no memory left for a segment of {} bytes", home.value, length),
+        "give a larger SpaceOptions::bytes, free segments, or place them elsewhere (spread())");
+  }
   require(answer.status, wanted, "allocating global memory", space_);
   return {answer.value, answer.generation | static_cast<std::uint32_t>(kind) << 24,
           static_cast<std::uint32_t>(length), type, 0};

@@ -176,6 +176,57 @@ TEST_CASE("a_home_that_dies_takes_only_its_part_along") {
   }
 }
 
+TEST_CASE("for_each_shows_what_is_left_before_it_throws_that_a_home_is_gone") {
+  const std::string ended = support::run_and_kill(3, 1, [](Member& member, dsfabric::Thread& self) {
+    constexpr std::uint64_t kKeys = 120;
+    Table table(self, {.bytes = 1 << 20, .buckets = 2});
+    HashTable<std::string, std::string> texts(self, {.bytes = 1 << 20, .buckets = 2});
+    if (member.rank == 0) {
+      for (std::uint64_t i = 0; i < kKeys; ++i) {
+        require(table.insert(i, i) == Status::kDone, "an insert");
+        require(texts.insert(std::to_string(i), "text") == Status::kDone, "an insert");
+      }
+    }
+    self.barrier();
+    member.memory.words[2] += texts.fill().entries;
+    if (member.rank == 1) member.memory.words[3] = texts.fill().entries;
+    support::meet(member, self);
+    if (member.rank == 1) {
+      support::end_victim(member.memory);
+      support::serve_nothing();
+    }
+    std::uint64_t seen = 0;
+    const auto throws = [&](const auto& show) {
+      seen = 0;
+      try {
+        show();
+      } catch (const dsfabric::PeerFailed& failed) {
+        require(failed.process().value == 1, "the process that failed");
+        return true;
+      }
+      return false;  // until the death is noticed, its memory is there
+    };
+    support::serve_until(self, [&] {
+      return throws([&] {
+        table.for_each([&](std::uint64_t key, std::uint64_t) {
+          seen += detail::home_of(detail::hash_of(&key, 1), 3) != 1;
+        });
+      });
+    });
+    std::uint64_t left = 0;
+    for (std::uint64_t i = 0; i < kKeys; ++i) {
+      left += detail::home_of(detail::hash_of(&i, 1), 3) != 1;
+    }
+    require(seen == left, "the entries of all other homes");
+    require(throws([&] { texts.for_each([&](const auto&, const auto&) { ++seen; }); }),
+            "it throws");
+    require(seen == member.memory.words[2] - member.memory.words[3], "the same of variable size");
+    member.memory.words[1]++;
+    support::serve_until(self, [&] { return member.memory.words[1] == 2; });
+  });
+  CHECK(ended == "1: signal 9\n");
+}
+
 TEST_CASE("a_writer_that_wakes_after_its_slot_was_taken_writes_nothing") {
   support::ForkJob job(2, [](Member& member) {
     dsfabric::Config config;

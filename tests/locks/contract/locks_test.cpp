@@ -58,6 +58,27 @@ TEMPLATE_TEST_CASE("no_two_hold_a_lock_and_readers_hold_it_together", "", SCHEME
   CHECK(history.acquisitions() == 4 * kRounds);
 }
 
+TEMPLATE_TEST_CASE("a_request_that_waits_for_a_holder_is_counted_once", "", SCHEMES) {
+  CHECK(support::run_members({.processes = 2}, [&](Member& member, Thread& self) {
+          LockSpace space(self, options_of<TestType>());
+          SharedMutex<TestType> mutex(space, LockId{{0}, 5});
+          if (member.rank == 0) mutex.lock();
+          self.barrier();
+          if (member.rank == 0) {
+            // Longer than a waiter looks without a pause, and than its longest pause.
+            const auto end = dtutils::Clock::now() + std::chrono::milliseconds(20);
+            support::serve_until(self, [&] { return dtutils::Clock::now() >= end; });
+            mutex.unlock();
+          } else {
+            mutex.lock();
+            require_equal(space.counters().waited, std::uint64_t{1}, "it has waited");
+            mutex.unlock();
+          }
+          require_equal(space.counters().requested, std::uint64_t{1}, "one request each");
+          self.barrier();
+        }) == "");
+}
+
 namespace {
 
 /// Two workers add one to a word of the home in turn; `unlock(mutex, home)` behind each write.

@@ -190,7 +190,9 @@ TEST_CASE("a_home_without_memory_says_so_and_goes_on") {
             for (int i = 0; i < 100 && text.find("no memory") == std::string::npos; ++i) {
               text = error_text([&] { all.push_back(client.allocate(20'000, there({1}))); });
             }
-            require(text.find("no memory left") != std::string::npos, text);
+            require(text.find("process 1 has no memory left for a segment of 20000 bytes") !=
+                        std::string::npos,
+                    text);
             require(all.size() > 5, "there was some");
             refused([&] { client.allocate(300 << 10, there({1})); }, "large");
             refused([&] { client.allocate(0, there({1})); }, "empty");

@@ -163,7 +163,8 @@ class HashTable<Key, Value> {
   void flush() noexcept { table_.flush(); }
 
   /// Calls f(key, value) for each entry: once for each key that is there all the time, at most once
-  /// for a key that comes or goes meanwhile. One-sided in every mode.
+  /// for a key that comes or goes meanwhile. One-sided in every mode. When a home is gone, it shows
+  /// the entries of all others before it throws PeerFailed.
   template <class F>
   void for_each(F&& f) {
     table_.for_each(

@@ -2,6 +2,7 @@
 // Umbrella of the service memory: a program includes this one header.
 #pragma once
 
+#include "dsfabric/dsfabric.hpp"
 #include "memory/batch.hpp"
 #include "memory/client.hpp"
 #include "memory/global_ptr.hpp"

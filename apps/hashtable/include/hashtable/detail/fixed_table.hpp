@@ -105,7 +105,8 @@ class FixedTable {
   /// Sends the calls that start() has made.
   void flush() noexcept { (void)futures_.flush(); }
 
-  /// Calls f(key words, value words) for each entry.
+  /// Calls f(key words, value words) for each entry. Throws PeerFailed of the first home that is
+  /// gone, behind the entries of all others.
   template <class F>
   void for_each(F&& f);
 

@@ -2,6 +2,9 @@
 // FixedTable: one operation, at home, from elsewhere, and by call; and the walk over all entries.
 #pragma once
 
+#include <exception>
+
+#include "dsfabric/peer_failed.hpp"
 #include "dtutils/wait.hpp"
 #include "hashtable/detail/entries.hpp"
 #include "hashtable/detail/fixed_table.hpp"
@@ -202,17 +205,24 @@ template <class F>
 void FixedTable<kKeyWords, kValueWords>::for_each(F&& f) {
   using Collected = Entries<kKeyWords, kValueWords>;
   Collected entries;
+  std::exception_ptr lost;
   for (std::uint32_t home = 0; home < parts(); ++home) {
     RemotePort* const port = ports_[home].get();
     // Hashes below `next` are done: what moves between buckets moves within a range of hashes.
     std::uint64_t next = 0;
     for (bool all = false; !all;) {
-      const BucketWord bucket = port == nullptr ? home_.bucket_of(next) : port->bucket_of(next);
-      bool holds =
-          port == nullptr ? entries.collect(local_, bucket) : entries.collect(*port, bucket);
-      if (port != nullptr && (!holds || entries.frozen())) port->refresh(next);
-      if (holds && entries.frozen()) {
-        holds = (port == nullptr ? home_.bucket_of(next) : port->bucket_of(next)) == bucket;
+      BucketWord bucket;
+      bool holds = false;
+      try {
+        bucket = port == nullptr ? home_.bucket_of(next) : port->bucket_of(next);
+        holds = port == nullptr ? entries.collect(local_, bucket) : entries.collect(*port, bucket);
+        if (port != nullptr && (!holds || entries.frozen())) port->refresh(next);
+        if (holds && entries.frozen()) {
+          holds = (port == nullptr ? home_.bucket_of(next) : port->bucket_of(next)) == bucket;
+        }
+      } catch (const dsfabric::PeerFailed&) {
+        if (!lost) lost = std::current_exception();
+        break;
       }
       if (!holds) continue;
       for (const auto& [key, value] : entries.all()) f(key, value);
@@ -221,6 +231,7 @@ void FixedTable<kKeyWords, kValueWords>::for_each(F&& f) {
       all = next == 0;
     }
   }
+  if (lost) std::rethrow_exception(lost);
 }
 
 }  // namespace hashtable::detail

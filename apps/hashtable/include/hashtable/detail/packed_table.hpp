@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "dsfabric/peer_failed.hpp"
 #include "dsfabric/remote_future.hpp"
 #include "dtutils/synchronizer.hpp"
 #include "hashtable/detail/fixed_table.hpp"
@@ -75,19 +77,26 @@ class PackedTable {
   /// larger than Options::max_entry.
   Status change(Operation operation, std::span<const std::byte> key,
                 std::span<const std::byte> value);
-  /// Calls f(record) for each entry.
+  /// Calls f(record) for each entry; throws as FixedTable::for_each.
   template <class F>
   void for_each(F&& f) {
     std::vector<std::uint64_t> piece;
+    std::exception_ptr lost;
     table_.for_each([&](const Key& key, const Value& value) {
       Value seen = value;
-      if (!fetch(key[0], seen, piece)) return;
+      try {
+        if (!fetch(key[0], seen, piece)) return;
+      } catch (const dsfabric::PeerFailed&) {
+        if (!lost) lost = std::current_exception();
+        return;
+      }
       for (std::span<const std::uint64_t> left = piece; !left.empty();) {
         const Record record = Record::first_of(left);
         left = left.subspan(record.words.size());
         f(record);
       }
     });
+    if (lost) std::rethrow_exception(lost);
   }
   /// The part of this worker.
   Home& home() noexcept { return table_.home(); }

@@ -134,11 +134,14 @@ class Worker {
     return wait_long(place);
   }
   /// One pause of a loop that reads the words of a lock: serves meanwhile, or suspends the fiber,
-  /// for a time that grows with `round`. Keeps what handlers throw. Throws PeerFailed when the home
-  /// is gone, which the words of this process itself do not show.
+  /// for a time that grows with `round`, and gives the core to others behind a long one. Keeps what
+  /// handlers throw. Throws PeerFailed when the home is gone, which the words of this process
+  /// itself do not show.
   void pause(Place& place, std::uint32_t round);
   /// The same for a loop without a place, which may throw.
   void pause(std::uint32_t round);
+  /// A request has to wait: for LockCounters::waited, once a request.
+  void count_wait() noexcept { ++counters_.waited; }
   /// Gives the lock of such a wait back and throws what a handler threw; mostly there is nothing.
   bool has_thrown() const noexcept { return thrown_count_ != 0; }
   std::exception_ptr thrown(const Place& place) noexcept;
