@@ -115,7 +115,18 @@ class Reader {
     if (way < 15) return tasks_.read(life);
     if (way < 19) return tasks_.start(below(8) == 0 ? below(course_.lives.size()) : life);
     if (way < 21) return tasks_.read_subscribed(life);
+    if (way == 21) return write_in_order(life);
     batch();
+  }
+
+  /// It, and another one of its home.
+  void write_in_order(std::size_t first) {
+    const dsfabric::ProcessId home = course_.lives[first].pointer.home();
+    for (const MemoryCourse::Slot& slot : course_.slots) {
+      if (slot.life < 0 || static_cast<std::size_t>(slot.life) == first) continue;
+      const auto second = static_cast<std::size_t>(slot.life);
+      if (course_.lives[second].pointer.home() == home) return tasks_.write_in_order(first, second);
+    }
   }
 
   /// Of several segments, or of one.

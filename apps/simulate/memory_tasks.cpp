@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace simulate {
@@ -13,8 +14,9 @@ namespace {
 using What = Task::What;
 
 constexpr const char* kNames[] = {"read", "write", "count", "add to", "swap"};
-constexpr std::size_t kMostStarted = 6;
 constexpr std::size_t kMostHeld = 3;
+/// Between two reads of a Subscription that follow each other.
+constexpr std::uint64_t kLongestLook = 2'000;
 
 const char* name_of(const Task& task) { return kNames[static_cast<std::size_t>(task.what)]; }
 
@@ -45,24 +47,34 @@ bool Tasks::is_done(memory::Status status, const char* what, bool freed) {
 }
 
 Tasks::Owned Tasks::begin(What what, std::size_t life) {
+  if (what == What::kWrite) {
+    memory::WriteOptions options;
+    if (below(2) == 0) options.mode = memory::WriteMode::kOneSided;
+    options.causal = below(4) == 0;
+    return begin_write(life, options);
+  }
   auto task = std::make_unique<Task>();
   task->what = what;
   task->life = life;
-  const memory::GlobalPtr<std::uint64_t> whole = course_.lives[life].pointer;
   task->begun = course_.now();
-  task->pointer = whole;
-  if (what == What::kWrite) {
-    if (below(2) == 0) task->options.mode = memory::WriteMode::kOneSided;
-    task->options.causal = below(4) == 0;
-    WriteName* const before = task->options.causal ? &causal_[whole.home().value] : nullptr;
-    task->words.assign(whole.size(), course_.begin_write(life, before));
-    return task;
-  }
+  const memory::GlobalPtr<std::uint64_t> whole = course_.lives[life].pointer;
   // Some of its words, or all.
   const std::uint64_t first = below(2) == 0 ? 0 : below(whole.size());
   task->words.resize(first == 0 ? whole.size() : 1 + below(whole.size() - first));
   task->pointer = whole + static_cast<std::int64_t>(first);
   task->mode = static_cast<memory::ReadMode>(below(3));
+  return task;
+}
+
+Tasks::Owned Tasks::begin_write(std::size_t life, memory::WriteOptions options) {
+  auto task = std::make_unique<Task>();
+  task->what = What::kWrite;
+  task->life = life;
+  task->begun = course_.now();
+  task->pointer = course_.lives[life].pointer;
+  task->options = options;
+  WriteName* const before = options.causal ? &causal_[task->pointer.home().value] : nullptr;
+  task->words.assign(task->pointer.size(), course_.begin_write(life, before));
   return task;
 }
 
@@ -166,8 +178,11 @@ void Tasks::start_with(Task& task, Then&& then) {
 }
 
 void Tasks::start(std::size_t life) {
-  if (started_.size() == kMostStarted) return;
-  Task& task = *started_.emplace_back(begin_any(life));
+  if (may_start(1)) start(begin_any(life));
+}
+
+Task& Tasks::start(Owned owned) {
+  Task& task = *started_.emplace_back(std::move(owned));
   if (task.synchronized = below(4) == 0; task.synchronized) {
     task.told.expect(1);
     start_with(task, task.told);
@@ -178,6 +193,16 @@ void Tasks::start(std::size_t life) {
     });
   }
   task.started = true;
+  return task;
+}
+
+void Tasks::write_in_order(std::size_t first, std::size_t second) {
+  if (!may_start(2)) return;
+  (void)start(begin_write(first, {.causal = true}));
+  const Task& last = start(begin_write(second, {.causal = true}));
+  client_.wait_until([&] { return last.ended || (last.synchronized && last.told.done()); });
+  see_to_started();
+  read(first);
 }
 
 void Tasks::see_to_started() {
@@ -245,11 +270,15 @@ void Tasks::read_subscribed(std::size_t life) {
     std::swap(held, held_.back());
     return held_.pop_back();
   }
-  const Owned task = begin(What::kRead, held.life);
-  task->mode = memory::ReadMode::kSubscribed;
-  task->pointer = held.subscription.pointer();
-  task->words.resize(1 + below(held.room));
-  end(*task, held.subscription.read(std::span<std::uint64_t>(task->words)));
+  // A copy that is old and counts as new shows in the read after the one that has fetched it.
+  for (std::uint64_t left = 1 + below(4); left != 0; --left) {
+    const Owned task = begin(What::kRead, held.life);
+    task->mode = memory::ReadMode::kSubscribed;
+    task->pointer = held.subscription.pointer();
+    task->words.resize(1 + below(held.room));
+    end(*task, held.subscription.read(std::span<std::uint64_t>(task->words)));
+    simulated_.compute(std::chrono::nanoseconds(below(kLongestLook)));
+  }
 }
 
 }  // namespace simulate

@@ -67,9 +67,11 @@ class Tasks {
 
   /// The same, of one segment or counter, later: by a continuation or a Synchronizer.
   void start(std::size_t life);
+  /// Causal writes of two segments of one home, and a read of the first when the second has ended.
+  void write_in_order(std::size_t first, std::size_t second);
   /// The same of several of them, under one wait.
   void batch(const std::vector<std::size_t>& lives);
-  /// Reads by a Subscription, which is made, moved and ended now and then.
+  /// Reads, now and then several in a row, by a Subscription, which is made, moved and ended.
   void read_subscribed(std::size_t life);
   /// Looks after those that were started.
   void see_to_started();
@@ -78,6 +80,7 @@ class Tasks {
 
  private:
   using Owned = std::unique_ptr<Task>;
+  static constexpr std::size_t kMostStarted = 6;
   struct Held {
     std::size_t life;
     /// Words from its pointer on that are read at most.
@@ -93,12 +96,15 @@ class Tasks {
     return mode != memory::ReadMode::kSubscribed || course_.is_told(node_, home.value);
   }
   Owned begin(Task::What what, std::size_t life);
+  Owned begin_write(std::size_t life, memory::WriteOptions options);
   Owned begin(Task::What what, Counter& counter);
   /// Of a segment or, now and then, of a counter.
   Owned begin_any(std::size_t life);
   /// Executes it, and waits.
   void run(Task& task);
   memory::Status execute(Task& task);
+  bool may_start(std::size_t more) const { return started_.size() + more <= kMostStarted; }
+  Task& start(Owned task);
   template <class Then>
   void start_with(Task& task, Then&& then);
   void add_to(memory::Batch& batch, Task& task);
