@@ -16,7 +16,7 @@
 namespace simulate {
 namespace {
 
-constexpr std::uint32_t kMemoryRounds = 24;
+constexpr std::uint32_t kMemoryRounds = 16;
 constexpr std::uint32_t kSegments = 4;
 /// Of a segment: within a line, of several lines, and longer than what one READ brings as a whole.
 constexpr std::uint32_t kWords[] = {5, 25, 120};
