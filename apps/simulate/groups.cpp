@@ -12,6 +12,7 @@
 #include "agreement_faults.hpp"
 #include "dtutils/wait.hpp"
 #include "group_logs.hpp"
+#include "group_plan.hpp"
 #include "group_tickets.hpp"
 #include "sst/sst.hpp"
 #include "watcher.hpp"
@@ -24,36 +25,14 @@ constexpr std::uint32_t kGroupMessages = 12;
 /// So long a node looks again and again, and so long it sleeps at most later on.
 constexpr std::chrono::microseconds kShortIdle{50};
 constexpr std::chrono::microseconds kLongestSleep{500};
-/// A message has at most so many words, all of which are the same.
-constexpr std::uint64_t kMostWords = 17;
 /// Longest from one message of a node to its next one.
 constexpr std::uint64_t kGroupPauseNs = 60'000;
-/// Longest until a process that is outside joins, and until one leaves.
-constexpr std::uint64_t kComesNs = 400'000;
 /// Nodes give up after this virtual time.
 constexpr std::chrono::seconds kGroupLimit{3};
 /// So long a process tries to join when some may believe that it has failed, or it of others.
 constexpr std::chrono::milliseconds kJoinPatience{100};
 /// Who finds that it has lost the group believes it after so many looks.
 constexpr std::uint32_t kLooks = 200;
-
-/// Members wait for those that are stopped, and for newcomers, for a short time only.
-bool is_patient(const Run& run) { return run.options.cluster.seed % 4 == 1; }
-
-groups::GroupOptions options_of(const Run& run) {
-  const std::uint64_t seed = run.options.cluster.seed;
-  groups::GroupOptions options;
-  options.max_message = kMostWords * sizeof(std::uint64_t);
-  options.slots = seed % 3 == 0 ? 16 : sst::kMinSlots;
-  if (is_patient(run)) options.patience = std::chrono::milliseconds(2);
-  // All are members at first, or all but the last ones.
-  const std::uint32_t outside = run.nodes > 3 ? static_cast<std::uint32_t>(seed / 2 % 3) : 0;
-  for (std::uint16_t i = 0; i < run.nodes - std::min(outside, run.nodes - 3); ++i) {
-    options.members.push_back({i});
-  }
-  if (outside == 0) options.members.clear();
-  return options;
-}
 
 /// One node.
 class GroupNode {
@@ -65,9 +44,10 @@ class GroupNode {
         logs_(logs),
         me_(fabric.process().value),
         mine_(course.members[me_]),
+        plan_(fabric, run, course),
         tables_(fabric) {
     if (logs.any()) make_log(1);
-    group_.emplace(tables_, options_of(run), upcalls());
+    group_.emplace(tables_, group_options(run), upcalls());
     mine_.begun = true;
     const bool all = std::ranges::all_of(course.members, [](const auto& m) { return m.begun; });
     // What strikes then strikes those who have begun.
@@ -78,10 +58,10 @@ class GroupNode {
     dtutils::Deadline deadline(kGroupLimit);
     dtutils::Backoff backoff;
     std::chrono::nanoseconds sends_at{0};
-    plan();
+    plan_.draw();
     while (!course_.over && !deadline.passed()) {
-      suspect();
-      come_and_go();
+      plan_.suspect();
+      plan_.come_and_go(*group_);
       bool busy = false;
       if (mine_.sent < kGroupMessages && simulated_.time() >= sends_at && send()) {
         busy = true;
@@ -121,39 +101,9 @@ class GroupNode {
     return simulated_.time() + std::chrono::nanoseconds(below(most));
   }
 
-  /// Some come and go, some take another one for dead that is not.
-  void plan() {
-    joins_at_ = in(kComesNs);
-    if (below(3) == 0) leaves_at_ = in(kComesNs);
-    if (!run_.strikes || below(8) != 0) return;
-    const std::uint64_t whom = below(run_.nodes);
-    if (whom == me_) return;
-    suspected_ = static_cast<std::uint16_t>(whom);
-    suspects_at_ = in(below(2) == 0 ? 50'000 : 1'000'000);
-    course_.ends = false;
-  }
-  void suspect() {
-    if (simulated_.time() < suspects_at_) return;
-    suspects_at_ = dtutils::Simulation::kNever;
-    fabric_.fail({suspected_}, "it was suspected in error");
-  }
-  void come_and_go() {
-    const groups::GroupState state = group_->state();
-    if (simulated_.time() >= joins_at_ && state == groups::GroupState::kOutside) {
-      group_->join();
-      joined_ = simulated_.time();
-      joins_at_ = dtutils::Simulation::kNever;
-    } else if (simulated_.time() >= leaves_at_ && state == groups::GroupState::kWorking) {
-      group_->leave();
-      leaves_at_ = dtutils::Simulation::kNever;
-      // It comes back, mostly.
-      if (below(3) != 0) joins_at_ = in(kComesNs);
-    }
-  }
-
   bool send() {
     const std::uint64_t number = mine_.sent;
-    const auto bytes = static_cast<std::uint32_t>((1 + below(kMostWords)) * sizeof number);
+    const auto bytes = static_cast<std::uint32_t>((1 + below(kMostGroupWords)) * sizeof number);
     const groups::Reservation slot = group_->try_reserve(bytes);
     if (!slot) return false;
     std::vector<std::uint64_t> words(bytes / sizeof number, std::uint64_t{me_} << 32 | number);
@@ -238,21 +188,21 @@ class GroupNode {
   }
   /// Whether it waits for nothing.
   bool is_quiet() {
-    const auto never = dtutils::Simulation::kNever;
     const groups::GroupState state = group_->state();
     if (is_lost()) return ++lost_looks_ > kLooks;
     lost_looks_ = 0;
-    if (joins_at_ != never && state == groups::GroupState::kOutside) return false;
+    if (plan_.joins() && state == groups::GroupState::kOutside) return false;
     if (state == groups::GroupState::kJoining) {
       // With some that believe in their failure, or have little patience, it may be in vain.
       return course_.nobody_lets_in(fabric_) ||
-             ((!course_.ends || is_patient(run_)) && simulated_.time() > joined_ + kJoinPatience);
+             ((!course_.ends || has_patience(run_)) &&
+              simulated_.time() > plan_.joined() + kJoinPatience);
     }
     if (state != groups::GroupState::kOutside && state != groups::GroupState::kWorking) {
       return false;
     }
     if (state == groups::GroupState::kWorking &&
-        (mine_.sent < kGroupMessages || leaves_at_ != never || group_->undelivered() != 0)) {
+        (mine_.sent < kGroupMessages || plan_.leaves() || group_->undelivered() != 0)) {
       return false;
     }
     if (course_.delivered_of(me_) != mine_.sent) {
@@ -261,6 +211,7 @@ class GroupNode {
     }
     return true;
   }
+
   dsfabric::Fabric& fabric_;
   const Run& run_;
   GroupCourse& course_;
@@ -268,11 +219,7 @@ class GroupNode {
   dtutils::Simulation& simulated_ = *dtutils::Simulation::current();
   const std::uint32_t me_;
   GroupCourse::Member& mine_;
-  std::chrono::nanoseconds joins_at_{0};
-  std::chrono::nanoseconds joined_{0};
-  std::chrono::nanoseconds leaves_at_ = dtutils::Simulation::kNever;
-  std::chrono::nanoseconds suspects_at_ = dtutils::Simulation::kNever;
-  std::uint16_t suspected_ = 0;
+  GroupPlan plan_;
   std::uint32_t lost_looks_ = 0;
   std::chrono::nanoseconds busy_at_{0};
   Tickets tickets_{course_};

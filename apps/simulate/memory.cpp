@@ -9,13 +9,14 @@
 
 #include "dtutils/wait.hpp"
 #include "memory_course.hpp"
+#include "memory_tasks.hpp"
 #include "watcher.hpp"
 #include "workloads.hpp"
 
 namespace simulate {
 namespace {
 
-constexpr std::uint32_t kMemoryRounds = 24;
+constexpr std::uint32_t kMemoryRounds = 16;
 constexpr std::uint32_t kSegments = 4;
 /// Of a segment: within a line, of several lines, and longer than what one READ brings as a whole.
 constexpr std::uint32_t kWords[] = {5, 25, 120};
@@ -35,9 +36,7 @@ class Reader {
         course_(course),
         node_(fabric_.process().value),
         me_(fabric_.rank_of(self.id())),
-        // Few of both in some runs, so that copies and subscriptions make room for others.
-        client_(space, {.cache_bytes = below(3) == 0 ? 2'500u : 0u,
-                        .subscriptions = below(3) == 0 ? 2u : 64u}) {
+        tasks_(fabric_, run, course, space) {
     if (!run.strikes) return;
     if (below(6) == 0) dies_in_ = below(kMemoryRounds);
     if (below(6) == 0) stops_in_ = below(kMemoryRounds);
@@ -51,15 +50,17 @@ class Reader {
       try {
         step(run_.broken && me_ == 0 && round >= kMemoryRounds / 2);
       } catch (const dsfabric::PeerFailed&) {
-        if (!gone() && !course_.disturbed() && !run_.failures) throw;
+        if (!gone() && !tasks_.disturbed()) throw;
       }
+      tasks_.see_to_started();
       if (!gone()) ++course_.rounds[me_];
       simulated_.compute(std::chrono::nanoseconds(below(kLongestThought)));
       self_.progress();
     }
+    tasks_.finish_started();
     if (me_ == 0) {
       serve_until([&] { return !course_.unfinished(fabric_, me_); });
-      for (Counter& counter : course_.counters) look(counter);
+      for (Counter& counter : course_.counters) tasks_.look(counter);
     }
     // Others need this home.
     course_.finished[me_] = true;
@@ -67,11 +68,8 @@ class Reader {
   }
 
  private:
-  std::uint64_t below(std::uint64_t end) { return simulated_.random() % end; }
-  bool is_freed(std::size_t life) const { return course_.lives[life].free_begun != kNoMoment; }
-  /// What a node does that is woken after the run is no part of it.
-  bool gone() const { return simulated_.crashed(node_); }
-  bool is_told(dsfabric::ProcessId home) const { return course_.is_told(node_, home.value); }
+  std::uint64_t below(std::uint64_t end) { return tasks_.below(end); }
+  bool gone() const { return tasks_.gone(); }
 
   template <class Done>
   void serve_until(const Done& done) {
@@ -106,27 +104,39 @@ class Reader {
   void step(bool wrong) {
     const auto which = static_cast<std::uint32_t>(below(kSegments));
     MemoryCourse::Slot& slot = course_.slots[which];
-    const std::uint64_t way = below(16);
-    if (way < 3) return add(course_.counters[below(2)]);
+    const std::uint64_t way = below(24);
+    if (way < 3) return tasks_.add(course_.counters[below(2)]);
     if (slot.life < 0) return make(slot, which);
     const auto life = static_cast<std::size_t>(slot.life);
-    if (way < 8) return write(life, wrong);
+    if (way < 8) return tasks_.write(life, wrong);
     if (way == 8 && below(2) == 0) return free(slot, life);
     // Pointers to what is gone, too.
-    read(way == 9 ? below(course_.lives.size()) : life);
+    if (way == 9) return tasks_.read(below(course_.lives.size()));
+    if (way < 15) return tasks_.read(life);
+    if (way < 19) return tasks_.start(below(8) == 0 ? below(course_.lives.size()) : life);
+    if (way < 21) return tasks_.read_subscribed(life);
+    if (way == 21) return write_in_order(life);
+    batch();
   }
 
-  /// False: it tells nothing of the segment, of which a free has begun or not.
-  bool is_done(memory::Status status, const char* what, bool freed = false) {
-    if (gone() || status == memory::Status::kDone) return !gone();
-    const bool disturbed = course_.disturbed() || run_.failures;
-    if (status == memory::Status::kFreed ? freed
-                                         : disturbed && (status == memory::Status::kHomeFailed ||
-                                                         status == memory::Status::kDamaged)) {
-      return false;
+  /// It, and another one of its home.
+  void write_in_order(std::size_t first) {
+    const dsfabric::ProcessId home = course_.lives[first].pointer.home();
+    for (const MemoryCourse::Slot& slot : course_.slots) {
+      if (slot.life < 0 || static_cast<std::size_t>(slot.life) == first) continue;
+      const auto second = static_cast<std::size_t>(slot.life);
+      if (course_.lives[second].pointer.home() == home) return tasks_.write_in_order(first, second);
     }
-    course_.violated(fmt::format("worker {} cannot {}: {}", me_, what, memory::to_string(status)));
-    return false;
+  }
+
+  /// Of several segments, or of one.
+  void batch() {
+    std::vector<std::size_t> lives;
+    for (std::uint64_t left = 1 + below(5); left != 0; --left) {
+      const MemoryCourse::Slot& slot = course_.slots[below(kSegments)];
+      if (slot.life >= 0) lives.push_back(static_cast<std::size_t>(slot.life));
+    }
+    tasks_.batch(lives);
   }
 
   /// Another segment, of the same size, at a home that lives.
@@ -145,7 +155,7 @@ class Reader {
       }
     } over{slot, static_cast<int>(me_)};
     const Moment begun = course_.now();
-    const auto made = client_.allocate<std::uint64_t>(
+    const auto made = tasks_.client().allocate<std::uint64_t>(
         kWords[which % std::size(kWords)],
         memory::there(fabric_.failed(home) ? fabric_.process() : home));
     if (gone() || slot.maker != static_cast<int>(me_)) return;
@@ -157,76 +167,16 @@ class Reader {
     slot.life = -1;
     const memory::GlobalPtr<std::uint64_t> pointer = course_.lives[life].pointer;
     course_.lives[life].free_begun = course_.now();
-    if (is_done(client_.free(pointer), "free")) course_.lives[life].freed = course_.now();
-  }
-
-  void write(std::size_t life, bool wrong) {
-    const memory::GlobalPtr<std::uint64_t> pointer = course_.lives[life].pointer;
-    const std::uint64_t value = course_.begin_write(life);
-    const Moment begun = course_.now();
-    std::vector<std::uint64_t> values(pointer.size(), value);
-    if (wrong) values.back() = 0;
-    memory::WriteOptions options;
-    if (below(2) == 0) options.mode = memory::WriteMode::kOneSided;
-    options.causal = below(4) == 0;
-    const auto status = client_.write(pointer, std::span<const std::uint64_t>(values), options);
-    if (is_done(status, "write", is_freed(life))) course_.wrote(life, value, begun);
-  }
-
-  void read(std::size_t life) {
-    // Some of its words, or all.
-    const memory::GlobalPtr<std::uint64_t> whole = course_.lives[life].pointer;
-    const std::uint64_t first = below(2) == 0 ? 0 : below(whole.size());
-    std::vector<std::uint64_t> found(first == 0 ? whole.size() : 1 + below(whole.size() - first));
-    const Moment begun = course_.now();
-    const auto mode = static_cast<memory::ReadMode>(below(3));
-    const auto status = client_.read(whole + static_cast<std::int64_t>(first),
-                                     std::span<std::uint64_t>(found), mode);
-    if (!is_done(status, "read", is_freed(life))) return;
-    // A subscriber that its home has given up may not know it yet.
-    course_.read(life, found, begun,
-                 mode != memory::ReadMode::kSubscribed || is_told(whole.home()));
+    if (tasks_.is_done(tasks_.client().free(pointer), "free"))
+      course_.lives[life].freed = course_.now();
   }
 
   void make_counters() {
     using enum memory::Kind;
     for (const auto kind : {kVersioned, kPlain}) {
-      const auto made = client_.allocate<std::uint64_t>(1, memory::there(any_home()), kind);
+      const auto made = tasks_.client().allocate<std::uint64_t>(1, memory::there(any_home()), kind);
       if (!gone()) course_.counters[kind == kPlain].pointer = made;
     }
-  }
-
-  /// All have finished with it.
-  void look(Counter& counter) {
-    std::uint64_t found = 0;
-    if (!counter.pointer || !is_done(client_.read(counter.pointer, found), "count")) return;
-    course_.counted(counter, found, counter.done);
-  }
-
-  /// Adds one to it, or looks.
-  void add(Counter& counter) {
-    if (!counter.pointer) return;
-    const std::uint64_t done = counter.done;
-    std::uint64_t before = 0;
-    const std::uint64_t way = below(4);
-    if (way == 0) {
-      const auto mode = static_cast<memory::ReadMode>(below(3));
-      if (!is_done(client_.read(counter.pointer, before, mode), "count")) return;
-      if (mode == memory::ReadMode::kSubscribed && !is_told(counter.pointer.home())) return;
-      return course_.counted(counter, before, done);
-    }
-    ++counter.begun;
-    if (way == 1) {
-      if (!is_done(client_.read(counter.pointer, before), "count")) return (void)--counter.begun;
-      const std::uint64_t expected = before;
-      const auto status = client_.compare_and_swap(counter.pointer, expected, expected + 1, before);
-      if (!is_done(status, "swap")) return;
-      if (before == expected) return course_.added(counter, before, done);
-      --counter.begun;
-      return course_.counted(counter, before, done);
-    }
-    if (!is_done(client_.fetch_add(counter.pointer, 1, before), "add to")) return;
-    course_.added(counter, before, done);
   }
 
   dsfabric::Thread& self_;
@@ -239,7 +189,7 @@ class Reader {
   std::uint64_t dies_in_ = kMemoryRounds;
   std::uint64_t stops_in_ = kMemoryRounds;
   std::uint64_t suspects_in_ = kMemoryRounds;
-  memory::Client client_;
+  Tasks tasks_;
 };
 
 }  // namespace

@@ -16,6 +16,12 @@ using Moment = std::uint64_t;
 /// One that never comes.
 inline constexpr Moment kNoMoment = UINT64_MAX;
 
+/// One write of those of all segments; without one `life` is kNoMoment.
+struct WriteName {
+  std::size_t life = kNoMoment;
+  std::size_t number = 0;
+};
+
 /// One segment, from its allocation on. All words of it are the number of the last write, with that
 /// of the segment before it.
 struct Life {
@@ -23,6 +29,8 @@ struct Life {
     Moment begun;
     /// From then on it has been executed: it returned, or somebody has read it.
     Moment known;
+    /// It is executed after this one, of the same worker at the same home.
+    WriteName after{};
   };
   memory::GlobalPtr<std::uint64_t> pointer;
   /// When somebody began to free it, and had freed it.
@@ -50,8 +58,9 @@ class MemoryCourse : public NodesCourse {
   bool is_told(std::uint32_t node, std::uint32_t home) const;
 
   Moment now() noexcept { return ++now_; }
-  /// The value of a new write that begins now.
-  std::uint64_t begin_write(std::size_t life);
+  /// The value of a new write that begins now. `last` is that of the causal writes before it, and
+  /// becomes this one; nullptr: it is not causal.
+  std::uint64_t begin_write(std::size_t life, WriteName* last);
   /// It has returned kDone.
   void wrote(std::size_t life, std::uint64_t value, Moment begun);
   /// A read that began then has found this; `told`: it must be what was current.
@@ -73,6 +82,11 @@ class MemoryCourse : public NodesCourse {
   Counter counters[2];
 
  private:
+  /// It has been executed by now, and so have those that come before it.
+  void is_known(WriteName name);
+  /// `later` comes after `earlier`, whatever their moments are.
+  bool follows(WriteName later, WriteName earlier) const;
+
   Moment now_ = 0;
 };
 
