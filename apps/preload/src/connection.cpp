@@ -45,7 +45,7 @@ void Connection::begin(bool connected_here, bool other_host) noexcept {
   pending = false;
   connected_here_ = connected_here;
   other_host_ = other_host;
-  pinned_ = foreign_ = read_shut_ = armed_ = heard_ = false;
+  pinned_ = foreign_ = read_shut_ = armed_ = armed_for_space_ = heard_ = false;
   out_ = Out::kTcp;
   in_ = In::kTcp;
   rest_ = taken_ = blocked_ = 0;
@@ -180,13 +180,18 @@ int Connection::unread(int fd) noexcept {
 }
 
 void Connection::arm(int wake) noexcept {
-  if (stream_ == nullptr || armed_) return;
+  if (stream_ == nullptr) return;
+  // A stream that was armed while there was space does not tell of space.
+  const auto is_full = [&] { return out_ == Out::kStream && !stream_->send_ready(); };
+  if (armed_ && (armed_for_space_ || !is_full())) return;
   armed_ = true;
   const bool others =
       sleepers.has_others(wake) ||
       std::any_of(registrations.begin(), registrations.end(),
                   [&](const Registration* each) { return has_others(*each, wake); });
   stream_->arm();
+  // Space does not vanish by itself: what is full now was so when it was armed.
+  armed_for_space_ = is_full();
   // It took away events that others sleep for, perhaps one that came just now.
   if (others) wake_all(wake);
 }
