@@ -173,10 +173,13 @@ Manner Connection::manner(int fd) noexcept {
 }
 
 int Connection::unread(int fd) noexcept {
+  if (in_ == In::kTcp && stream_ != nullptr) find_beginning(fd);
   if (in_ == In::kStream) return static_cast<int>(stream_->readable());
   int waiting = 0;
   real().ioctl(fd, FIONREAD, &waiting);
-  return waiting;
+  // Who is told of too few waits for an edge of those that were there before.
+  const bool all_of_tcp = in_ == In::kRest && static_cast<std::uint64_t>(waiting) >= rest_;
+  return all_of_tcp ? static_cast<int>(rest_ + stream_->readable()) : waiting;
 }
 
 void Connection::arm(int wake) noexcept {
