@@ -45,7 +45,7 @@ void Connection::begin(bool connected_here, bool other_host) noexcept {
   pending = false;
   connected_here_ = connected_here;
   other_host_ = other_host;
-  pinned_ = foreign_ = read_shut_ = armed_ = heard_ = false;
+  pinned_ = foreign_ = read_shut_ = armed_ = armed_for_space_ = heard_ = false;
   out_ = Out::kTcp;
   in_ = In::kTcp;
   rest_ = taken_ = blocked_ = 0;
@@ -182,20 +182,28 @@ Manner Connection::manner(int fd) noexcept {
 }
 
 int Connection::unread(int fd) noexcept {
+  if (in_ == In::kTcp && stream_ != nullptr) find_beginning(fd);
   if (in_ == In::kStream) return static_cast<int>(stream_->readable());
   int waiting = 0;
   real().ioctl(fd, FIONREAD, &waiting);
-  return waiting;
+  // Who is told of too few waits for an edge of those that were there before.
+  const bool all_of_tcp = in_ == In::kRest && static_cast<std::uint64_t>(waiting) >= rest_;
+  return all_of_tcp ? static_cast<int>(rest_ + stream_->readable()) : waiting;
 }
 
 void Connection::arm(int wake) noexcept {
-  if (stream_ == nullptr || armed_) return;
+  if (stream_ == nullptr) return;
+  // A stream that was armed while there was space does not tell of space.
+  const auto is_full = [&] { return out_ == Out::kStream && !stream_->send_ready(); };
+  if (armed_ && (armed_for_space_ || !is_full())) return;
   armed_ = true;
   const bool others =
       sleepers.has_others(wake) ||
       std::any_of(registrations.begin(), registrations.end(),
                   [&](const Registration* each) { return has_others(*each, wake); });
   stream_->arm();
+  // Space does not vanish by itself: what is full now was so when it was armed.
+  armed_for_space_ = is_full();
   // It took away events that others sleep for, perhaps one that came just now.
   if (others) wake_all(wake);
 }

@@ -153,6 +153,8 @@ class Connection : public Entry {
   bool read_shut_ = false;
   /// The next change makes an event, or has made one that nobody has seen.
   bool armed_ = false;
+  /// With armed_: new space is such a change.
+  bool armed_for_space_ = false;
   /// Bytes that come over TCP before the stream's.
   std::uint64_t rest_ = 0;
   std::uint64_t taken_ = 0;

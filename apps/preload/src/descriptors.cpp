@@ -68,6 +68,11 @@ void leave_as(int fd) noexcept {
 
 void enter_connection(int fd, bool connected_here, bool other_host) noexcept {
   enter_new<Connection>(fd, [&](Connection& entry) { entry.begin(connected_here, other_host); });
+  // Programs may register a socket before they connect it.
+  if (connected_here) {
+    const HoldSignals hold;
+    pool<EpollSet>().for_each([fd](EpollSet& set) { set.expect_connection(fd); });
+  }
 }
 
 void enter_listening(int fd, int presence) noexcept {

@@ -11,6 +11,7 @@
 #include "connection.hpp"
 #include "descriptor_table.hpp"
 #include "epoll_tags.hpp"
+#include "kernel_socket.hpp"
 #include "real.hpp"
 
 namespace preload {
@@ -112,14 +113,41 @@ void EpollSet::add(int set, int fd, const epoll_event& event) {
     wake(-1);
     return;
   }
-  const auto connection = table().lock<Connection>(fd);
+  // A socket that is not connected may be later, while somebody sleeps.
+  if (kick_ < 0 && is_tcp(fd)) make_kick(set);
+  link(set, added);
+}
+
+void EpollSet::link(int set, Registration& registration) {
+  const auto connection = table().lock<Connection>(registration.fd);
   if (!connection) return;
   make_kick(set);
   // Without it a sleeper would not learn of a stream.
   if (kick_ < 0) connection->pin();
-  added.connection = connection.entry;
-  connection->registrations.push_back(&added);
-  if (connection->stream() != nullptr) carry(set, added);
+  registration.connection = connection.entry;
+  connection->registrations.push_back(&registration);
+  if (connection->stream() != nullptr) carry(set, registration);
+}
+
+/// False: there is no such registration, but one of a descriptor that was closed.
+bool EpollSet::link_late(int set, Registration& registration) {
+  // Changes nothing when it is there.
+  epoll_event nothing = tagged(0, tag_of(registration.fd));
+  if (real().epoll_ctl(set, EPOLL_CTL_ADD, registration.fd, &nothing) == 0) {
+    real().epoll_ctl(set, EPOLL_CTL_DEL, registration.fd, nullptr);
+    remove(set, registration);
+    return false;
+  }
+  link(set, registration);
+  return registration.connection != nullptr;
+}
+
+void EpollSet::expect_connection(int fd) noexcept {
+  const std::scoped_lock lock(mutex);
+  const auto found = registrations_.find(fd);
+  if (found != registrations_.end() && found->second.connection == nullptr) {
+    ask_to_look(found->second, -1);
+  }
 }
 
 void EpollSet::make_kick(int set) noexcept {
@@ -207,8 +235,9 @@ void EpollSet::answer_requests(int set) {
   }
   for (const int fd : requests) {
     const auto found = registrations_.find(fd);
-    if (found == registrations_.end() || found->second.connection == nullptr) continue;
+    if (found == registrations_.end()) continue;
     Registration& registration = found->second;
+    if (registration.connection == nullptr && !link_late(set, registration)) continue;
     std::unique_lock lock(registration.connection->mutex);
     if (registration.gone) {
       lock.unlock();

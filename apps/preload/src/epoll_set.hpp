@@ -74,6 +74,8 @@ class EpollSet : public Entry {
   // With `mutex` held.
   /// As epoll_ctl(2); 0 or an errno value.
   int control(int set, int operation, int fd, epoll_event* event);
+  /// A connection has begun at `fd`, which may be registered already. Without `mutex`.
+  void expect_connection(int fd) noexcept;
   /// Forgets all when the last descriptor is closed.
   void end() noexcept;
   /// In a forked child, whose connections with streams are the parent's.
@@ -102,6 +104,8 @@ class EpollSet : public Entry {
 
   int control_carried(Registration& registration, int operation, const epoll_event* event);
   void add(int set, int fd, const epoll_event& event);
+  void link(int set, Registration& registration);
+  bool link_late(int set, Registration& registration);
   void remove(int set, Registration& registration) noexcept;
   void make_kick(int set) noexcept;
   void watch_stream(int set, const Registration& registration) noexcept;

@@ -26,6 +26,12 @@ class Pool {
     const std::scoped_lock lock(mutex_);
     free_.push_back(&object);
   }
+  /// Calls `visit(object)` for all that were ever given out. It must not use the pool.
+  template <class Visit>
+  void for_each(Visit visit) {
+    const std::scoped_lock lock(mutex_);
+    for (T& each : all_) visit(each);
+  }
   /// Around fork(2): the child must find the lists whole.
   Mutex& mutex() noexcept { return mutex_; }
 

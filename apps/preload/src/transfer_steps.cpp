@@ -42,7 +42,8 @@ int Connection::try_send(int fd, Buffers& buffers, int flags, std::size_t leave_
   if (out_ == Out::kStream) {
     if ((flags & MSG_OOB) != 0) return EOPNOTSUPP;
     const int code = send_stream(buffers, leave_from);
-    if (code == EAGAIN) want_space();
+    // As in the kernel, a part of a send makes an edge like one that found no space.
+    if (code == EAGAIN || (code == 0 && !buffers.empty())) want_space();
     if (code != EPIPE) return code;
     out_ = Out::kTcpAgain;
     // Whatever the reason is, TCP gives it as it always does.

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -69,23 +70,45 @@ worker_processes 2; pid {folder}/pid; error_log {folder}/log; daemon off; {user}
 events {{ worker_connections 256; }}
 http {{ access_log off; sendfile on; client_body_temp_path {folder}/1; proxy_temp_path {folder}/2;
 fastcgi_temp_path {folder}/3; uwsgi_temp_path {folder}/4; scgi_temp_path {folder}/5;
-server {{ listen 127.0.0.1:{port}; root {folder}; }} }}
+server {{ listen 127.0.0.1:{port}{reuse}; root {folder}; }} {more} }}
 """
+PROXY = """
+upstream behind {{ server 127.0.0.1:{port}; keepalive 8; }}
+server {{ listen 127.0.0.1:{front}{reuse}; keepalive_requests 1000000; location / {{
+proxy_pass http://behind; proxy_http_version 1.1; proxy_set_header Connection ""; }} }}
+"""
+
+
+@contextlib.contextmanager
+def nginx_server(preload, folder, port, reuse="", more=""):
+    user = "user root;" if os.geteuid() == 0 else ""
+    with open(os.path.join(folder, "conf"), "w", encoding="ascii") as conf:
+        conf.write(NGINX.format(folder=folder, port=port, user=user, reuse=reuse, more=more))
+    with server(["nginx", "-c", f"{folder}/conf", "-p", folder], port, preload) as process:
+        yield process
+
+
+def write_random(folder, sizes):
+    """Files of these sizes, and under that names; what is in them."""
+    content = {size: os.urandom(size) for size in sizes}
+    for size, random_bytes in content.items():
+        with open(os.path.join(folder, str(size)), "wb") as file:
+            file.write(random_bytes)
+    return content
+
+
+def wrk(address, preload, *options, seconds=1):
+    said = run(["wrk", "-t1", "-c8", f"-d{seconds}", *options, address], preload)
+    assert "Non-2xx" not in said and "Requests/sec" in said, said
+    return said
 
 
 def nginx():
     need("nginx", "wrk", "curl")
 
     def case(preload, folder, port):
-        user = "user root;" if os.geteuid() == 0 else ""
-        with open(os.path.join(folder, "conf"), "w", encoding="ascii") as conf:
-            conf.write(NGINX.format(folder=folder, port=port, user=user))
-        content = {}
-        for size in (1024, 65536, 3 << 20):
-            content[size] = os.urandom(size)
-            with open(os.path.join(folder, str(size)), "wb") as file:
-                file.write(content[size])
-        with server(["nginx", "-c", f"{folder}/conf", "-p", folder], port, preload):
+        content = write_random(folder, (1024, 65536, 3 << 20))
+        with nginx_server(preload, folder, port):
             for size, expected in content.items():
                 address = f"http://127.0.0.1:{port}/{size}"
                 saved = os.path.join(folder, "saved")
@@ -96,11 +119,42 @@ def nginx():
                 if not preload or size > 65536:
                     continue
                 for header in ("Connection: keep-alive", "Connection: close"):
-                    said = run(["wrk", "-t1", "-c8", "-d1", "-H", header, address], preload)
-                    assert "Non-2xx" not in said and "Requests/sec" in said, said
+                    said = wrk(address, preload, "-H", header)
                     # Without keep-alive the ports may run out, which is an error of connect.
                     errors = re.search(r"Socket errors: connect \d+, (.*)", said)
                     assert not errors or errors[1] == "read 0, write 0, timeout 0", said
+
+    both(case)
+
+
+def nginx_proxy():
+    """It registers sockets and then connects them. Its workers, of which each has a listener of its
+    own, are replaced under load."""
+    need("nginx", "wrk", "curl")
+
+    def case(preload, folder, port):
+        content = write_random(folder, (1000, 20 << 20))
+        front = free_port()
+        more = PROXY.format(port=port, front=front, reuse=" reuseport")
+        with nginx_server(preload, folder, port, " reuseport", more) as process:
+            address = f"http://127.0.0.1:{front}"
+            for _ in range(5):
+                saved = os.path.join(folder, "saved")
+                run(["curl", "-s", "-o", saved, f"{address}/{20 << 20}"], preload)
+                with open(saved, "rb") as file:
+                    assert file.read() == content[20 << 20]
+            rate = float(re.search(r"Requests/sec: *([0-9.]+)", wrk(f"{address}/1000", preload))[1])
+            # It was 90 while streams of such connections were not looked at, and thousands else.
+            assert rate > 200, rate
+            command = ["wrk", "-t1", "-c8", "-d2", f"{address}/1000"]
+            with running(command, preload, stdout=subprocess.PIPE) as load:
+                for _ in range(3):
+                    time.sleep(0.5)
+                    process.send_signal(signal.SIGHUP)
+                said = load.communicate(timeout=harness.PATIENCE)[0]
+            # Old workers end their connections, which wrk counts as errors of read.
+            assert load.returncode == 0 and "Non-2xx" not in said, said
+            assert "Socket errors" not in said or "timeout 0" in said, said
 
     both(case)
 
