@@ -40,6 +40,16 @@ constexpr Number kNumbers[] = {
     {"stale-if-error", &CacheControl::stale_if_error},
 };
 
+std::int64_t seconds_of(std::string_view text) noexcept {
+  text = unquote(text);
+  const bool digits =
+      !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (!digits) return 0;
+  const auto number = parse_decimal(text);
+  if (!number || *number > static_cast<std::uint64_t>(kMaxSeconds)) return kMaxSeconds;
+  return static_cast<std::int64_t>(*number);
+}
+
 void read_directive(std::string_view directive, CacheControl& control) noexcept {
   const std::size_t equals = directive.find('=');
   const std::string_view name = trim(directive.substr(0, equals));
@@ -52,24 +62,13 @@ void read_directive(std::string_view directive, CacheControl& control) noexcept 
     const bool any = equals == std::string_view::npos && number.member == &CacheControl::max_stale;
     const std::int64_t value =
         any ? kMaxSeconds
-            : parse_seconds(unquote(equals == std::string_view::npos
-                                        ? std::string_view{}
-                                        : trim(directive.substr(equals + 1))))
-                  .value_or(0);
+            : seconds_of(equals == std::string_view::npos ? std::string_view{}
+                                                          : trim(directive.substr(equals + 1)));
     member = member ? std::min(*member, value) : value;
   }
 }
 
 }  // namespace
-
-std::optional<std::int64_t> parse_seconds(std::string_view text) noexcept {
-  const bool digits =
-      !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  if (!digits) return std::nullopt;
-  const auto number = parse_decimal(text);
-  if (!number || *number > static_cast<std::uint64_t>(kMaxSeconds)) return kMaxSeconds;
-  return static_cast<std::int64_t>(*number);
-}
 
 CacheControl cache_control_of(const Fields& fields, bool of_request) noexcept {
   CacheControl control;

@@ -27,14 +27,6 @@ std::int64_t date_of(const Response& response, std::int64_t received) noexcept {
   return parse_http_date(response.fields.first(FieldId::kDate), now).value_or(now);
 }
 
-/// Of several values the first one holds, and what is no number of seconds does not count (section
-/// 5.1).
-std::int64_t stated_age(const Response& response) noexcept {
-  std::string_view values = response.fields.first(FieldId::kAge);
-  std::string_view first;
-  return next_element(values, first) ? parse_seconds(first).value_or(0) : 0;
-}
-
 std::int64_t lifetime_of(const Response& response, const CacheControl& told,
                          std::int64_t received) noexcept {
   if (told.s_maxage) return *told.s_maxage * kSecond;
@@ -57,7 +49,17 @@ Validity validity_of(const Response& response, const CacheControl& told, std::in
                      std::int64_t received) noexcept {
   const std::int64_t now = received / kSecond;
   const std::int64_t apparent = std::max<std::int64_t>(0, now - date_of(response, received));
-  const std::int64_t corrected = stated_age(response) * kSecond + (received - requested);
+  std::int64_t age = 0;
+  if (response.fields.has(FieldId::kAge)) {
+    // What is no number, or several of them, is very old.
+    const auto seconds = response.fields.count(FieldId::kAge) == 1
+                             ? parse_decimal(response.fields.first(FieldId::kAge))
+                             : std::nullopt;
+    age = seconds ? static_cast<std::int64_t>(
+                        std::min<std::uint64_t>(*seconds, static_cast<std::uint64_t>(kMaxSeconds)))
+                  : kMaxSeconds;
+  }
+  const std::int64_t corrected = age * kSecond + (received - requested);
   const auto grace = [](const std::optional<std::int64_t>& seconds) {
     return seconds.value_or(0) * kSecond;
   };

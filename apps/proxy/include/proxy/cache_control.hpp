@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "proxy/fields.hpp"
 
@@ -32,9 +31,6 @@ struct CacheControl {
 
 /// Numbers are at most this; what does not fit into 31 bits is as much (RFC 9111, section 1.2.2).
 inline constexpr std::int64_t kMaxSeconds = 2147483648;
-
-/// A number of digits, kMaxSeconds at most. Nothing when the text is none.
-std::optional<std::int64_t> parse_seconds(std::string_view text) noexcept;
 
 /// The directives of all Cache-Control fields; `Pragma: no-cache` counts in a request that has none
 /// of them. Of a directive that comes twice the smaller number holds, and a number that cannot be
