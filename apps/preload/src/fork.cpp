@@ -70,4 +70,9 @@ void take_part_in_forks() noexcept {
   pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
+void begin_unseen_fork() noexcept { before_fork(); }
+void end_unseen_fork(bool in_child) noexcept {
+  in_child ? after_fork_in_child() : after_fork_in_parent();
+}
+
 }  // namespace preload

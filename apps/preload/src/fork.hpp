@@ -9,4 +9,9 @@ namespace preload {
 /// it, so connections come first: what is registered last runs first then. Any thread.
 void take_part_in_forks() noexcept;
 
+// Around a system call by which this thread forks past the C library, whose handlers do not run.
+void begin_unseen_fork() noexcept;
+/// In both processes.
+void end_unseen_fork(bool in_child) noexcept;
+
 }  // namespace preload

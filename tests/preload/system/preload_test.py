@@ -57,6 +57,7 @@ def forks():
     pairs(["echo"], "child_of_client", ways=WAYS[:2])
     pairs(["echo_fork"], "forked_client", "carried", ways=WAYS[:2])
     pairs(["echo"], "shared_client", ways=WAYS[:2])
+    pairs(["echo_fork"], "unseen_fork_client", "carried", ways=WAYS[:2])
     pairs(["echo_epoll", "level"], "busy_forks_client", "carried", ways=WAYS[:2])
 
 

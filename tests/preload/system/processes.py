@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Clients that fork and start programs, and strangers among them."""
+import ctypes
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +37,25 @@ def child_of_client(port):
         os._exit(0)
     connection.close()
     assert os.waitpid(child, 0)[1] == 0
+
+
+def unseen_fork_client(port, carried):
+    """A child that was made by syscall(2) has another socket at the number of the connection."""
+    connection = connected(port)
+    warm(connection, carried == "1")
+    number = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+    child = ctypes.CDLL(None).syscall(number, signal.SIGCHLD, 0, 0, 0, 0)
+    if child == 0:
+        fd = connection.fileno()
+        connection.close()
+        one, other = socket.socketpair()
+        assert fd in (one.fileno(), other.fileno())
+        socket.send_fds(one, [b"x"], [0])
+        socket.send_fds(other, [b"x"], [0])
+        passed = [socket.recv_fds(each, 1, 1)[1] for each in (one, other)]
+        os._exit(0 if all(passed) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    ping(connection, 200)
 
 
 def busy_forks_client(port, carried):

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Exported: how an io_uring is made, by syscall(2) or liburing. Programs go on without one where
-// the kernel refuses it (sysctl kernel.io_uring_disabled), so they can do without.
+// the kernel refuses it (sysctl kernel.io_uring_disabled), so they can do without. And forks by
+// syscall(2), as vsftpd makes them for namespaces.
 #include "uring.hpp"
 
 #include <dlfcn.h>
+#include <linux/sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <cstdarg>
 #include <cstddef>
 
+#include "fork.hpp"
 #include "real.hpp"
 
 using namespace preload;
@@ -53,6 +56,18 @@ long call_kernel(long number, const long (&arguments)[6]) noexcept {
 #endif
 }
 
+/// Whether it makes a process that has a copy of the memory, and goes on behind the call.
+bool forks(long number, const long (&arguments)[6]) noexcept {
+#if defined(SYS_fork)
+  if (number == SYS_fork) return true;
+#endif
+  // The stack follows the flags.
+  if (number == SYS_clone) return (arguments[0] & CLONE_VM) == 0 && arguments[1] == 0;
+  if (number != SYS_clone3 || arguments[0] == 0) return false;
+  const auto& wanted = *reinterpret_cast<const clone_args*>(arguments[0]);
+  return (wanted.flags & CLONE_VM) == 0 && wanted.stack == 0;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -68,7 +83,10 @@ long syscall(long number, ...) noexcept {
     errno = EPERM;
     return -1;
   }
+  const bool forking = forks(number, arguments);
+  if (forking) begin_unseen_fork();
   const long answer = call_kernel(number, arguments);
+  if (forking) end_unseen_fork(answer == 0);
   constexpr long kLargestCode = 4095;
   if (answer >= 0 || answer < -kLargestCode) return answer;
   errno = static_cast<int>(-answer);
