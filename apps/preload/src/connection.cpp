@@ -48,6 +48,7 @@ void Connection::begin(bool connected_here, bool other_host) noexcept {
   pinned_ = foreign_ = read_shut_ = armed_ = armed_for_space_ = heard_ = false;
   out_ = Out::kTcp;
   in_ = In::kTcp;
+  ahead_.clear();
   rest_ = taken_ = blocked_ = 0;
   transfers_ = 0;
   receives_ = received_ = sends_ = sent_ = 0;
@@ -126,6 +127,7 @@ std::unique_ptr<streams::Stream> Connection::end(int fd) noexcept {
   registrations.clear();
   wake_all();
   reset_if_unread(fd);
+  ahead_.clear();
   return std::move(stream_);
 }
 
@@ -142,7 +144,7 @@ bool Connection::settled() noexcept {
 
 /// TCP resets a connection that is closed with bytes unread.
 void Connection::reset_if_unread(int fd) noexcept {
-  if (stream_ != nullptr && in_ == In::kStream && stream_->readable() != 0) let_close_reset(fd);
+  if (stream_ != nullptr && in_ == In::kStream && stream_readable() != 0) let_close_reset(fd);
 }
 
 short Connection::stream_events() noexcept {
@@ -152,7 +154,8 @@ short Connection::stream_events() noexcept {
   short events = 0;
   if (in_ == In::kTcp || in_ == In::kStream) {
     // The word that the peer has its stream may come after the look for it.
-    if (read_shut_ || (heard_ && stream_->receive_ready())) events |= kReadable;
+    if (read_shut_ || ahead_.size() != 0 || (heard_ && stream_->receive_ready()))
+      events |= kReadable;
   } else if (in_ == In::kLost || in_ == In::kCut) {
     events |= kReadable;
   }
@@ -183,12 +186,12 @@ Manner Connection::manner(int fd) noexcept {
 
 int Connection::unread(int fd) noexcept {
   if (in_ == In::kTcp && stream_ != nullptr) find_beginning(fd);
-  if (in_ == In::kStream) return static_cast<int>(stream_->readable());
+  if (in_ == In::kStream) return static_cast<int>(stream_readable());
   int waiting = 0;
   real().ioctl(fd, FIONREAD, &waiting);
   // Who is told of too few waits for an edge of those that were there before.
   const bool all_of_tcp = in_ == In::kRest && static_cast<std::uint64_t>(waiting) >= rest_;
-  return all_of_tcp ? static_cast<int>(rest_ + stream_->readable()) : waiting;
+  return all_of_tcp ? static_cast<int>(rest_ + stream_readable()) : waiting;
 }
 
 void Connection::arm(int wake) noexcept {
@@ -208,8 +211,18 @@ void Connection::arm(int wake) noexcept {
   if (others) wake_all(wake);
 }
 
+bool Connection::may_receive_ahead() const noexcept {
+  return !foreign_ && stream_ != nullptr && in_ == In::kStream && ahead_.has_room();
+}
+
+bool Connection::receive_ahead() noexcept { return may_receive_ahead() && ahead_.fill(*stream_); }
+
+std::size_t Connection::stream_readable() const noexcept {
+  return ahead_.size() + stream_->readable();
+}
+
 std::uint64_t Connection::arrived() noexcept {
-  return taken_ + (stream_ == nullptr ? 0 : stream_->readable());
+  return taken_ + (stream_ == nullptr ? 0 : stream_readable());
 }
 
 void Connection::wake_all(int except) noexcept {

@@ -13,6 +13,7 @@
 #include "entry.hpp"
 #include "holders.hpp"
 #include "kernel_socket.hpp"
+#include "read_ahead.hpp"
 #include "streams/streams.hpp"
 #include "waiter.hpp"
 
@@ -43,6 +44,11 @@ class Connection : public Entry {
   /// Sends what goes now. 0, also when that was a part, or an errno value; EAGAIN: nothing goes.
   /// Buffers of so many bytes may be left to be read.
   int try_send(int fd, Buffers& buffers, int flags, std::size_t leave_from) noexcept;
+  /// For a call that waits for space: takes what the peer sends meanwhile, which may wait for space,
+  /// too. True when there was something.
+  bool receive_ahead() noexcept;
+  /// Whether receive_ahead may take something later.
+  bool may_receive_ahead() const noexcept;
   /// All that was left to be read was read, or never will be.
   bool settled() noexcept;
   /// Whether the next bytes go over TCP.
@@ -134,6 +140,7 @@ class Connection : public Entry {
   int receive_undecided(int fd, Buffers& buffers, int flags) noexcept;
   bool find_beginning(int fd) noexcept;
   void want_space() noexcept;
+  std::size_t stream_readable() const noexcept;
   void leave_stream() noexcept;
   void cut(int fd) noexcept;
   void reset_if_unread(int fd) noexcept;
@@ -157,6 +164,7 @@ class Connection : public Entry {
   bool armed_for_space_ = false;
   /// Bytes that come over TCP before the stream's.
   std::uint64_t rest_ = 0;
+  ReadAhead ahead_;
   std::uint64_t taken_ = 0;
   std::uint64_t blocked_ = 0;
   std::uint32_t transfers_ = 0;

@@ -24,6 +24,11 @@ namespace {
 /// Bytes of a file that are sent at a time, from the stack of a thread of the program.
 constexpr std::size_t kFilePiece = 16384;
 
+/// Who waits for space looks for bytes that it can receive meanwhile after so long, and twice as
+/// long each time that there were none.
+constexpr std::chrono::milliseconds kLooksAheadFirst{1};
+constexpr std::chrono::milliseconds kLooksAheadLast{64};
+
 bool has_handler(int signal) noexcept {
   struct sigaction action;
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_DFL &&
@@ -57,12 +62,25 @@ class Call {
     if (limit.count() != 0) end_ = std::chrono::steady_clock::now() + limit;
   }
 
+  /// For a send, before each wait: the peer may wait for space as well.
+  void receive_ahead(Connection& connection) noexcept {
+    if ((flags_ & MSG_DONTWAIT) != 0) return;
+    if (connection.receive_ahead()) next_look_ = kLooksAheadFirst;
+    looks_ahead_ = connection.may_receive_ahead();
+  }
+
   /// Waits for the event. 0: go on; an errno value: the call ends.
   int wait() {
     if ((flags_ & MSG_DONTWAIT) != 0) return EAGAIN;
-    const int found = wait_until(fd_, events_, end_);
+    End end = end_;
+    if (looks_ahead_) {
+      const auto look = std::chrono::steady_clock::now() + next_look_;
+      next_look_ = std::min(2 * next_look_, kLooksAheadLast);
+      if (!end || look < *end) end = look;
+    }
+    const int found = wait_until(fd_, events_, end);
     if (found > 0) return 0;
-    if (found == 0) return EAGAIN;
+    if (found == 0) return end == end_ ? EAGAIN : 0;
     return errno == EINTR && !end_ && restarts_after_signal() ? 0 : errno;
   }
 
@@ -72,6 +90,8 @@ class Call {
   short events_;
   bool known_ = false;
   End end_;
+  bool looks_ahead_ = false;
+  std::chrono::milliseconds next_look_ = kLooksAheadFirst;
 };
 
 class NotCancelled {
@@ -132,7 +152,10 @@ ssize_t send(int fd, std::span<const iovec> parts, int flags) {
     int code = connection->try_send(fd, buffers, flags, leave_from);
     const std::size_t sent = buffers.done() - before;
     if (sent != 0 && connection->count_send(sent)) ask_for_stream(*connection, fd);
-    if (code == EAGAIN) call.learn(*connection);
+    if (code == EAGAIN) {
+      call.learn(*connection);
+      call.receive_ahead(*connection);
+    }
     connection.lock.unlock();
     if (code == 0 && buffers.empty()) return answer(buffers.done(), 0);
     if (code == EPIPE && buffers.done() == 0 && (flags & MSG_NOSIGNAL) == 0) {

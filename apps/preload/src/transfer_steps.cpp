@@ -227,10 +227,22 @@ int Connection::receive_rest(int fd, Buffers& buffers, int flags) noexcept {
 }
 
 int Connection::receive_stream(Buffers& buffers, int flags) noexcept {
+  const bool peeks = (flags & MSG_PEEK) != 0;
+  // Who peeks may wait for more than this, and it is before what the stream has.
+  if (peeks && ahead_.size() != 0) receive_ahead();
   Buffers::Window window;
-  const std::span<iovec> part = buffers.next(window, SIZE_MAX);
+  std::span<iovec> part = buffers.next(window, SIZE_MAX);
+  if (ahead_.size() != 0) {
+    const std::size_t bytes = ahead_.copy(part);
+    buffers.advance(bytes);
+    if (peeks) return 0;
+    ahead_.drop(bytes);
+    taken_ += bytes;
+    // Less than there is would say that there is no more.
+    return ahead_.size() == 0 && !buffers.empty() ? kLookAgain : 0;
+  }
   Result result;
-  if ((flags & MSG_PEEK) != 0) {
+  if (peeks) {
     const auto first = std::span(static_cast<std::byte*>(part[0].iov_base), part[0].iov_len);
     result = stream_->try_peek(first);
   } else {

@@ -12,8 +12,9 @@ namespace streams {
 namespace {
 
 /// Looks for the answer to a question before this side sleeps until it is there.
-constexpr std::uint32_t kLooksForAnswer = 1000;
-/// From this one on others get the core: a thread of the kernel may be the one that answers.
+constexpr std::uint32_t kLooksForAnswer = 96;
+/// From this one on others get the core: a thread of the kernel may be the one that answers. Each
+/// may take a whole time slice, so there are few of them.
 constexpr std::uint32_t kLooksBeforeYield = 64;
 /// A bell, and one more that the next question makes possible.
 constexpr std::uint32_t kBells = 2;

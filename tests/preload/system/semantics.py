@@ -78,6 +78,27 @@ def semantics_client(port, carried):
     assert connection.recv(1) == b""
 
 
+def sends_first_client(port, carried):
+    """Sends all before it receives anything, against a peer that waits in a send as well."""
+    connection = connected(port)
+    warm(connection, carried == "1")
+    connection.settimeout(None)
+    for size in (100, 20_000, 700_000):
+        message = os.urandom(size)
+        connection.sendall(message)
+        assert is_ready(connection, select.POLLIN)
+        assert struct.unpack("i", fcntl.ioctl(connection, termios.FIONREAD, b"\0" * 4))[0] > 0
+        while (there := connection.recv(100, socket.MSG_PEEK)) != message[:100]:
+            assert there == message[:len(there)]
+        first, second = bytearray(30), bytearray(40)
+        count = connection.recvmsg_into([first, second])[0]
+        start = (first + second)[:count]
+        assert start + receive_exactly(connection, size - count) == message
+    ping(connection, 20)
+    # Bytes that are left unread make a reset, wherever they wait.
+    connection.sendall(os.urandom(200_000))
+
+
 def signals_client(port, carried):
     """Handlers run while a receive waits; with SA_RESTART it goes on."""
     connection = connected(port)
