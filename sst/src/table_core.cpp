@@ -262,9 +262,10 @@ bool TableCore::take_fetched() noexcept {
 void TableCore::tell_failures() {
   failures_seen_ = group_.failures();
   for (std::uint16_t i = 0; i < size(); ++i) {
-    // The fabric says so before it cuts the connections, which counts anew here.
     const ProcessId member = options_.members[i];
-    if (told_[i] || !group_.fabric().failed(member) || !group_.cut_off(member)) continue;
+    if (told_[i] || !group_.fabric().failed(member)) continue;
+    // The fabric says so before it cuts the connections, which is new once more.
+    if (!group_.cut_off(member)) continue;
     told_[i] = true;
     const std::string reason = group_.fabric().failure_reason(member);
     for (const FailureUpcall& upcall : upcalls_) upcall({i}, reason);

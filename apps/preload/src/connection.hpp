@@ -44,8 +44,8 @@ class Connection : public Entry {
   /// Sends what goes now. 0, also when that was a part, or an errno value; EAGAIN: nothing goes.
   /// Buffers of so many bytes may be left to be read.
   int try_send(int fd, Buffers& buffers, int flags, std::size_t leave_from) noexcept;
-  /// For a call that waits for space: takes what the peer sends meanwhile, which may wait for space,
-  /// too. True when there was something.
+  /// For a call that waits for space: takes what the peer sends meanwhile, which may wait for
+  /// space, too. True when there was something.
   bool receive_ahead() noexcept;
   /// Whether receive_ahead may take something later.
   bool may_receive_ahead() const noexcept;
