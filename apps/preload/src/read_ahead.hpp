@@ -16,7 +16,7 @@
 namespace preload {
 
 /// What a program receives while it waits in a send, as the buffers of TCP would: its peer may wait
-/// in a send as well. Owner thread only.
+/// in a send as well. With the mutex of the connection held.
 class ReadAhead {
  public:
   /// Near what TCP takes on one host.

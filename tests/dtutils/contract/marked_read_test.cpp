@@ -4,31 +4,22 @@
 
 #include <array>
 #include <atomic>
-#include <memory>
 #include <vector>
 
 #include "dtutils/joinable_thread.hpp"
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
 #include "support/require.hpp"
-#include "support/side.hpp"
+#include "support/transmitter_scene.hpp"
 
 using namespace dtutils;
 using namespace support;
 
 namespace {
 
-/// A Transmitter connected to the queue pair of `target`, on one device.
-struct MarkedScene {
+struct MarkedScene : TransmitterScene {
   explicit MarkedScene(std::uint32_t threads)
-      : device(open_device_under_test()),
-        target(*device),
-        source(*device),
-        receives(*device, 16),
-        transmitter(source.pd, receives, TransmitterOptions::for_threads(threads)) {
-    transmitter.connect(target.qp.endpoint());
-    target.qp.connect(transmitter.endpoint());
-  }
+      : TransmitterScene(TransmitterOptions::for_threads(threads)) {}
   bool in_order() const {
     if (device->info().reads_in_order) return true;
     WARN("SKIPPED: this device does not promise the order of the bytes of one read");
@@ -38,12 +29,6 @@ struct MarkedScene {
     return blocking_read_marked(transmitter, source.local(at, static_cast<std::uint32_t>(bytes)),
                                 target.remote(at, bytes));
   }
-
-  std::unique_ptr<Device> device;
-  Side target;
-  Side source;
-  CompletionQueue receives;
-  Transmitter transmitter;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "support/catch.hpp"
 #include "support/matchers.hpp"
 #include "support/require.hpp"
-#include "support/side.hpp"
+#include "support/transmitter_scene.hpp"
 
 using namespace dtutils;
 using namespace support;
@@ -19,17 +19,9 @@ using Outcome = Synchronizer::Outcome;
 
 namespace {
 
-/// A Transmitter connected to the queue pair of `target`, on one device.
-struct Scene {
+struct Scene : TransmitterScene {
   explicit Scene(std::uint32_t threads = 1, const SideOptions& options = {})
-      : device(open_device_under_test()),
-        target(*device, options),
-        source(*device),
-        receives(*device, 16),
-        transmitter(source.pd, receives, for_threads(threads)) {
-    transmitter.connect(target.qp.endpoint());
-    target.qp.connect(transmitter.endpoint());
-  }
+      : TransmitterScene(for_threads(threads), options) {}
   static TransmitterOptions for_threads(std::uint32_t threads) {
     TransmitterOptions options = TransmitterOptions::for_threads(threads);
     options.queue_pair.max_inline = 0;
@@ -43,12 +35,6 @@ struct Scene {
       return transmitter.broken() && transmitter.tag().done();
     });
   }
-
-  std::unique_ptr<Device> device;
-  Side target;
-  Side source;
-  CompletionQueue receives;
-  Transmitter transmitter;
 };
 
 }  // namespace
