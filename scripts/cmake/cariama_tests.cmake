@@ -37,7 +37,7 @@ function(cariama_register_suite target prefix)
   string(MAKE_C_IDENTIFIER "${prefix}_tests" list)
   # OUTPUT_SUFFIX has no effect without OUTPUT_DIR, except that it makes the file names of several
   # registrations of one program differ.
-  # Beside running tests, .ci/run builds at the lowest priority: then the list takes its time.
+  # Beside other work the list takes its time.
   catch_discover_tests(${target} TEST_PREFIX "${prefix}:" TEST_LIST ${list}
     OUTPUT_SUFFIX "${prefix}" DISCOVERY_TIMEOUT 120)
   set(file "${CMAKE_CURRENT_BINARY_DIR}/${list}_properties.cmake")
