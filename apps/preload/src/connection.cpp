@@ -14,6 +14,7 @@
 #include "epoll_set.hpp"
 #include "kernel_socket.hpp"
 #include "real.hpp"
+#include "word.hpp"
 
 namespace preload {
 namespace {
@@ -36,20 +37,19 @@ std::uint32_t transfers_before_stream() noexcept {
   return instance;
 }
 
-constexpr short kReadable = POLLIN | POLLRDNORM;
-constexpr short kWritable = POLLOUT | POLLWRNORM;
-
 }  // namespace
 
 void Connection::begin(bool connected_here, bool other_host) noexcept {
   pending = false;
   connected_here_ = connected_here;
   other_host_ = other_host;
-  pinned_ = foreign_ = read_shut_ = armed_ = armed_for_space_ = heard_ = false;
+  pinned_ = foreign_ = given_ = is_shared_ = read_shut_ = false;
+  armed_ = armed_for_space_ = heard_ = false;
   out_ = Out::kTcp;
   in_ = In::kTcp;
   ahead_.clear();
-  rest_ = taken_ = blocked_ = 0;
+  rest_ = taken_ = streamed_ = blocked_ = changes_ = 0;
+  word_left_ = looks_ = 0;
   transfers_ = 0;
   receives_ = received_ = sends_ = sent_ = 0;
   next_try_ = transfers_before_stream();
@@ -95,22 +95,8 @@ void Connection::carry(std::unique_ptr<streams::Stream> stream) noexcept {
   wake_all();
 }
 
-void Connection::share() noexcept { holders_.add_child(); }
-
-void Connection::leave_to_parent() noexcept {
-  sleepers.forget();
-  pending = false;
-  if (stream_ == nullptr) return;
-  // Its destructor would end what the parent uses.
-  static_cast<void>(stream_.release());
-  foreign_ = true;
-}
-
 int Connection::shut_down(int fd, int how) noexcept {
-  if (how != SHUT_RD) {
-    if (stream_ != nullptr) leave_stream();
-    out_ = Out::kTcpAgain;
-  }
+  if (how != SHUT_RD) end_sending(fd);
   if (how != SHUT_WR) read_shut_ = true;
   const int result = real().shutdown(fd, how);
   wake_all();
@@ -119,6 +105,10 @@ int Connection::shut_down(int fd, int how) noexcept {
 
 std::unique_ptr<streams::Stream> Connection::end(int fd) noexcept {
   ++generation_;
+  if (stream_ != nullptr) {
+    look_for_end(fd);
+    say_word(fd, streamed_, word_left_);
+  }
   holders_.leave();
   for (Registration* const each : registrations) {
     each->gone = true;
@@ -132,9 +122,12 @@ std::unique_ptr<streams::Stream> Connection::end(int fd) noexcept {
 }
 
 void Connection::end_with_process(int fd) noexcept {
-  if (stream_ == nullptr) return;
-  reset_if_unread(fd);
-  leave_stream();
+  if (stream_ != nullptr && holders_.alone()) {
+    look_for_end(fd);
+    reset_if_unread(fd);
+    if (out_ != Out::kTcpAgain) leave_stream();
+  }
+  holders_.leave_at_exit();
 }
 
 bool Connection::settled() noexcept {
@@ -144,19 +137,23 @@ bool Connection::settled() noexcept {
 
 /// TCP resets a connection that is closed with bytes unread.
 void Connection::reset_if_unread(int fd) noexcept {
-  if (stream_ != nullptr && in_ == In::kStream && stream_readable() != 0) let_close_reset(fd);
+  if (stream_ == nullptr || given_) return;
+  const bool unread = in_ == In::kStream ? stream_readable() != 0 : ahead_.size() != 0;
+  if (unread) let_close_reset(fd);
 }
 
-short Connection::stream_events() noexcept {
-  if (foreign_) return kReadable | kWritable;
+short Connection::stream_events(int fd) noexcept {
+  if (is_returned()) return returned_events(fd);
   if (stream_ == nullptr) return 0;
   hear_peer();
+  look_for_end(fd);
   short events = 0;
   if (in_ == In::kTcp || in_ == In::kStream) {
     // The word that the peer has its stream may come after the look for it.
     if (read_shut_ || ahead_.size() != 0 || (heard_ && stream_->receive_ready()))
       events |= kReadable;
-  } else if (in_ == In::kLost || in_ == In::kCut) {
+  } else if (in_ == In::kLost || in_ == In::kCut || ahead_.size() != 0 ||
+             (in_ == In::kEnded && read_shut_)) {
     events |= kReadable;
   }
   if (out_ == Out::kStream && stream_->send_ready()) events |= kWritable;
@@ -165,17 +162,26 @@ short Connection::stream_events() noexcept {
 
 short Connection::tcp_events() const noexcept {
   short events = POLLPRI | POLLRDHUP | POLLERR | POLLHUP | POLLNVAL;
-  if (in_ != In::kStream) events |= kReadable;
-  if (out_ != Out::kStream) events |= kWritable;
+  const Returned* const returned = is_returned() ? holders_.returned() : nullptr;
+  if (returned != nullptr ? returned->receives_tcp() : in_ != In::kStream) events |= kReadable;
+  if (foreign_ ? returned != nullptr && returned->may_send() : out_ != Out::kStream) {
+    events |= kWritable;
+  }
   return events;
 }
 
 short Connection::tcp_question(short wanted) const noexcept {
+  // Also for who does not receive: what the peer says there ends this side's stream, too.
+  if (in_ == In::kEnded) wanted |= POLLIN;
   return static_cast<short>(wanted & tcp_events());
 }
 
-short Connection::merge(short tcp) noexcept {
-  return static_cast<short>(stream_events() | (tcp & tcp_events()));
+short Connection::merge(int fd, short tcp) noexcept {
+  const In before = in_;
+  const short events = stream_events(fd);
+  // What the kernel told of may have been the peer's word alone.
+  if (in_ != before || is_returned()) tcp = levels(fd, tcp);
+  return static_cast<short>(events | (tcp & tcp_events()));
 }
 
 Manner Connection::manner(int fd) noexcept {
@@ -185,9 +191,17 @@ Manner Connection::manner(int fd) noexcept {
 }
 
 int Connection::unread(int fd) noexcept {
-  if (in_ == In::kTcp && stream_ != nullptr) find_beginning(fd);
-  if (in_ == In::kStream) return static_cast<int>(stream_readable());
   int waiting = 0;
+  if (is_returned()) {
+    look_at_returned(fd);
+    const Returned* const returned = holders_.returned();
+    const std::size_t here = returned == nullptr ? 0 : returned->size();
+    if (here != 0 || (tcp_events() & POLLIN) == 0) return static_cast<int>(here);
+  }
+  if (in_ == In::kTcp && stream_ != nullptr) find_beginning(fd);
+  if (stream_ != nullptr) look_for_end(fd);
+  if (in_ == In::kStream) return static_cast<int>(stream_readable());
+  if (ahead_.size() != 0 || in_ == In::kEnded) return static_cast<int>(ahead_.size());
   real().ioctl(fd, FIONREAD, &waiting);
   // Who is told of too few waits for an edge of those that were there before.
   const bool all_of_tcp = in_ == In::kRest && static_cast<std::uint64_t>(waiting) >= rest_;
@@ -212,7 +226,7 @@ void Connection::arm(int wake) noexcept {
 }
 
 bool Connection::may_receive_ahead() const noexcept {
-  return !foreign_ && stream_ != nullptr && in_ == In::kStream && ahead_.has_room();
+  return !given_ && stream_ != nullptr && in_ == In::kStream && ahead_.has_room();
 }
 
 bool Connection::receive_ahead() noexcept { return may_receive_ahead() && ahead_.fill(*stream_); }
@@ -222,7 +236,8 @@ std::size_t Connection::stream_readable() const noexcept {
 }
 
 std::uint64_t Connection::arrived() noexcept {
-  return taken_ + (stream_ == nullptr ? 0 : stream_readable());
+  if (foreign_) return changes_ + (holders_.returned() == nullptr ? 0 : holders_.returned()->end());
+  return changes_ + taken_ + (stream_ == nullptr ? 0 : stream_readable());
 }
 
 void Connection::wake_all(int except) noexcept {

@@ -2,8 +2,10 @@
 // A TCP connection whose bytes may go over a stream of Cariama instead.
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +15,7 @@
 #include "entry.hpp"
 #include "holders.hpp"
 #include "kernel_socket.hpp"
+#include "owner.hpp"
 #include "read_ahead.hpp"
 #include "streams/streams.hpp"
 #include "waiter.hpp"
@@ -27,7 +30,12 @@ struct Registration;
 /// dropped it, and both stay with TCP. Then the sender of a direction begins it with the number of
 /// bytes that it had sent over TCP; the receiver takes so many from TCP, and goes on with the
 /// stream. When the stream has ended, it goes on with TCP again, which then knows whether the peer
-/// has closed, or was killed, or has reset.
+/// has closed, or was killed, or has reset; or which goes on with bytes, after a word (`Word`) that
+/// says so: the peer has given the stream back, because it has forked, and this side does the same.
+///
+/// A stream stays with its owner, the process that made it. Others that fork(2) made from it have
+/// the connection as a foreign one until they want it: then they ask the owner to give the stream
+/// back, and share with it what it receives until the peer has left the stream, too (`Returned`).
 ///
 /// All but the constructor and `kKind`: with `mutex` held. No call waits, except that a broken
 /// stream waits for kPatience for what TCP says about it.
@@ -66,15 +74,22 @@ class Connection : public Entry {
   /// The process ends without closing it: what the stream holds back goes out, and bytes that
   /// were not read make a reset, as the kernel does.
   void end_with_process(int fd) noexcept;
+  /// Before `end`, and end_with_process, while other processes may have it: they shall go on. True
+  /// when they can, false: call it again soon.
+  bool give_up(int fd) noexcept;
 
   /// This side has a stream now. The other one may have dropped its own.
   void carry(std::unique_ptr<streams::Stream> stream) noexcept;
   /// The program reads or writes it on ways that this library does not see.
   void pin() noexcept { pinned_ = true; }
   /// In a forked child: the parent has the stream.
-  void leave_to_parent() noexcept;
-  /// Before a fork.
-  void share() noexcept;
+  void leave_to_parent(const Owner& parent) noexcept;
+  /// Before a fork. Whether it has a stream.
+  bool share() noexcept;
+  /// Whether another process has asked for what this one has the stream of.
+  bool is_asked_for() const noexcept;
+  /// Gives the stream back to TCP, as far as it goes now. True when nothing is left to do.
+  bool give_back(int fd) noexcept;
 
   /// Counts a call that moved bytes; true when it is time to ask for a stream.
   bool count_transfer() noexcept;
@@ -94,14 +109,18 @@ class Connection : public Entry {
 
   /// The stream, or nullptr while there is none.
   streams::Stream* stream() const noexcept { return stream_.get(); }
+  /// It has, or had, a stream, perhaps of another process, so the kernel does not tell of all.
+  bool is_carried() const noexcept { return stream_ != nullptr || foreign_; }
   /// Which of POLLIN and POLLOUT the stream has, for directions that go over it.
-  short stream_events() noexcept;
+  short stream_events(int fd) noexcept;
   /// Which of the events of the TCP socket mean what they say, for directions that go over TCP.
   short tcp_events() const noexcept;
   /// What the kernel shall be asked about the TCP socket for a program that waits for `wanted`.
   short tcp_question(short wanted) const noexcept;
   /// poll(2) or epoll(7) said this of the TCP socket. Answers the events for the program.
-  short merge(short tcp) noexcept;
+  short merge(int fd, short tcp) noexcept;
+  /// How long a thread may sleep until it looks again; zero: as long as it likes.
+  std::chrono::milliseconds longest_sleep() noexcept;
   /// How calls of the program wait. The kernel is asked once while no other process may change it.
   Manner manner(int fd) noexcept;
   /// The program has changed it.
@@ -125,8 +144,15 @@ class Connection : public Entry {
   void wake_all(int except = -1) noexcept;
 
  private:
+  static constexpr short kReadable = POLLIN | POLLRDNORM;
+  static constexpr short kWritable = POLLOUT | POLLWRNORM;
+  /// No errno value: the direction has changed, or may have; look again.
+  static constexpr int kLookAgain = -1;
+
+  /// What a direction over a stream begins with: the bytes that were sent over TCP before.
+  using Beginning = std::uint64_t;
   enum class Out : std::uint8_t { kTcp, kStream, kTcpAgain };
-  enum class In : std::uint8_t { kTcp, kRest, kStream, kTcpAgain, kLost, kCut };
+  enum class In : std::uint8_t { kTcp, kRest, kStream, kEnded, kTcpAgain, kLost, kCut };
 
   void hear_peer() noexcept;
   int begin_stream(int fd, Buffers& buffers) noexcept;
@@ -142,6 +168,21 @@ class Connection : public Entry {
   void want_space() noexcept;
   std::size_t stream_readable() const noexcept;
   void leave_stream() noexcept;
+  void end_sending(int fd) noexcept;
+  int why_broken(int fd) noexcept;
+  int receive_ahead_bytes(Buffers& buffers, int flags) noexcept;
+  void look_for_end(int fd) noexcept;
+  bool hear_end(int fd) noexcept;
+  void answer(int fd) noexcept;
+  int send_foreign(int fd, Buffers& buffers, int flags) noexcept;
+  int receive_returned(int fd, Buffers& buffers, int flags) noexcept;
+  short returned_events(int fd) noexcept;
+  bool is_returned() const noexcept { return foreign_ || given_; }
+  void look_at_returned(int fd) noexcept;
+  void pass_on(int fd) noexcept;
+  void ask_back() noexcept;
+  void inherit(int fd) noexcept;
+  void settle_returned() noexcept;
   void cut(int fd) noexcept;
   void reset_if_unread(int fd) noexcept;
 
@@ -150,8 +191,14 @@ class Connection : public Entry {
   bool connected_here_ = false;
   bool other_host_ = false;
   bool pinned_ = false;
-  /// The stream is the parent's.
+  /// The stream is another process's.
   bool foreign_ = false;
+  Owner owner_;
+  /// The stream is this process's, but what it brings may be read by others.
+  bool given_ = false;
+  bool is_shared_ = false;
+  /// Looks for what the owner does, in vain.
+  unsigned looks_ = 0;
   /// The peer said that it has the stream, too.
   bool heard_ = false;
   Out out_ = Out::kTcp;
@@ -166,6 +213,12 @@ class Connection : public Entry {
   std::uint64_t rest_ = 0;
   ReadAhead ahead_;
   std::uint64_t taken_ = 0;
+  /// Bytes that this side has sent over the stream, and the bytes of the word about it that come
+  /// before all others over TCP.
+  std::uint64_t streamed_ = 0;
+  unsigned word_left_ = 0;
+  /// Changes of direction, which are edges, too.
+  std::uint64_t changes_ = 0;
   std::uint64_t blocked_ = 0;
   std::uint32_t transfers_ = 0;
   std::uint64_t receives_ = 0;

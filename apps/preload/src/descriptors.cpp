@@ -2,6 +2,7 @@
 // Makes entries, counts their descriptors, and ends their use.
 #include "descriptors.hpp"
 
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -17,6 +18,11 @@
 
 namespace preload {
 namespace {
+
+/// How long a process that closes a connection which others have, too, waits for its peer to leave
+/// the stream. The others go on as well when it does later, unless it sends at that moment.
+constexpr int kStepsOfGivingUp = 20;
+constexpr timespec kStepOfGivingUp{0, 1'000'000};
 
 /// Takes an entry, lets `begin` fill it, and enters it. The socket stays a plain one without
 /// memory.
@@ -37,6 +43,9 @@ void enter_new(int fd, Begin begin) noexcept try {
 
 /// The stream is destroyed, which tells the peer, before the caller closes the TCP connection.
 void end(Connection& connection, int fd, std::unique_lock<Mutex>& lock) {
+  for (int i = 0; i < kStepsOfGivingUp && !connection.give_up(fd); ++i) {
+    nanosleep(&kStepOfGivingUp, nullptr);
+  }
   const std::unique_ptr<streams::Stream> stream = connection.end(fd);
   lock.unlock();
   if (stream != nullptr) settle_before_close(*stream, fd);

@@ -126,7 +126,7 @@ void EpollSet::link(int set, Registration& registration) {
   if (kick_ < 0) connection->pin();
   registration.connection = connection.entry;
   connection->registrations.push_back(&registration);
-  if (connection->stream() != nullptr) carry(set, registration);
+  if (connection->is_carried()) carry(set, registration);
 }
 
 /// False: there is no such registration, but one of a descriptor that was closed.
@@ -159,6 +159,7 @@ void EpollSet::make_kick(int set) noexcept {
 
 /// Nothing when a copy of the descriptor is registered, too: one event is for all of them.
 void EpollSet::watch_stream(int set, const Registration& registration) noexcept {
+  if (registration.connection->stream() == nullptr) return;
   epoll_event of_stream = tagged(EPOLLIN | EPOLLET, tag_of(registration.fd) | kStreamSource);
   real().epoll_ctl(set, EPOLL_CTL_ADD, registration.connection->stream()->descriptor(), &of_stream);
 }
@@ -244,7 +245,7 @@ void EpollSet::answer_requests(int set) {
       remove(set, registration);
     } else if (registration.carried) {
       heat(registration);
-    } else if (registration.connection->stream() != nullptr) {
+    } else if (registration.connection->is_carried()) {
       carry(set, registration);
     }
   }

@@ -139,7 +139,8 @@ class EpollSet : public Entry {
   void cool_idle(Report& report);
   /// Before this thread goes: others that sleep are told of what comes from now on.
   void leave_to_sleepers();
-  /// Lets the kernel tell of all hot connections. False when something came meanwhile.
+  /// Lets the kernel tell of all hot connections; only those stay hot of which it cannot tell all.
+  /// False when something came meanwhile.
   bool cool(Report& report);
 
   std::unordered_map<int, Registration> registrations_;

@@ -18,6 +18,8 @@ using std::chrono::steady_clock;
 
 /// Waits in which a hot connection has nothing before it is left to the kernel.
 constexpr std::uint32_t kMissesBeforeCold = 64;
+/// While a connection waits for the process that has its stream.
+constexpr std::chrono::milliseconds kLookForOwner{4};
 constexpr int kEventsPerQuestion = 256;
 constexpr std::size_t kEventsOfNoise = 16;
 
@@ -82,9 +84,9 @@ Registration::Edge EpollSet::news(Registration& registration) {
   if (registration.tcp_said || (connection.tcp_events() & (POLLIN | POLLOUT)) != 0) {
     const short now = levels(registration.fd, kTcpLevels);
     registration.tcp_said = (now & ~POLLOUT) != 0;
-    events = connection.merge(now);
+    events = connection.merge(registration.fd, now);
   } else {
-    events = connection.stream_events();
+    events = connection.stream_events(registration.fd);
   }
   const std::uint32_t reported =
       static_cast<std::uint16_t>(events) & (registration.wanted.events | kAlways);
@@ -253,8 +255,12 @@ bool EpollSet::cool(Report& report) {
   for (Registration* const each : hot_) arm(*each);
   look(report);
   if (report.count() != 0) return false;
-  for (Registration* const each : hot_) each->hot = false;
-  hot_.clear();
+  std::erase_if(hot_, [](Registration* each) {
+    const std::scoped_lock lock(each->connection->mutex);
+    const bool cold = each->gone || each->connection->longest_sleep().count() == 0;
+    each->hot = !cold;
+    return cold;
+  });
   return true;
 }
 
@@ -274,7 +280,12 @@ int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset
       if (report.count() == 0 && report.again()) look(report);
       cool_idle(report);
     } else if (hot_.empty() || (!spin(set, report, lock) && cool(report))) {
-      code = ask(set, report, milliseconds_left(end), mask, lock);
+      End soonest = end;
+      if (!hot_.empty()) {
+        soonest = steady_clock::now() + kLookForOwner;
+        if (end && *end < *soonest) soonest = end;
+      }
+      code = ask(set, report, milliseconds_left(soonest), mask, lock);
     }
   }
   leave_to_sleepers();

@@ -12,6 +12,7 @@
 #include "descriptor_table.hpp"
 #include "descriptors.hpp"
 #include "epoll_set.hpp"
+#include "owner.hpp"
 #include "pool.hpp"
 #include "process.hpp"
 #include "upgrade.hpp"
@@ -25,9 +26,12 @@ thread_local bool is_forking = false;
 /// The handlers are registered more than once, and each but the first of a fork does nothing.
 void before_fork() noexcept {
   if (is_forking) return;
-  for_each_entry([](int fd, const Entry&) {
-    if (const auto connection = table().lock<Connection>(fd)) connection->share();
+  bool streams = false;
+  for_each_entry([&streams](int fd, const Entry&) {
+    const auto connection = table().lock<Connection>(fd);
+    if (connection && connection->share()) streams = true;
   });
+  if (streams) prepare_owner();
   // After all connections: who asks for a stream holds one.
   lock_upgrades_for_fork();
   pool<Connection>().mutex().lock();
@@ -51,12 +55,13 @@ void after_fork_in_parent() noexcept {
 void after_fork_in_child() noexcept {
   if (!std::exchange(is_forking, false)) return;
   count_fork();
+  const Owner parent = leave_owner();
   unlock_pools();
-  for_each_entry([](int, Entry& entry) {
+  for_each_entry([&parent](int, Entry& entry) {
     // Another thread of the parent may have held it.
     new (&entry.mutex) Mutex;
     if (entry.kind() == Entry::Kind::kConnection) {
-      static_cast<Connection&>(entry).leave_to_parent();
+      static_cast<Connection&>(entry).leave_to_parent(parent);
     } else if (entry.kind() == Entry::Kind::kEpollSet) {
       static_cast<EpollSet&>(entry).leave_to_parent();
     }

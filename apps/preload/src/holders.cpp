@@ -10,9 +10,12 @@ namespace preload {
 namespace {
 
 constexpr std::uint32_t kSlots = 65536;
-using Slot = std::atomic<std::uint32_t>;
+struct Slot {
+  std::atomic<std::uint32_t> holders;
+  Returned returned;
+};
 
-/// Fresh pages are zero: shared_slots that nobody has.
+/// Fresh pages are zero: slots that nobody has.
 Slot* shared_slots = nullptr;
 std::atomic<std::uint32_t> next_slot{0};
 
@@ -20,14 +23,15 @@ std::atomic<std::uint32_t> next_slot{0};
 
 void prepare_holders() noexcept {
   void* const memory = mmap(nullptr, kSlots * sizeof(Slot), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory != MAP_FAILED) shared_slots = static_cast<Slot*>(memory);
+  prepare_returned();
 }
 
 void Holders::add_child() noexcept {
   if (slot_ == kUnknown) return;
   if (slot_ != kNone) {
-    shared_slots[slot_].fetch_add(1, std::memory_order_relaxed);
+    shared_slots[slot_].holders.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   slot_ = kUnknown;
@@ -35,7 +39,9 @@ void Holders::add_child() noexcept {
   for (std::uint32_t i = 0; i < kSlots; ++i) {
     const std::uint32_t slot = next_slot.fetch_add(1, std::memory_order_relaxed) % kSlots;
     std::uint32_t nobody = 0;
-    if (shared_slots[slot].compare_exchange_strong(nobody, 2, std::memory_order_relaxed)) {
+    // Acquire: what the last holder did to the slot comes before; pairs with `leave`.
+    if (shared_slots[slot].holders.compare_exchange_strong(nobody, 2, std::memory_order_acquire,
+                                                           std::memory_order_relaxed)) {
       slot_ = slot;
       return;
     }
@@ -44,13 +50,31 @@ void Holders::add_child() noexcept {
 
 void Holders::leave() noexcept {
   // Release: what this process did to the connection comes before; pairs with the load in `alone`.
-  if (slot_ < kSlots) shared_slots[slot_].fetch_sub(1, std::memory_order_release);
+  if (slot_ < kSlots && !has_left_) {
+    shared_slots[slot_].holders.fetch_sub(1, std::memory_order_release);
+  }
   slot_ = kNone;
+}
+
+void Holders::leave_at_exit() noexcept {
+  if (slot_ >= kSlots || has_left_) return;
+  std::atomic<std::uint32_t>& holders = shared_slots[slot_].holders;
+  std::uint32_t now = holders.load(std::memory_order_relaxed);
+  // The last one keeps the slot from others, since it may still use it.
+  while (now > 1 && !has_left_) {
+    has_left_ = holders.compare_exchange_weak(now, now - 1, std::memory_order_release,
+                                              std::memory_order_relaxed);
+  }
 }
 
 bool Holders::alone() const noexcept {
   if (slot_ == kNone) return true;
-  return slot_ < kSlots && shared_slots[slot_].load(std::memory_order_acquire) == 1;
+  return slot_ < kSlots && !has_left_ &&
+         shared_slots[slot_].holders.load(std::memory_order_acquire) == 1;
+}
+
+Returned* Holders::returned() const noexcept {
+  return slot_ < kSlots ? &shared_slots[slot_].returned : nullptr;
 }
 
 }  // namespace preload

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <span>
 
+#include "kernel_poll.hpp"
 #include "real.hpp"
 
 namespace preload {
@@ -107,10 +108,16 @@ std::optional<std::uint64_t> bytes_read(int fd) noexcept {
   return std::nullopt;
 }
 
+bool has_ended(int fd) noexcept {
+  constexpr std::uint8_t kClosed = 7;
+  const auto info = info_of(fd);
+  return !info || info->tcpi_state == kClosed || has_received_fin(info->tcpi_state);
+}
+
 short levels(int fd, short events) noexcept {
   pollfd entry{fd, events, 0};
   const timespec now{};
-  return real().ppoll(&entry, 1, &now, nullptr) > 0 ? entry.revents : short{0};
+  return poll_kernel(&entry, 1, &now, nullptr) > 0 ? entry.revents : short{0};
 }
 
 Manner manner_of(int fd) noexcept {
@@ -196,7 +203,7 @@ void keep_alive(int fd) noexcept {
 std::string meeting_name(int fd, bool connected_here) {
   const sockaddr_storage here = address_of(fd, getsockname);
   const sockaddr_storage there = peer_of(fd);
-  std::string name = "p2/";
+  std::string name = "p3/";
   if (!append_side(name, connected_here ? here : there)) return {};
   name += '-';
   if (!append_side(name, connected_here ? there : here)) return {};

@@ -17,6 +17,8 @@ std::optional<std::uint64_t> bytes_written(int fd) noexcept;
 /// Bytes that were received from it, those that wait in it not counted.
 std::optional<std::uint64_t> bytes_read(int fd) noexcept;
 
+/// Whether the peer has ended its direction, or the connection is gone.
+bool has_ended(int fd) noexcept;
 /// What poll(2) says of it at once.
 short levels(int fd, short events) noexcept;
 /// Whether its calls answer EAGAIN instead of waiting.

@@ -11,6 +11,7 @@
 #include "connection.hpp"
 #include "descriptor_table.hpp"
 #include "epoll_set.hpp"
+#include "kernel_poll.hpp"
 #include "patience.hpp"
 #include "real.hpp"
 #include "signals.hpp"
@@ -49,7 +50,7 @@ class Poll {
       }
       if (entry->kind() != Entry::Kind::kConnection) continue;
       places_.push_back({i, nullptr, {}, 0});
-      if (const auto connection = lock(i)) streams_ = streams_ || connection->stream() != nullptr;
+      if (const auto connection = lock(i)) streams_ = streams_ || connection->is_carried();
     }
     return !places_.empty() || !sets_.empty();
   }
@@ -61,7 +62,7 @@ class Poll {
     for (const Place& place : places_) {
       pollfd& entry = entries_[place.index];
       const auto connection = lock(place.index);
-      if (connection && (connection->stream_events() & wanted(entry)) != 0) return true;
+      if (connection && (connection->stream_events(entry.fd) & wanted(entry)) != 0) return true;
     }
     return false;
   }
@@ -73,11 +74,7 @@ class Poll {
   int ask(End end, const sigset_t* mask) {
     asked_.assign(entries_.begin(), entries_.end());
     for (const Set& each : sets_) each.set->show(each.fd);
-    for (const Place& place : places_) {
-      if (const auto connection = lock(place.index)) {
-        asked_[place.index].events = connection->tcp_question(entries_[place.index].events);
-      }
-    }
+    put_questions();
     return finish(end, mask);
   }
 
@@ -98,13 +95,18 @@ class Poll {
       if (!connection) continue;
       place.connection = connection.entry;
       place.sleeper = connection->sleepers.add(wake);
-      asked_[place.index].events = connection->tcp_question(entries_[place.index].events);
+      if (const auto most = connection->longest_sleep(); most.count() != 0) {
+        const auto soon = steady_clock::now() + most;
+        end = end ? std::min(*end, soon) : soon;
+      }
       if (connection->stream() == nullptr) continue;
       connection->arm(wake);
       place.stream = asked_.size();
       asked_.push_back({connection->stream()->descriptor(), POLLIN, 0});
     }
     const bool seen = look();
+    // A stream of which the look has seen the end goes on with TCP.
+    put_questions();
     if (seen) {
       end = steady_clock::time_point{};
     } else if (wake < 0) {
@@ -141,6 +143,14 @@ class Poll {
     Poll& of;
   };
 
+  void put_questions() noexcept {
+    for (const Place& place : places_) {
+      if (const auto connection = lock(place.index)) {
+        asked_[place.index].events = connection->tcp_question(entries_[place.index].events);
+      }
+    }
+  }
+
   void wake_up() noexcept {
     const int code = errno;
     while (entered_ != 0) sets_[--entered_].set->leave();
@@ -170,15 +180,17 @@ class Poll {
     int found;
     if (sleeps) {
       const Cancellable here;
-      found = real().ppoll(asked_.data(), asked_.size(), time, mask);
+      found = poll_kernel(asked_.data(), asked_.size(), time, mask);
     } else {
       const HoldSignals hold;
-      found = real().ppoll(asked_.data(), asked_.size(), time, mask);
+      found = poll_kernel(asked_.data(), asked_.size(), time, mask);
     }
     if (found < 0) return -1;
     for (const Place& place : places_) {
       short& events = asked_[place.index].revents;
-      if (const auto connection = lock(place.index)) events = connection->merge(events);
+      if (const auto connection = lock(place.index)) {
+        events = connection->merge(entries_[place.index].fd, events);
+      }
     }
     for (const Set& each : sets_) {
       short& events = asked_[each.index].revents;

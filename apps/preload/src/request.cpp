@@ -65,9 +65,13 @@ void Worker::ask(Request request) {
   static_cast<void>(real().write(wake_, &one, sizeof one));
 }
 
-std::vector<Request> Worker::take() {
+bool Worker::take_wakes() noexcept {
   std::uint64_t count;
-  static_cast<void>(real().read(wake_, &count, sizeof count));
+  return real().read(wake_, &count, sizeof count) > 0;
+}
+
+std::vector<Request> Worker::take() {
+  take_wakes();
   const std::scoped_lock lock(mutex_);
   return std::exchange(requests_, {});
 }

@@ -59,6 +59,10 @@ class Worker {
 
   void ask(Request request);
   std::vector<Request> take();
+  /// Whether it was woken since the last time.
+  bool take_wakes() noexcept;
+  /// The eventfd by which others wake it.
+  int wake() const noexcept { return wake_; }
   /// Sleeps until there are requests or one of the descriptors is readable; at most for that time,
   /// if one is given. Which of the descriptors are.
   std::vector<bool> sleep(const std::vector<int>& descriptors,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import asynchronous_cases
+import forking_programs
 import harness
 import host_cases
 import language_cases
@@ -59,6 +60,50 @@ def forks():
     pairs(["echo"], "shared_client", ways=WAYS[:2])
     pairs(["echo_fork"], "unseen_fork_client", "carried", ways=WAYS[:2])
     pairs(["echo_epoll", "level"], "busy_forks_client", "carried", ways=WAYS[:2])
+
+
+def shared():
+    """Processes that share what was a stream when they forked."""
+    two = {"ways": WAYS[:2]}
+    for way in ("receive", "poll", "select", "level", "edge"):
+        for first in ("child", "parent"):
+            pairs(["echo"], "fork_unread_client", "carried", way, first, **two)
+        pairs(["echo"], "fork_polls_client", "carried", way, **two)
+    for server in (["echo"], ["echo_epoll", "level"], ["echo_epoll", "edge"]):
+        pairs(server, "fork_split_client", "carried", **two)
+        pairs(server, "child_dies_client", "carried", **two)
+    pairs(["echo"], "stopped_owner_client", "carried", **two)
+    pairs(["echo_then_forks"], "both_fork_client", "carried", **two)
+    for preload in (False, True):
+        for server, client in (("only_sends", "fork_reads_client"),
+                               ("only_receives", "fork_writes_client")):
+            with running(role(server), preload, **PIPES) as process:
+                run(role(client, process.stdout.readline().strip()), preload)
+
+
+def orphans():
+    """One of the processes, or the peer, ends or is killed."""
+    for state in ("fresh", "unread", "used"):
+        for way in ("exits", "killed"):
+            for server in (["echo"], ["echo_epoll", "level"]):
+                pairs(server, "orphan_client", "carried", state, way, ways=WAYS[:2])
+    # The peer leaves its stream when the process that had the other end is no more.
+    for state in ("dozes", "asked"):
+        for way in ("exits", "killed"):
+            pairs(["echo_dozes"], "orphan_client", "carried", state, way, ways=WAYS[:2])
+    for preload in (False, True):
+        for state in ("fresh", "asks", "used"):
+            for stops in (False, True):
+                with running(role("echo"), preload, **PIPES) as server:
+                    port = server.stdout.readline().strip()
+                    client = role("widowed_client", port, int(preload), state)
+                    with running(client, preload, **PIPES) as process:
+                        assert process.stdout.readline().strip() == "ready"
+                        if stops:
+                            server.send_signal(signal.SIGSTOP)
+                        server.kill()
+                        process.communicate("killed\n", timeout=harness.PATIENCE)
+                        assert process.returncode == 0, f"{state} {stops}"
 
 
 def programs():
@@ -201,6 +246,6 @@ if __name__ == "__main__":
     # The loader would only warn.
     assert os.path.exists(harness.LIBRARY), f"build {harness.LIBRARY} first"
     case = next(getattr(module, sys.argv[2]) for module in (
-        program_cases, language_cases, asynchronous_cases, host_cases, sys.modules["__main__"])
+        program_cases, forking_programs, language_cases, asynchronous_cases, host_cases, sys.modules["__main__"])
                 if hasattr(module, sys.argv[2]))
     case()

@@ -173,7 +173,7 @@ def squatted_client(port):
     connection = connected(port)
     here, there = ("%s:%04x" % (socket.inet_aton(host).hex(), number)
                    for host, number in (connection.getsockname(), connection.getpeername()))
-    stranger.stdin.write(f"cariama-streams/0/p2/{here}-{there}\n")
+    stranger.stdin.write(f"cariama-streams/0/p3/{here}-{there}\n")
     stranger.stdin.flush()
     assert stranger.stdout.readline().strip() == "bound"
     ping(connection, 2000)

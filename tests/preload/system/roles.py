@@ -4,11 +4,14 @@ import sys
 
 import clients
 import descriptor_limits
+import orphans
 import processes
 import semantics
 import servers
+import shared_streams
 
 if __name__ == "__main__":
     role = next(getattr(module, sys.argv[1]) for module in (
-        servers, clients, semantics, processes, descriptor_limits) if hasattr(module, sys.argv[1]))
+        servers, clients, semantics, processes, descriptor_limits, shared_streams, orphans)
+                if hasattr(module, sys.argv[1]))
     role(*sys.argv[2:])

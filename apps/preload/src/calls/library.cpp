@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 
 #include "asynchronous.hpp"
 #include "connection.hpp"
@@ -24,9 +25,23 @@ namespace {
   preload::hosts::between_hosts();
 }
 
+/// For how long peers may leave their streams whose connections other processes have, too.
+constexpr int kStepsOfGivingUp = 100;
+constexpr timespec kStepOfGivingUp{0, 2'000'000};
+
+bool give_up_all() noexcept {
+  bool done = true;
+  preload::for_each_entry([&done](int fd, const preload::Entry&) {
+    const auto connection = preload::table().lock<preload::Connection>(fd);
+    if (connection && !connection->give_up(fd)) done = false;
+  });
+  return done;
+}
+
 /// Threads of the program may go on with their connections, so those stay as they are.
 void end() noexcept {
   if (!preload::is_this_process()) return;
+  for (int i = 0; i < kStepsOfGivingUp && !give_up_all(); ++i) nanosleep(&kStepOfGivingUp, nullptr);
   preload::for_each_entry([](int fd, const preload::Entry&) {
     const auto connection = preload::table().lock<preload::Connection>(fd);
     if (connection) connection->end_with_process(fd);

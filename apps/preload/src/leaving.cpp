@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// How a direction leaves its stream and goes on with TCP.
+#include <cstddef>
+#include <span>
+
+#include "connection.hpp"
+#include "kernel_socket.hpp"
+#include "word.hpp"
+
+namespace preload {
+
+void Connection::leave_stream() noexcept {
+  // One that was never begun needs no word: all went over TCP.
+  word_left_ = out_ == Out::kStream ? sizeof(Word) : 0;
+  out_ = Out::kTcpAgain;
+  stream_->finish_sending();
+}
+
+/// Before the end of TCP, which takes the place of the word unless the peer waits for that.
+void Connection::end_sending(int fd) noexcept {
+  if (stream_ != nullptr) look_for_end(fd);
+  if (stream_ != nullptr && out_ != Out::kTcpAgain) {
+    leave_stream();
+    word_left_ = 0;
+  }
+  if (foreign_) ask_back();
+  say_word(fd, streamed_, word_left_);
+  out_ = Out::kTcpAgain;
+}
+
+/// Looks whether the peer has ended its stream, and what it has said then, also for a program that
+/// does not receive.
+void Connection::look_for_end(int fd) noexcept {
+  if (in_ == In::kTcp && heard_ && stream_->receive_ready()) find_beginning(fd);
+  if (in_ == In::kStream && stream_->receive_ready() && stream_->readable() == 0) {
+    std::byte none;
+    if (stream_->try_peek(std::span(&none, 1)).status == streams::Status::kEnd) in_ = In::kEnded;
+  }
+  if (in_ == In::kEnded) hear_end(fd);
+}
+
+/// Of a stream that has ended: true when its direction goes on with TCP, or is lost.
+bool Connection::hear_end(int fd) noexcept {
+  const auto heard = hear_word(fd);
+  if (!heard) return false;
+  const bool whole = heard->end || heard->word == taken_ + ahead_.size();
+  in_ = whole ? In::kTcpAgain : In::kLost;
+  ++changes_;
+  if (!heard->end && whole) answer(fd);
+  return true;
+}
+
+/// The peer has given the stream back: this side leaves it, too.
+void Connection::answer(int fd) noexcept {
+  if (out_ == Out::kTcpAgain) return;
+  leave_stream();
+  // A peer that receives nothing any more would answer with a reset.
+  if (!has_ended(fd)) say_word(fd, streamed_, word_left_);
+  ++blocked_;
+  wake_all();
+}
+
+/// The stream takes no more bytes. 0: TCP does, or gives the reason as it always does.
+int Connection::why_broken(int fd) noexcept {
+  // An owner that has given the stream back, and has ended then, said so behind what it sent.
+  receive_ahead();
+  look_for_end(fd);
+  if (out_ != Out::kStream) return 0;
+  out_ = Out::kTcpAgain;
+  if (!stream_->closed_by_peer()) return why_lost(fd);
+  if (!has_ended(fd)) word_left_ = sizeof(Word);
+  return 0;
+}
+
+}  // namespace preload

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Eight bytes, as the machine has them: a stream has both sides on machines of one kind.
+#include "word.hpp"
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "kernel_socket.hpp"
+#include "real.hpp"
+
+namespace preload {
+
+std::optional<Heard> hear_word(int fd) noexcept {
+  // In this order: what came before the end is there. A receive could take an error off.
+  const bool ended = has_ended(fd);
+  int waiting = 0;
+  real().ioctl(fd, FIONREAD, &waiting);
+  Word word = 0;
+  if (waiting >= static_cast<int>(sizeof word)) {
+    real().recv(fd, &word, sizeof word, MSG_DONTWAIT);
+    return Heard{false, word};
+  }
+  if (!ended) return std::nullopt;
+  // A part of it is none that any stream has.
+  return waiting == 0 ? Heard{true, 0} : Heard{false, UINT64_MAX};
+}
+
+int say_word(int fd, Word word, unsigned& left) noexcept {
+  while (left != 0) {
+    const char* const rest = reinterpret_cast<const char*>(&word) + sizeof word - left;
+    const ssize_t bytes = real().send(fd, rest, left, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (bytes < 0) return errno;
+    left -= static_cast<unsigned>(bytes);
+  }
+  return 0;
+}
+
+}  // namespace preload
