@@ -106,9 +106,14 @@ int Connection::shut_down(int fd, int how) noexcept {
 std::unique_ptr<streams::Stream> Connection::end(int fd) noexcept {
   ++generation_;
   if (stream_ != nullptr) {
-    look_for_end(fd);
+    if (given_) {
+      pass_on(fd);
+    } else {
+      look_for_end(fd);
+    }
     say_word(fd, streamed_, word_left_);
   }
+  if (given_) holders_.returned()->abandon();
   holders_.leave();
   for (Registration* const each : registrations) {
     each->gone = true;
@@ -122,7 +127,7 @@ std::unique_ptr<streams::Stream> Connection::end(int fd) noexcept {
 }
 
 void Connection::end_with_process(int fd) noexcept {
-  if (stream_ != nullptr && holders_.alone()) {
+  if (stream_ != nullptr && ends_with_owner()) {
     look_for_end(fd);
     reset_if_unread(fd);
     if (out_ != Out::kTcpAgain) leave_stream();
@@ -146,12 +151,10 @@ short Connection::stream_events(int fd) noexcept {
   if (is_returned()) return returned_events(fd);
   if (stream_ == nullptr) return 0;
   hear_peer();
-  look_for_end(fd);
+  const bool has_news = look_for_end(fd);
   short events = 0;
   if (in_ == In::kTcp || in_ == In::kStream) {
-    // The word that the peer has its stream may come after the look for it.
-    if (read_shut_ || ahead_.size() != 0 || (heard_ && stream_->receive_ready()))
-      events |= kReadable;
+    if (read_shut_ || ahead_.size() != 0 || has_news) events |= kReadable;
   } else if (in_ == In::kLost || in_ == In::kCut || ahead_.size() != 0 ||
              (in_ == In::kEnded && read_shut_)) {
     events |= kReadable;

@@ -86,6 +86,8 @@ class Connection : public Entry {
   void leave_to_parent(const Owner& parent) noexcept;
   /// Before a fork. Whether it has a stream.
   bool share() noexcept;
+  /// Before this process becomes another program, which may get the descriptor.
+  void leave_to_program(int fd) noexcept;
   /// Whether another process has asked for what this one has the stream of.
   bool is_asked_for() const noexcept;
   /// Gives the stream back to TCP, as far as it goes now. True when nothing is left to do.
@@ -171,12 +173,14 @@ class Connection : public Entry {
   void end_sending(int fd) noexcept;
   int why_broken(int fd) noexcept;
   int receive_ahead_bytes(Buffers& buffers, int flags) noexcept;
-  void look_for_end(int fd) noexcept;
+  bool look_for_end(int fd) noexcept;
   bool hear_end(int fd) noexcept;
   void answer(int fd) noexcept;
   int send_foreign(int fd, Buffers& buffers, int flags) noexcept;
   int receive_returned(int fd, Buffers& buffers, int flags) noexcept;
   short returned_events(int fd) noexcept;
+  /// No process goes on with it once this one has closed it, or none that would know how.
+  bool ends_with_owner() const noexcept;
   bool is_returned() const noexcept { return foreign_ || given_; }
   void look_at_returned(int fd) noexcept;
   void pass_on(int fd) noexcept;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Connections of several processes, of which one has the stream.
+#include <fcntl.h>
 #include <poll.h>
 #include <time.h>
 
@@ -20,6 +21,9 @@ namespace {
 /// An owner that runs needs far less to end its stream.
 constexpr std::chrono::milliseconds kOwnersPatience{20};
 constexpr timespec kOwnersStep{0, 50'000};
+/// How long a process that becomes another program waits for the peer's word.
+constexpr int kStepsBeforeProgram = 200;
+constexpr timespec kStepBeforeProgram{0, 10'000'000};
 /// Who waits for the owner's peer looks after a millisecond, which doubles after so many looks.
 constexpr unsigned kLooksBeforeLonger = 8;
 constexpr unsigned kLongestShift = 6;
@@ -81,16 +85,37 @@ bool Connection::is_asked_for() const noexcept {
   if (stream_ == nullptr || !is_shared_) return false;
   const Returned& returned = *holders_.returned();
   const bool done = returned.may_send() && returned.next() != Returned::Next::kOwner;
-  return returned.asked() && !done;
+  return returned.asked() && !done && (given_ || !returned.has_program());
+}
+
+void Connection::leave_to_program(int fd) noexcept {
+  Returned* const returned = foreign_ ? holders_.returned() : nullptr;
+  if (returned == nullptr || (real().fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0) return;
+  if (returned->leave_to_program()) return;
+  for (int i = 0; i < kStepsBeforeProgram; ++i) {
+    look_at_returned(fd);
+    settle_returned();
+    if (!foreign_) return;
+    nanosleep(&kStepBeforeProgram, nullptr);
+  }
+  // The program would take the word for bytes, or miss some.
+  returned->lose();
+  cut(fd);
+}
+
+bool Connection::ends_with_owner() const noexcept {
+  if (holders_.alone() || !is_shared_) return true;
+  return !given_ && holders_.returned()->has_program();
 }
 
 bool Connection::give_up(int fd) noexcept {
-  return stream_ == nullptr || !is_shared_ || holders_.alone() || give_back(fd);
+  return stream_ == nullptr || ends_with_owner() || give_back(fd);
 }
 
 bool Connection::give_back(int fd) noexcept {
   Returned& returned = *holders_.returned();
   const std::uint64_t before = arrived();
+  if (!returned.give()) return true;
   given_ = true;
   if (out_ != Out::kTcpAgain) leave_stream();
   // Without TCP there is nothing that could be mistaken for the word.
@@ -162,10 +187,12 @@ void Connection::look_at_returned(int fd) noexcept {
   if (given_) return pass_on(fd);
   Returned* const returned = holders_.returned();
   if (returned == nullptr) return;
-  if (owner_.wake < 0) return returned->lose();
+  if (owner_.wake < 0 || (returned->has_program() && !returned->may_send())) {
+    return returned->lose();
+  }
   ask_back();
   const bool waits = returned->next() == Returned::Next::kOwner || !returned->may_send();
-  if (waits && has_ended_process(owner_.process)) inherit(fd);
+  if (waits && (returned->abandoned() || has_ended_process(owner_.process))) inherit(fd);
 }
 
 /// Once nothing is left of the stream, it is a connection like those that never had one.

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 // How a direction leaves its stream and goes on with TCP.
+#include <sys/ioctl.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "connection.hpp"
 #include "kernel_socket.hpp"
+#include "real.hpp"
 #include "word.hpp"
 
 namespace preload {
@@ -29,23 +33,34 @@ void Connection::end_sending(int fd) noexcept {
 }
 
 /// Looks whether the peer has ended its stream, and what it has said then, also for a program that
-/// does not receive.
-void Connection::look_for_end(int fd) noexcept {
+/// does not receive. True when the stream has bytes, or has broken.
+bool Connection::look_for_end(int fd) noexcept {
   if (in_ == In::kTcp && heard_ && stream_->receive_ready()) find_beginning(fd);
-  if (in_ == In::kStream && stream_->receive_ready() && stream_->readable() == 0) {
+  if (in_ == In::kStream) {
+    if (!stream_->receive_ready()) return false;
+    if (stream_->readable() != 0) return true;
     std::byte none;
-    if (stream_->try_peek(std::span(&none, 1)).status == streams::Status::kEnd) in_ = In::kEnded;
+    if (stream_->try_peek(std::span(&none, 1)).status != streams::Status::kEnd) return true;
+    in_ = In::kEnded;
   }
   if (in_ == In::kEnded) hear_end(fd);
+  return false;
 }
 
 /// Of a stream that has ended: true when its direction goes on with TCP, or is lost.
 bool Connection::hear_end(int fd) noexcept {
+  // In this order: within a host, a word is there before the stream is closed.
+  const bool closed = stream_->closed_by_peer();
   const auto heard = hear_word(fd);
-  if (!heard) return false;
+  if (!heard && !closed) return false;
+  ++changes_;
+  if (!heard) {
+    // It was closed without a word: another program may have TCP.
+    in_ = other_host_ ? In::kLost : In::kTcpAgain;
+    return true;
+  }
   const bool whole = heard->end || heard->word == taken_ + ahead_.size();
   in_ = whole ? In::kTcpAgain : In::kLost;
-  ++changes_;
   if (!heard->end && whole) answer(fd);
   return true;
 }
@@ -68,7 +83,12 @@ int Connection::why_broken(int fd) noexcept {
   if (out_ != Out::kStream) return 0;
   out_ = Out::kTcpAgain;
   if (!stream_->closed_by_peer()) return why_lost(fd);
-  if (!has_ended(fd)) word_left_ = sizeof(Word);
+  // It has left the stream with a word, which stands behind what was not received, or without.
+  int waiting = 0;
+  real().ioctl(fd, FIONREAD, &waiting);
+  const bool has_word = (in_ == In::kStream && waiting != 0) ||
+                        (in_ == In::kRest && static_cast<std::uint64_t>(waiting) > rest_);
+  if (has_word && !has_ended(fd)) word_left_ = sizeof(Word);
   return 0;
 }
 

@@ -51,6 +51,9 @@ Real find_all() noexcept {
   find(all.fclose, "fclose");
   find(all.vdprintf, "vdprintf");
   find(all.exit_now, "_exit");
+  find(all.execve, "execve");
+  find(all.execvpe, "execvpe");
+  find(all.fexecve, "fexecve");
   find(all.sigaction, "sigaction");
   find(all.signal, "signal");
   find(all.sysv_signal, "sysv_signal");

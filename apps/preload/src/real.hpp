@@ -54,6 +54,9 @@ struct Real {
   int (*fclose)(FILE*);
   int (*vdprintf)(int, const char*, va_list);
   void (*exit_now)(int);
+  int (*execve)(const char*, char* const*, char* const*);
+  int (*execvpe)(const char*, char* const*, char* const*);
+  int (*fexecve)(int, char* const*, char* const*);
   int (*sigaction)(int, const struct sigaction*, struct sigaction*);
   sighandler_t (*signal)(int, sighandler_t);
   sighandler_t (*sysv_signal)(int, sighandler_t);

@@ -67,7 +67,8 @@ void Returned::begin() noexcept {
   pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&mutex_, &kind);
   pthread_mutexattr_destroy(&kind);
-  asked_ = sends_ = knows_taken_ = false;
+  asked_ = sends_ = abandoned_ = knows_taken_ = false;
+  fate_ = Fate::kOpen;
   next_ = Next::kOwner;
   // What a connection left that ended with bytes unread.
   if (place_ != 0) give_place(place_);

@@ -34,8 +34,19 @@ class Returned {
   /// Another process wants the connection. Whether this was the first to say so.
   bool ask() noexcept { return !asked_.exchange(true); }
   bool asked() const noexcept { return asked_.load(std::memory_order_acquire); }
+  /// By the owner, before it ends the stream with a word; false: it shall not.
+  bool give() noexcept { return decide(Fate::kGiven); }
+  /// A process that has the connection becomes another program, which knows of no word, so none
+  /// shall be said. False: it has been, or will be.
+  bool leave_to_program() noexcept { return decide(Fate::kProgram); }
+  bool has_program() const noexcept {
+    return fate_.load(std::memory_order_acquire) == Fate::kProgram;
+  }
   /// The owner sends nothing more over its stream, and has said so to the peer.
   void let_send() noexcept { sends_.store(true, std::memory_order_release); }
+  /// The owner has closed the connection, and brings nothing more.
+  void abandon() noexcept { abandoned_.store(true, std::memory_order_release); }
+  bool abandoned() const noexcept { return abandoned_.load(std::memory_order_acquire); }
   bool may_send() const noexcept { return sends_.load(std::memory_order_acquire); }
   Next next() const noexcept { return next_.load(std::memory_order_acquire); }
   /// The connection is reset, whoever says so.
@@ -80,9 +91,19 @@ class Returned {
   std::uint64_t taken() const noexcept { return taken_; }
 
  private:
+  enum class Fate : std::uint8_t { kOpen, kGiven, kProgram };
+
+  /// Whether it is this one, now or since it was decided.
+  bool decide(Fate fate) noexcept {
+    Fate now = Fate::kOpen;
+    return fate_.compare_exchange_strong(now, fate) || now == fate;
+  }
+
   pthread_mutex_t mutex_;
   std::atomic<bool> asked_;
+  std::atomic<Fate> fate_;
   std::atomic<bool> sends_;
+  std::atomic<bool> abandoned_;
   std::atomic<Next> next_;
   bool knows_taken_;
   /// Which part of the memory for bytes it has, from 1 on; 0: none, as long as no byte waits.

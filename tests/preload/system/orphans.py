@@ -37,13 +37,17 @@ def orphan_client(port, carried, state, way):
                 connection.settimeout(PATIENCE)
             turns.give(0)
             dying = int(turns.wait(1))
-            while os.getppid() == dying:
+            while way != "closes" and os.getppid() == dying:
                 time.sleep(0.001)
+            time.sleep(0.1 if way == "closes" else 0)
             os.write(there, outcome(connection, state))
             os._exit(0)
         turns.give(1)
         turns.wait(0)
         turns.give(1, str(os.getpid()).encode())
+        if way == "closes":
+            connection.close()
+            os.waitpid(-1, 0)
         if way == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
         os._exit(0)

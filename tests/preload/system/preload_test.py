@@ -84,12 +84,12 @@ def shared():
 def orphans():
     """One of the processes, or the peer, ends or is killed."""
     for state in ("fresh", "unread", "used"):
-        for way in ("exits", "killed"):
+        for way in ("exits", "killed", "closes"):
             for server in (["echo"], ["echo_epoll", "level"]):
                 pairs(server, "orphan_client", "carried", state, way, ways=WAYS[:2])
     # The peer leaves its stream when the process that had the other end is no more.
     for state in ("dozes", "asked"):
-        for way in ("exits", "killed"):
+        for way in ("exits", "killed", "closes"):
             pairs(["echo_dozes"], "orphan_client", "carried", state, way, ways=WAYS[:2])
     for preload in (False, True):
         for state in ("fresh", "asks", "used"):
