@@ -39,7 +39,7 @@ def edge():
 
 
 def semantics():
-    for client in ("semantics_client", "signals_client", "shutdown_wakes_client",
+    for client in ("semantics_client", "signals_client", "signaled_client", "shutdown_wakes_client",
                    "two_threads_client", "non_blocking_client", "sends_first_client"):
         pairs(["echo"], client, "carried", ways=WAYS[:2])
     with running(role("echo"), True, **PIPES) as process:
