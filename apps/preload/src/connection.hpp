@@ -71,6 +71,8 @@ class Connection : public Entry {
   void carry(std::unique_ptr<streams::Stream> stream) noexcept;
   /// The program reads or writes it on ways that this library does not see.
   void pin() noexcept { pinned_ = true; }
+  /// The program asks for what only TCP can do. EOPNOTSUPP when there is a stream, else 0.
+  int stay_with_tcp() noexcept;
   /// In a forked child: the parent has the stream.
   void leave_to_parent() noexcept;
   /// Before a fork.

@@ -149,6 +149,7 @@ bool asks_for_tcp(int level, int option, const void* value, socklen_t length) no
 }
 
 bool needs_tcp(int fd) noexcept {
+  if ((real().fcntl(fd, F_GETFL) & O_ASYNC) != 0) return true;
   for (const int option : {SO_ZEROCOPY, SO_TIMESTAMPING_OLD, SO_RCVLOWAT}) {
     int value = 0;
     socklen_t length = sizeof value;

@@ -42,7 +42,7 @@ bool is_tcp(int fd) noexcept;
 /// not: SO_ZEROCOPY, SO_TIMESTAMPING, SO_RCVLOWAT, and protocols above TCP (TCP_ULP: TLS in the
 /// kernel).
 bool asks_for_tcp(int level, int option, const void* value, socklen_t length) noexcept;
-/// Whether one of them is set.
+/// Whether one of them is set, or signals for its events (O_ASYNC).
 bool needs_tcp(int fd) noexcept;
 /// The address of the other side; of no family when there is none.
 sockaddr_storage peer_of(int fd) noexcept;

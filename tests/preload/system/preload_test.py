@@ -12,6 +12,7 @@ import harness
 import host_cases
 import language_cases
 import program_cases
+import service_cases
 from harness import PIPES, ending, pair, role, run, running, skip
 
 #: Which of server and client are preloaded.
@@ -39,7 +40,7 @@ def edge():
 
 
 def semantics():
-    for client in ("semantics_client", "signals_client", "shutdown_wakes_client",
+    for client in ("semantics_client", "signals_client", "signaled_client", "shutdown_wakes_client",
                    "two_threads_client", "non_blocking_client", "sends_first_client"):
         pairs(["echo"], client, "carried", ways=WAYS[:2])
     with running(role("echo"), True, **PIPES) as process:
@@ -201,6 +202,7 @@ if __name__ == "__main__":
     # The loader would only warn.
     assert os.path.exists(harness.LIBRARY), f"build {harness.LIBRARY} first"
     case = next(getattr(module, sys.argv[2]) for module in (
-        program_cases, language_cases, asynchronous_cases, host_cases, sys.modules["__main__"])
+        program_cases, service_cases, language_cases, asynchronous_cases, host_cases,
+        sys.modules["__main__"])
                 if hasattr(module, sys.argv[2]))
     case()
