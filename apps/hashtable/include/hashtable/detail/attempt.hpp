@@ -146,6 +146,7 @@ Attempt attempt(
     frozen |= seen.frozen;
     if (seen.look == Look::kStale) return {Ended::kStale};
     if (seen.look == Look::kTorn) return {Ended::kAgain};
+    if (!holds<kKeyWords, kValueWords>(port, block, seen)) return {Ended::kAgain};
     if (seen.claimed && inserts) {
       return {Ended::kBusy, Status::kAgain, block, seen.claimed_slot, seen.claimed_word};
     }

@@ -228,7 +228,6 @@ class FixedTable {
     return true;
   }
   void keep(const Asked& asked, BucketWord bucket, const Seen<kValueWords>& seen) noexcept {
-    if (seen.settling) return;
     cache_.line(asked.hash) = {seen.word,  asked.hash,     asked.key,
                                seen.value, bucket.index(), kShape.word_at(seen.slot)};
   }

@@ -32,8 +32,8 @@ Status FixedTable<kKeyWords, kValueWords>::answer(Home& home, Asked& asked, std:
       return Status::kDone;
     }
     examine<kKeyWords, kValueWords>(block, bucket, asked.hash, asked.key, seen);
-    if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen)
-        [[likely]] {
+    if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen &&
+        !seen.settling) [[likely]] {
       asked.value = seen.value;
       return Status::kDone;
     }
@@ -94,8 +94,8 @@ Status FixedTable<kKeyWords, kValueWords>::one_sided(std::uint32_t home, Asked& 
     Seen<kValueWords> seen;
     if (copy == nullptr) copy = port.read(bucket.index());
     examine<kKeyWords, kValueWords>(copy, bucket, asked.hash, asked.key, seen);
-    if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen)
-        [[likely]] {
+    if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen &&
+        !seen.settling) [[likely]] {
       asked.value = seen.value;
       if (cache_.wanted()) keep(asked, bucket, seen);
       return Status::kDone;
