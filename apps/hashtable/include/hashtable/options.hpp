@@ -39,7 +39,7 @@ struct Options {
   Mode mode = Mode::kOneSided;
   /// How the table grows.
   Growth growth = Growth::kDouble;
-  /// Registered memory of each worker's part, in bytes.
+  /// Registered memory of each worker's part, in bytes; 32 GiB at most.
   std::size_t bytes = std::size_t{16} << 20;
   /// Buckets of each part at the start: rounded up to a power of two, at least 2.
   std::uint32_t buckets = 64;
