@@ -11,8 +11,8 @@
    look brings a cell, the word and the other cell, and if no cell counts, the word again.
 
    Checked: a look sees no older value than the last that was acknowledged before it began; nobody
-   inserts twice, or exchanges the same value twice; the key never has two slots with a value in the bucket of the directory; what was
-   acknowledged is there in the end; nobody waits forever.
+   inserts twice, or exchanges the same value twice; the key never has two slots with a value in the
+   bucket of the directory; what was acknowledged is there in the end; nobody waits forever.
 
    The mutants, which must fail:
    MUTANT_NO_FENCE: slots are taken from a writer that is not cut off.
