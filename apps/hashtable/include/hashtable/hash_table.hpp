@@ -8,12 +8,10 @@
 #include <span>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "dsfabric/travels.hpp"
 #include "hashtable/cost.hpp"
 #include "hashtable/detail/fixed_table.hpp"
-#include "hashtable/detail/packed_table.hpp"
 #include "hashtable/options.hpp"
 
 namespace hashtable {
@@ -24,13 +22,19 @@ concept InSlots = dsfabric::PlainData<Key> && dsfabric::PlainData<Value> &&
                   std::has_unique_object_representations_v<Key> && sizeof(Key) <= kMaxSlotKey &&
                   sizeof(Value) <= kMaxSlotValue;
 
+/// Values without padding: two of them are the same when their bytes are.
+template <class Value>
+concept ComparedByBytes = std::has_unique_object_representations_v<Value> ||
+                          std::is_same_v<Value, float> || std::is_same_v<Value, double>;
+
 /// How full a table is; see detail::Fill.
 using Fill = detail::Fill;
 
 /// A hash table whose parts lie at all workers of a job: each key has its home at one of them, by
 /// its hash. Two forms behind one name: plain keys and values of at most kMaxSlotKey and
 /// kMaxSlotValue bytes lie in the slots of buckets, and all else that travels
-/// (dsfabric/travels.hpp: std::string, std::vector, ...) lies in pieces that the slots name.
+/// (dsfabric/travels.hpp: std::string, std::vector, ...) lies in pieces that the slots name
+/// (hash_table_of_pieces.hpp).
 ///
 ///     hashtable::HashTable<std::uint64_t, std::uint64_t> table{self};
 ///     if (table.insert(1, 2) == hashtable::Status::kDone) ...
@@ -72,7 +76,7 @@ class HashTable<Key, Value> {
   /// One operation of a batch.
   class Item {
    public:
-    /// `value`: for insert and update.
+    /// `value`: the one to be written, if any.
     Item(Operation operation, const Key& key, const Value& value = {}) noexcept {
       item_.request = asked(operation, key, value);
     }
@@ -140,6 +144,36 @@ class HashTable<Key, Value> {
     Asked request = asked(Operation::kUpdate, key, value);
     return table_.perform(request);
   }
+  /// kDone: the key has the value now, whether it was there or not; kFull.
+  Status insert_or_assign(const Key& key, const Value& value) {
+    Asked request = asked(Operation::kInsertOrAssign, key, value);
+    return table_.perform(request);
+  }
+  /// Gives the key the value `desired` if it has the value `expected`, by its bytes, as those of
+  /// std::atomic are compared: kDone. kDiffers: it has another value, which `expected` has now.
+  /// kMissing; kFull, as update(). It goes by call when updates do. A value that was changed, and
+  /// changed back, is one that it has.
+  Status compare_exchange(const Key& key, Value& expected, const Value& desired)
+  requires ComparedByBytes<Value>
+  {
+    Asked request = asked(Operation::kUpdate, key, desired);
+    const Status status = table_.exchange(request, asked(Operation::kUpdate, key, expected).value);
+    if (status == Status::kDiffers) expected = value_of(request.value);
+    return status;
+  }
+  /// Gives the key the value f(value), where `value` is the one that it has. f is called again when
+  /// another worker changes the key meanwhile; what its last call was given is the value before.
+  /// kDone, kMissing, kFull; throws what f throws, and then changes nothing.
+  template <class F>
+  requires ComparedByBytes<Value> && std::is_invocable_r_v<Value, F&, const Value&>
+  Status change(const Key& key, F&& f) {
+    std::optional<Value> value = find(key);
+    if (!value) return Status::kMissing;
+    for (;;) {
+      const Status status = compare_exchange(key, *value, f(std::as_const(*value)));
+      if (status != Status::kDiffers) return status;
+    }
+  }
   /// kDone; kMissing.
   Status remove(const Key& key) {
     Asked request = asked(Operation::kRemove, key);
@@ -187,8 +221,7 @@ class HashTable<Key, Value> {
   }
   /// Mode::kAutomatic decides again, for this worker, with these figures. Setup only.
   void choose(const cost::Basics& basics) {
-    for (const Operation operation :
-         {Operation::kFind, Operation::kInsert, Operation::kUpdate, Operation::kRemove}) {
+    for (const Operation operation : kOperations) {
       table_.by_call(operation, cost::cheaper(operation, basics, 0, load()) == Mode::kByCall);
     }
   }
@@ -218,70 +251,6 @@ class HashTable<Key, Value> {
   Table table_;
 };
 
-/// Entries in pieces: find is two RDMA reads; changes are made by the home, by its worker
-/// (Mode::kByCall) or by a service thread of its process (all other modes).
-template <class Key, class Value>
-requires(!InSlots<Key, Value> && dsfabric::Travelling<Key> && dsfabric::Travelling<Value>)
-class HashTable<Key, Value> {
- public:
-  /// See above.
-  explicit HashTable(dsfabric::Thread& self, const Options& options = {})
-      : table_(self, options, detail::type_names<Key, Value>()) {}
-
-  /// The value of a key.
-  std::optional<Value> find(const Key& key) {
-    const auto record = table_.find(pack(key, key_));
-    if (!record) return std::nullopt;
-    return unpack<Value>(record->value());
-  }
-  /// kDone, kExists, kFull. As update() and remove(): throws Error when the packed entry is larger
-  /// than Options::max_entry.
-  Status insert(const Key& key, const Value& value) {
-    const detail::PackedTable::Turn turn(table_);
-    return table_.change(Operation::kInsert, pack(key, key_), pack(value, value_));
-  }
-  /// kDone, kMissing, kFull.
-  Status update(const Key& key, const Value& value) {
-    const detail::PackedTable::Turn turn(table_);
-    return table_.change(Operation::kUpdate, pack(key, key_), pack(value, value_));
-  }
-  /// kDone, kMissing; kFull, when other keys have the same hash and there is no memory to copy
-  /// them.
-  Status remove(const Key& key) {
-    const detail::PackedTable::Turn turn(table_);
-    return table_.change(Operation::kRemove, pack(key, key_), {});
-  }
-  /// As that of entries in slots.
-  template <class F>
-  void for_each(F&& f) {
-    table_.for_each([&](const detail::Record& record) {
-      f(unpack<Key>(record.key()), unpack<Value>(record.value()));
-    });
-  }
-  /// How full this worker's part is. Setup only.
-  Fill fill() { return table_.home().fill(); }
-  /// For tests.
-  detail::PackedTable& detail() noexcept { return table_; }
-
- private:
-  template <class T>
-  static std::span<const std::byte> pack(const T& value, std::vector<std::byte>& bytes) {
-    dsfabric::Packer counter(nullptr);
-    counter(value);
-    bytes.resize(counter.size());
-    dsfabric::Packer writer(bytes.data());
-    writer(value);
-    return bytes;
-  }
-  template <class T>
-  static T unpack(std::span<const std::byte> bytes) {
-    dsfabric::Unpacker in(bytes);
-    return in.template value<T>();
-  }
-
-  std::vector<std::byte> key_;
-  std::vector<std::byte> value_;
-  detail::PackedTable table_;
-};
-
 }  // namespace hashtable
+
+#include "hashtable/hash_table_of_pieces.hpp"
