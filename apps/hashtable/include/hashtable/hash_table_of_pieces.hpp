@@ -9,7 +9,7 @@
 
 #include "dsfabric/travels.hpp"
 #include "hashtable/detail/packed_table.hpp"
-#include "hashtable/hash_table.hpp"
+#include "hashtable/forms.hpp"
 #include "hashtable/options.hpp"
 
 namespace hashtable {
