@@ -37,6 +37,7 @@ double expect(Operation operation, Mode mode, const Basics& basics, double hit_r
     case Operation::kInsert:
       return insert(basics, load);
     case Operation::kUpdate:
+    case Operation::kInsertOrAssign:
       return basics.change + basics.write + chain;
     case Operation::kRemove:
       return basics.change + chain;

@@ -9,6 +9,7 @@
 
 #include "dsfabric/own_connections.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/option_memory.hpp"
 
 namespace hashtable::detail {
 
@@ -20,13 +21,30 @@ std::uint64_t check_bytes(const std::uint64_t* words, std::size_t count) noexcep
   return check | 1;
 }
 
+namespace {
+
+/// What places of 32 bits, in words, can name.
+constexpr std::size_t kMaxBytes = std::size_t{8} << 32;
+
+dtutils::RDMAMemory memory_of(dsfabric::Thread& self, const Options& options) {
+  if (options.bytes > kMaxBytes) {
+    throw dtutils::Error("hashtable::HashTable",
+                         fmt::format("a part cannot have {} bytes", options.bytes),
+                         fmt::format("set Options::bytes to {} at most", kMaxBytes));
+  }
+  return dtutils::allocate_for_option(self.fabric().general_allocator(self.zone()), options.bytes,
+                                      "hashtable::HashTable", "Options::bytes");
+}
+
+}  // namespace
+
 Home::Home(dsfabric::Thread& self, const Shape& shape, const Options& options, std::size_t staging)
     : fabric_(self.fabric()),
       shape_(shape),
       options_(options),
       rank_(static_cast<std::uint16_t>(fabric_.rank_of(self.id()))),
       cpu_atomics_(fabric_.device().atomics_with_cpu),
-      memory_(fabric_.general_allocator(self.zone()).allocate(options.bytes)),
+      memory_(memory_of(self, options)),
       base_(reinterpret_cast<std::uint64_t*>(memory_.data())),
       staging_words_((staging + 7) / 8),
       heap_(options.bytes / 8, kHeader + staging_words_ * fabric_.total_threads(),

@@ -41,10 +41,7 @@ PackedTable::PackedTable(dsfabric::Thread& self, const Options& options, const T
              // What no part has room for is refused, however large it is.
              std::min(options.max_entry, std::numeric_limits<std::size_t>::max() / 2) + kOverhead),
       options_(options) {
-  for (const Operation operation :
-       {Operation::kFind, Operation::kInsert, Operation::kUpdate, Operation::kRemove}) {
-    table_.by_call(operation, false);
-  }
+  for (const Operation operation : kOperations) table_.by_call(operation, false);
 }
 
 std::uint64_t PackedTable::key_of(std::span<const std::byte> key) const noexcept {
@@ -173,8 +170,9 @@ Status PackedTable::apply(Home& home, std::uint16_t rank, Operation operation, s
   const std::span<const std::uint64_t> before(home.words() + old[0], known ? old[1] : 0);
   const Record same = Record::find(before, record.key());
   const bool has = !same.words.empty();
-  if (operation == Operation::kInsert ? has : !has) {
-    return has ? Status::kExists : Status::kMissing;
+  if (operation == Operation::kInsert && has) return Status::kExists;
+  if ((operation == Operation::kUpdate || operation == Operation::kRemove) && !has) {
+    return Status::kMissing;
   }
   for (std::span<const std::uint64_t> left = before; !left.empty();) {
     const Record each = Record::first_of(left);

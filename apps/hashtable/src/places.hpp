@@ -92,6 +92,10 @@ class PlacePort {
     places_.read();
     return home_.word(index, 0);
   }
+  /// One word of a block.
+  std::uint64_t read_word(std::uint32_t index, std::uint32_t at) const noexcept {
+    return detail::load(home_.word(index, at));
+  }
   /// Compare-and-swap of a word of a block: there it has the value 0 before and afterwards.
   bool swap(std::uint32_t /*index*/, std::uint32_t at, std::uint64_t /*expected*/,
             std::uint64_t desired) {

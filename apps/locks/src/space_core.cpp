@@ -12,6 +12,7 @@
 
 #include "dsfabric/own_connections.hpp"
 #include "dtutils/error.hpp"
+#include "dtutils/option_memory.hpp"
 #include "dtutils/wait.hpp"
 #include "keeper.hpp"
 
@@ -50,7 +51,9 @@ void check(dsfabric::Fabric& fabric, const LockSpaceOptions& options) {
   if (options.places == 0 || options.places > kMaxPlaces || options.locks > kMaxLocks) {
     throw dtutils::Error(
         "LockSpace", fmt::format("{} locks and {} places", options.locks, options.places),
-        fmt::format("give at most {} locks and 1 to {} places", kMaxLocks, kMaxPlaces));
+        fmt::format("set LockSpaceOptions::locks to {} at most, and LockSpaceOptions::places to "
+                    "1 to {}",
+                    kMaxLocks, kMaxPlaces));
   }
   if (options.lease.count() < 0) {
     throw dtutils::Error("LockSpace", fmt::format("a lease of {} ns", options.lease.count()),
@@ -158,12 +161,15 @@ SpaceCore::SpaceCore(dsfabric::Fabric& fabric, std::uint32_t number,
       settled_(fabric.founders()),
       server_(fabric, number),
       keeper_(std::make_unique<Keeper>(*this)) {
-  words_ = fabric.general_allocator().allocate(std::max<std::size_t>(options.locks, 1) *
-                                               sizeof(LockWords));
+  dtutils::GeneralAllocator& allocator = fabric.general_allocator();
+  words_ = dtutils::allocate_for_option(allocator,
+                                        std::max<std::size_t>(options.locks, 1) * sizeof(LockWords),
+                                        "LockSpace", "LockSpaceOptions::locks");
   std::memset(words_.data(), 0, words_.size());
   // The allocator gives cache lines.
   place_memory_ =
-      fabric.general_allocator().allocate(stepping_.size() * options.places * sizeof(Place));
+      dtutils::allocate_for_option(allocator, stepping_.size() * options.places * sizeof(Place),
+                                   "LockSpace", "LockSpaceOptions::places");
   std::memset(place_memory_.data(), 0, place_memory_.size());
 }
 

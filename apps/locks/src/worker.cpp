@@ -184,6 +184,11 @@ void Worker::pause(Place& place, std::uint32_t round) {
   require_home(place);
 }
 
+void Worker::serve() {
+  const dtutils::Synchronizer never(1);
+  dtutils::run_wait_hook(never, dtutils::Clock::now());
+}
+
 void Worker::keep_exception(Place& place) noexcept {
   std::exception_ptr& kept = thrown_[slot_of_place(place)];
   // The first one counts: a wait can throw only one.

@@ -2,6 +2,7 @@
 // How sure a share of won games is.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -21,7 +22,9 @@ inline Interval wilson(std::uint64_t won, std::uint64_t games) noexcept {
   const double middle = (share + kZ * kZ / (2 * n)) / (1 + kZ * kZ / n);
   const double half =
       kZ / (1 + kZ * kZ / n) * std::sqrt(share * (1 - share) / n + kZ * kZ / (4 * n * n));
-  return {middle - half, middle + half};
+  // Rounding goes past the ends: -0.0 % where none was won.
+  return {won == 0 ? 0 : std::max(0.0, middle - half),
+          won == games ? 1 : std::min(1.0, middle + half)};
 }
 
 }  // namespace hex

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "dtutils/error.hpp"
+#include "dtutils/option_memory.hpp"
 #include "dtutils/wait_hook.hpp"
 
 namespace memory::detail {
@@ -39,7 +40,14 @@ ClientState::ClientState(std::shared_ptr<SpaceState> its_space, const ClientOpti
       hits(space.failures),
       cache(cache_bytes(space, its_options), hits),
       next_home(self.value) {
-  words = space.fabric.general_allocator().allocate(std::max(1u, options.subscriptions) * kWord);
+  if (options.subscriptions > kMaxSubscriptions) {
+    throw dtutils::Error(
+        "memory::Client", fmt::format("it cannot have {} subscriptions", options.subscriptions),
+        fmt::format("set ClientOptions::subscriptions to {} at most", kMaxSubscriptions));
+  }
+  words = dtutils::allocate_for_option(space.fabric.general_allocator(),
+                                       std::max(1u, options.subscriptions) * kWord,
+                                       "memory::Client", "ClientOptions::subscriptions");
   std::memset(words.data(), 0, words.size());
   const auto* const first = reinterpret_cast<const std::uint64_t*>(words.data());
   for (std::uint32_t i = options.subscriptions; i-- > 0;) free_words.push_back(first + i);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "dtutils/error.hpp"
+#include "dtutils/option_memory.hpp"
 #include "locked.hpp"
 
 namespace memory::detail {
@@ -20,7 +21,8 @@ Home::Home(dsfabric::Fabric& fabric, const SpaceOptions& options, bool lines)
       executed_(fabric.founders()) {
   const std::uint64_t bytes = round_up(options.bytes, Slots::kUnit);
   for (const dtutils::NumaZone zone : fabric.info(fabric.process()).zones) {
-    memory_.push_back(fabric.general_allocator(zone).allocate(bytes, kLine));
+    memory_.push_back(dtutils::allocate_for_option(fabric.general_allocator(zone), bytes,
+                                                   "memory::Space", "SpaceOptions::bytes", kLine));
     slots_.emplace_back(bytes);
   }
 }

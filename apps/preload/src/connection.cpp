@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
@@ -93,6 +94,12 @@ void Connection::carry(std::unique_ptr<streams::Stream> stream) noexcept {
   // The peer waits for the end of each direction that has a stream.
   if (out_ == Out::kTcpAgain) stream_->finish_sending();
   wake_all();
+}
+
+int Connection::stay_with_tcp() noexcept {
+  if (is_carried()) return EOPNOTSUPP;
+  pin();
+  return 0;
 }
 
 int Connection::shut_down(int fd, int how) noexcept {

@@ -82,6 +82,8 @@ class Connection : public Entry {
   void carry(std::unique_ptr<streams::Stream> stream) noexcept;
   /// The program reads or writes it on ways that this library does not see.
   void pin() noexcept { pinned_ = true; }
+  /// The program asks for what only TCP can do. EOPNOTSUPP when there is a stream, else 0.
+  int stay_with_tcp() noexcept;
   /// In a forked child: the parent has the stream.
   void leave_to_parent(const Owner& parent) noexcept;
   /// Before a fork. Whether it has a stream.
@@ -169,7 +171,10 @@ class Connection : public Entry {
   bool find_beginning(int fd) noexcept;
   void want_space() noexcept;
   std::size_t stream_readable() const noexcept;
+  /// This direction goes on with TCP: for the end, or without a word of the peer.
   void leave_stream() noexcept;
+  /// It goes on with bytes over TCP, after a word; the peer shall do the same.
+  void hand_over() noexcept;
   void end_sending(int fd) noexcept;
   int why_broken(int fd) noexcept;
   int receive_ahead_bytes(Buffers& buffers, int flags) noexcept;

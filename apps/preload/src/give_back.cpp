@@ -117,7 +117,7 @@ bool Connection::give_back(int fd) noexcept {
   const std::uint64_t before = arrived();
   if (!returned.give()) return true;
   given_ = true;
-  if (out_ != Out::kTcpAgain) leave_stream();
+  if (out_ != Out::kTcpAgain) hand_over();
   // Without TCP there is nothing that could be mistaken for the word.
   if (say_word(fd, streamed_, word_left_) != EAGAIN) returned.let_send();
   pass_on(fd);

@@ -131,6 +131,11 @@ void let_close_reset(int fd) noexcept {
   real().setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
+void reset(int fd) noexcept {
+  const sockaddr nowhere{AF_UNSPEC, {}};
+  real().connect(fd, &nowhere, sizeof nowhere);
+}
+
 bool is_tcp(int fd) noexcept {
   int family = 0;
   int protocol = 0;
@@ -156,6 +161,7 @@ bool asks_for_tcp(int level, int option, const void* value, socklen_t length) no
 }
 
 bool needs_tcp(int fd) noexcept {
+  if ((real().fcntl(fd, F_GETFL) & O_ASYNC) != 0) return true;
   for (const int option : {SO_ZEROCOPY, SO_TIMESTAMPING_OLD, SO_RCVLOWAT}) {
     int value = 0;
     socklen_t length = sizeof value;

@@ -34,6 +34,8 @@ struct Manner {
 Manner manner_of(int fd) noexcept;
 /// Lets its end be a reset for the peer (SO_LINGER with no time).
 void let_close_reset(int fd) noexcept;
+/// Resets it now, whatever other processes have it.
+void reset(int fd) noexcept;
 
 /// Whether this is a TCP connection, or one under way, whose sides have different addresses. That
 /// is so for all connections to other hosts, and for few within one.
@@ -44,7 +46,7 @@ bool is_tcp(int fd) noexcept;
 /// not: SO_ZEROCOPY, SO_TIMESTAMPING, SO_RCVLOWAT, and protocols above TCP (TCP_ULP: TLS in the
 /// kernel).
 bool asks_for_tcp(int level, int option, const void* value, socklen_t length) noexcept;
-/// Whether one of them is set.
+/// Whether one of them is set, or signals for its events (O_ASYNC).
 bool needs_tcp(int fd) noexcept;
 /// The address of the other side; of no family when there is none.
 sockaddr_storage peer_of(int fd) noexcept;

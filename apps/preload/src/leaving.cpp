@@ -14,19 +14,21 @@
 namespace preload {
 
 void Connection::leave_stream() noexcept {
+  out_ = Out::kTcpAgain;
+  stream_->finish_sending();
+}
+
+void Connection::hand_over() noexcept {
   // One that was never begun needs no word: all went over TCP.
   word_left_ = out_ == Out::kStream ? sizeof(Word) : 0;
   out_ = Out::kTcpAgain;
-  stream_->finish_sending();
+  stream_->hand_over();
 }
 
 /// Before the end of TCP, which takes the place of the word unless the peer waits for that.
 void Connection::end_sending(int fd) noexcept {
   if (stream_ != nullptr) look_for_end(fd);
-  if (stream_ != nullptr && out_ != Out::kTcpAgain) {
-    leave_stream();
-    word_left_ = 0;
-  }
+  if (stream_ != nullptr && out_ != Out::kTcpAgain) leave_stream();
   if (foreign_) ask_back();
   say_word(fd, streamed_, word_left_);
   out_ = Out::kTcpAgain;
@@ -49,16 +51,16 @@ bool Connection::look_for_end(int fd) noexcept {
 
 /// Of a stream that has ended: true when its direction goes on with TCP, or is lost.
 bool Connection::hear_end(int fd) noexcept {
-  // In this order: within a host, a word is there before the stream is closed.
-  const bool closed = stream_->closed_by_peer();
-  const auto heard = hear_word(fd);
-  if (!heard && !closed) return false;
-  ++changes_;
-  if (!heard) {
-    // It was closed without a word: another program may have TCP.
-    in_ = other_host_ ? In::kLost : In::kTcpAgain;
+  if (!stream_->handed_over()) {
+    // TCP says the rest; another program may have it, which knows of no word.
+    in_ = In::kTcpAgain;
+    ++changes_;
     return true;
   }
+  // It may come later than the stream is closed: TCP sends when it likes.
+  const auto heard = hear_word(fd);
+  if (!heard) return false;
+  ++changes_;
   const bool whole = heard->end || heard->word == taken_ + ahead_.size();
   in_ = whole ? In::kTcpAgain : In::kLost;
   if (!heard->end && whole) answer(fd);
@@ -68,7 +70,7 @@ bool Connection::hear_end(int fd) noexcept {
 /// The peer has given the stream back: this side leaves it, too.
 void Connection::answer(int fd) noexcept {
   if (out_ == Out::kTcpAgain) return;
-  leave_stream();
+  hand_over();
   // A peer that receives nothing any more would answer with a reset.
   if (!has_ended(fd)) say_word(fd, streamed_, word_left_);
   ++blocked_;
@@ -83,12 +85,8 @@ int Connection::why_broken(int fd) noexcept {
   if (out_ != Out::kStream) return 0;
   out_ = Out::kTcpAgain;
   if (!stream_->closed_by_peer()) return why_lost(fd);
-  // It has left the stream with a word, which stands behind what was not received, or without.
-  int waiting = 0;
-  real().ioctl(fd, FIONREAD, &waiting);
-  const bool has_word = (in_ == In::kStream && waiting != 0) ||
-                        (in_ == In::kRest && static_cast<std::uint64_t>(waiting) > rest_);
-  if (has_word && !has_ended(fd)) word_left_ = sizeof(Word);
+  // It waits for the word, and has said its own, which stands behind what was not received.
+  if (stream_->handed_over() && !has_ended(fd)) word_left_ = sizeof(Word);
   return 0;
 }
 

@@ -170,8 +170,13 @@ int Connection::why_lost(int fd) noexcept {
 }
 
 void Connection::cut(int fd) noexcept {
-  let_close_reset(fd);
-  real().shutdown(fd, SHUT_RDWR);
+  if (holders_.alone()) {
+    let_close_reset(fd);
+    real().shutdown(fd, SHUT_RDWR);
+  } else {
+    // A close would wait for that of the others, and the peer take its end for the end.
+    reset(fd);
+  }
   in_ = In::kCut;
   out_ = Out::kTcpAgain;
 }
@@ -186,8 +191,8 @@ bool Connection::find_beginning(int fd) noexcept {
     if (!stream_->receive_ready()) return false;
     if (stream_->readable() < sizeof(Beginning)) {
       in_ = In::kTcpAgain;
-      // It has shut it down, or given the stream back before it sent anything there.
-      if (!has_ended(fd)) answer(fd);
+      // It may have given the stream back before it sent anything there.
+      if (stream_->handed_over() && !has_ended(fd)) answer(fd);
       return true;
     }
   }

@@ -32,8 +32,18 @@ inline constexpr std::uint32_t kPacking = 1;
 inline constexpr std::uint32_t kEnded = 2;
 /// The sender does not receive any more either.
 inline constexpr std::uint32_t kClosed = 4;
-/// And it had not received everything.
+/// With kClosed: and it had not received everything. Without: see handed_over().
 inline constexpr std::uint32_t kUnread = 8;
+
+constexpr bool is_ended(std::uint32_t flags) noexcept { return (flags & (kEnded | kClosed)) != 0; }
+/// Ended by Stream::hand_over(): kEnded with kUnread, and, once it is closed, kClosed without
+/// kEnded. There is no bit left for it.
+constexpr bool is_handed_over(std::uint32_t flags) noexcept {
+  return (flags & kClosed) != 0 ? (flags & kEnded) == 0 : (flags & kUnread) != 0;
+}
+constexpr bool is_reset(std::uint32_t flags) noexcept {
+  return (flags & kClosed) != 0 && (flags & kUnread) != 0;
+}
 
 /// Which word it is, for its hash.
 enum WordKind : std::uint64_t {

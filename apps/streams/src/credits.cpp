@@ -49,7 +49,8 @@ void Credits::poll() noexcept {
   if (owed_ >= kCreditMessages / 2 && post({}, Kind::kReturn << kKindShift | owed_, false))
     owed_ = 0;
   if (end_wanted_ && !end_sent_) {
-    end_sent_ = post({}, Kind::kEnd << kKindShift, false, kRoomForEnd);
+    const std::uint32_t number = handed_over_ ? 1 : 0;
+    end_sent_ = post({}, Kind::kEnd << kKindShift | number, false, kRoomForEnd);
   }
 }
 
@@ -69,6 +70,7 @@ void Credits::on_message(const ibv_wc& completion) noexcept {
       break;
     case kEnd:
       peer_ended_ = true;
+      peer_handed_over_ = number != 0;
       break;
     case kClosed:
       peer_ended_ = peer_closed_ = true;
@@ -176,7 +178,8 @@ bool Credits::receive_ready() noexcept { return readable() != 0 || peer_ended_ |
 
 bool Credits::send_ready() noexcept { return writable() != 0 || cannot_send(); }
 
-void Credits::finish_sending() noexcept {
+void Credits::finish_sending(bool hands_over) noexcept {
+  if (!end_wanted_) handed_over_ = hands_over;
   end_wanted_ = true;
   poll();
 }

@@ -33,9 +33,10 @@ class Credits {
   std::size_t writable() noexcept;
   bool receive_ready() noexcept;
   bool send_ready() noexcept;
-  void finish_sending() noexcept;
+  void finish_sending(bool hands_over) noexcept;
   void arm() noexcept;
   bool peer_closed() const noexcept { return peer_closed_; }
+  bool peer_handed_over() const noexcept { return peer_handed_over_; }
   bool say_closed() noexcept;
   bool delivered() noexcept;
 
@@ -84,10 +85,12 @@ class Credits {
   /// Credits that the peer does not have back yet.
   std::uint32_t owed_ = 0;
   bool end_wanted_ = false;
+  bool handed_over_ = false;
   bool end_sent_ = false;
   bool peer_ended_ = false;
   bool peer_closed_ = false;
   bool peer_reset_ = false;
+  bool peer_handed_over_ = false;
 };
 
 }  // namespace streams

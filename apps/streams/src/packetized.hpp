@@ -66,9 +66,10 @@ class Packetized {
   std::size_t writable() noexcept;
   bool receive_ready() noexcept;
   bool send_ready() noexcept;
-  void finish_sending() noexcept;
+  void finish_sending(bool hands_over) noexcept;
   void arm() noexcept;
   bool peer_closed() const noexcept { return (flags_there_ & kClosed) != 0; }
+  bool peer_handed_over() const noexcept { return is_handed_over(flags_there_); }
   /// Tells the peer that this side neither sends nor receives any more. False: again later.
   bool say_closed() noexcept;
   /// All that was sent is with the peer, or never will be.
@@ -209,6 +210,7 @@ class Packetized {
   /// Sends since the last bytes arrived.
   std::uint32_t sends_ = 0;
   bool end_wanted_ = false;
+  bool handed_over_ = false;
   bool closed_ = false;
   bool more_unread_ = false;
   /// The number of `armed` that was answered by a bell; a bell could not be posted yet.

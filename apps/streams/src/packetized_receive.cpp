@@ -42,7 +42,8 @@ void Packetized::hear(std::uint64_t count, unsigned bits, std::uint32_t flags,
   constexpr std::uint32_t kLasting = kEnded | kClosed | kUnread;
   const std::int64_t more = ahead_of(count, heard_, bits);
   // A word is seen at once, and may be newer than a write whose completion is polled later.
-  if (more < 0 || (more == 0 && (flags & kLasting & ~flags_there_) == 0)) return;
+  const bool was_closed = (flags_there_ & kClosed) != 0 && (flags & kClosed) == 0;
+  if (more < 0 || (more == 0 && (was_closed || (flags & kLasting & ~flags_there_) == 0))) return;
   heard_ += static_cast<std::uint64_t>(more);
   if (ahead_of(heard_, taken_, 64) > std::int64_t{ring_}) return link_.give_up();
   if (heard_ > arrived_) {
@@ -75,8 +76,8 @@ void Packetized::look(bool keeps_bytes) noexcept {
 }
 
 Result Packetized::why_nothing() const noexcept {
-  if ((flags_there_ & kUnread) != 0) return {0, Status::kReset};
-  if ((flags_there_ & kEnded) != 0) return {0, Status::kEnd};
+  if (is_reset(flags_there_)) return {0, Status::kReset};
+  if (is_ended(flags_there_)) return {0, Status::kEnd};
   return {0, link_.flushed() ? Status::kReset : Status::kWouldBlock};
 }
 
@@ -118,7 +119,7 @@ std::size_t Packetized::readable() noexcept {
 
 bool Packetized::receive_ready() noexcept {
   look(true);
-  return arrived_ != taken_ || (flags_there_ & kEnded) != 0 || link_.flushed();
+  return arrived_ != taken_ || is_ended(flags_there_) || link_.flushed();
 }
 
 void Packetized::return_space() noexcept {

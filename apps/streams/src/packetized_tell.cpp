@@ -13,8 +13,12 @@ bool Packetized::send_packed() noexcept {
 
 std::uint32_t Packetized::flags_behind(std::uint64_t end) const noexcept {
   std::uint32_t flags = 0;
-  if (end_wanted_ && end == accepted_) flags |= kEnded;
-  if (closed_) flags |= kEnded | kClosed | (arrived_ != taken_ || more_unread_ ? kUnread : 0);
+  if (closed_) {
+    flags = kClosed | (arrived_ != taken_ || more_unread_ ? kUnread : 0);
+    if (!handed_over_) flags |= kEnded;
+  } else if (end_wanted_ && end == accepted_) {
+    flags = handed_over_ ? kEnded | kUnread : kEnded;
+  }
   // Who answers each message has no use for packing: the peer waits for what it gets.
   const bool packing =
       packs_ && sends_ >= kSendsBeforePacking && end - told_ <= kPacked && !end_wanted_;
@@ -114,14 +118,15 @@ void Packetized::ring_bell(bool space_only) noexcept {
   answered_ = word;
 }
 
-void Packetized::finish_sending() noexcept {
+void Packetized::finish_sending(bool hands_over) noexcept {
+  if (!end_wanted_) handed_over_ = hands_over;
   end_wanted_ = true;
   pack_until_ = 0;
   poll();
 }
 
 void Packetized::send_end() noexcept {
-  if (!end_wanted_ || (told_flags_ & kEnded) != 0 || link_.broken()) return;
+  if (!end_wanted_ || is_ended(told_flags_) || link_.broken()) return;
   tell_all(kEnded);
 }
 

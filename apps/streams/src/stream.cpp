@@ -90,7 +90,18 @@ bool Stream::closed_by_peer() noexcept {
 }
 
 void Stream::finish_sending() noexcept {
-  with_flow([](auto& flow) { flow.finish_sending(); });
+  with_flow([](auto& flow) { flow.finish_sending(false); });
+}
+
+void Stream::hand_over() noexcept {
+  with_flow([](auto& flow) { flow.finish_sending(true); });
+}
+
+bool Stream::handed_over() noexcept {
+  return with_flow([](auto& flow) {
+    static_cast<void>(flow.receive_ready());
+    return flow.peer_handed_over();
+  });
 }
 
 int Stream::descriptor() const noexcept {

@@ -46,12 +46,13 @@ class ZeroCopy {
   std::size_t writable() noexcept;
   bool receive_ready() noexcept;
   bool send_ready() noexcept { return writable() != 0 || base_.cannot_send(); }
-  void finish_sending() noexcept { base_.finish_sending(); }
+  void finish_sending(bool hands_over) noexcept { base_.finish_sending(hands_over); }
   void arm() noexcept {
     base_.needs_bell(offered_ != 0);
     base_.arm();
   }
   bool peer_closed() const noexcept { return base_.peer_closed(); }
+  bool peer_handed_over() const noexcept { return base_.peer_handed_over(); }
   bool say_closed() noexcept;
   bool delivered() noexcept { return base_.delivered(); }
 

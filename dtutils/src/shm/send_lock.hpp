@@ -2,7 +2,9 @@
 // The lock of one send queue, which doubles as the sign that tells a peer "I am using your memory".
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "dtutils/wait.hpp"
@@ -18,6 +20,11 @@ namespace dtutils::shm {
 class SendLock {
   static constexpr std::uint32_t kFirstPauses = 32;
   static constexpr std::uint32_t kMaxPauses = 512;
+  /// Looks before the core is given away: a holder that still has not released has lost its own.
+  static constexpr std::uint32_t kSpinLooks = 8;
+  /// Looks before the waiter sleeps between them.
+  static constexpr std::uint32_t kLooks = 256;
+  static constexpr std::chrono::microseconds kSleep{50};
 
  public:
   explicit SendLock(std::atomic<std::uint32_t>& word) noexcept
@@ -47,18 +54,20 @@ class SendLock {
   /// (0.40).
   void lock_slowly() noexcept {
     std::uint32_t pauses = kFirstPauses;
-    Backoff backoff;
-    for (;;) {
+    for (std::uint32_t looks = 1;; ++looks) {
       for (std::uint32_t i = 0; i < pauses; ++i) cpu_pause();
       // Looks before it tries, so that the word stays with its holder.
       if ((word_.load(std::memory_order_relaxed) & 1) == 0) {
         held_ = try_take(word_);
         if (held_ != 0) return;
       }
-      if (pauses < kMaxPauses) {
-        pauses *= 2;
+      if (looks < kSpinLooks) {
+        pauses = std::min(2 * pauses, kMaxPauses);
+      } else if (looks < kLooks) {
+        give_way();
       } else {
-        backoff.pause();
+        looks = kLooks;
+        sleep_for(kSleep);
       }
     }
   }

@@ -53,7 +53,9 @@ struct FiberOptions {
 ///
 /// One pool a thread: in_fiber() calls and receivers find it by themselves. The destructor serves
 /// until all fibers have ended; those that still wait after FiberOptions::drain_timeout are
-/// abandoned, and their stacks leaked, since a peer may still write to what they wait for.
+/// abandoned, and their stacks leaked, since a peer may still write to what they wait for. So make
+/// the pool after all that its fibers use (locks::LockSpace, memory::Client, tables, variables of
+/// the worker's function): an exception that leaves this function then ends the pool before them.
 ///
 /// Owner thread only, unless a method says otherwise.
 class FiberPool {

@@ -183,6 +183,14 @@ TEST_CASE("a_part_that_is_too_small_for_its_buckets_is_refused") {
     const std::string kept = support::error_text(
         [&] { Table table(self, {.mode = Mode::kCached, .cached = 0xffff'ffff}); });
     require(kept.find("too many entries") != std::string::npos, kept.c_str());
+    for (const std::size_t bytes : {std::size_t{8} << 32, (std::size_t{8} << 32) + 1, SIZE_MAX}) {
+      const std::string too_large =
+          support::error_text([&] { Table table(self, {.bytes = bytes}); });
+      require(too_large.find("Options::bytes") != std::string::npos, too_large.c_str());
+    }
+    const std::string buckets =
+        support::error_text([&] { Table table(self, {.buckets = 0xffff'ffff}); });
+    require(buckets.find("lower Options::buckets") != std::string::npos, buckets.c_str());
     for (const std::size_t largest : {SIZE_MAX / 2, SIZE_MAX - 20, SIZE_MAX}) {
       const std::string entry =
           support::error_text([&] { Texts table(self, {.max_entry = largest}); });

@@ -68,7 +68,16 @@ void begin_write(Table& table, std::uint64_t key, Step step, std::uint16_t me) {
   slot.port.write(slot.block.index(), slot.at, &live.raw, 1, 0);
 }
 
-void survive_writer(Step step, Mode mode) {
+/// The operation that takes the slot from the dead writer.
+enum class Next { kInsertOrUpdate, kAssignOrExchange };
+
+Status take_slot(Table& table, std::uint64_t key, bool has, Next next) {
+  if (next == Next::kInsertOrUpdate) return has ? table.update(key, 6) : table.insert(key, 6);
+  std::uint64_t expected = 5;
+  return has ? table.compare_exchange(key, expected, 6) : table.insert_or_assign(key, 6);
+}
+
+void survive_writer(Step step, Mode mode, Next next_operation = Next::kInsertOrUpdate) {
   const std::string ended =
       support::run_and_kill(3, 2, [=](Member& member, dsfabric::Thread& self) {
         Table table(self, {.mode = mode, .bytes = 1 << 20, .buckets = 2});
@@ -94,8 +103,8 @@ void survive_writer(Step step, Mode mode) {
           support::serve_nothing();
         }
         if (member.rank == 1) {
-          const Status done = has ? table.update(key, 6) : table.insert(key, 6);
-          require(done == Status::kDone, "the slot was taken from the dead writer");
+          require(take_slot(table, key, has, next_operation) == Status::kDone,
+                  "the slot was taken from the dead writer");
           require(table.find(key) == 6, "the new value");
           // All other keys of that bucket work, and it can be split.
           for (std::uint64_t i = 0, next = key; i < 40; ++i) {
@@ -120,9 +129,11 @@ TEST_CASE("a_writer_that_dies_at_any_step_blocks_nobody_and_loses_no_slot") {
                           Step::kHalfRevived}) {
     CAPTURE(static_cast<int>(step));
     survive_writer(step, Mode::kOneSided);
+    survive_writer(step, Mode::kOneSided, Next::kAssignOrExchange);
   }
   survive_writer(Step::kClaimed, Mode::kByCall);
   survive_writer(Step::kHalfUpdated, Mode::kByCall);
+  survive_writer(Step::kHalfUpdated, Mode::kByCall, Next::kAssignOrExchange);
 }
 
 TEST_CASE("a_home_that_dies_takes_only_its_part_along") {
@@ -155,6 +166,10 @@ TEST_CASE("a_home_that_dies_takes_only_its_part_along") {
           fails([&] { (void)table.find(lost); });
           fails([&] { (void)table.update(lost, 1); });
           fails([&] { (void)table.remove(lost); });
+          fails([&] { (void)table.insert_or_assign(lost, 1); });
+          std::uint64_t expected = 0;
+          fails([&] { (void)table.compare_exchange(lost, expected, 1); });
+          fails([&] { (void)table.change(lost, [](std::uint64_t value) { return value + 1; }); });
           fails([&] { table.for_each([](std::uint64_t, std::uint64_t) {}); });
           fails([&] {
             std::vector<Table::Item> items(40, Table::Item(Operation::kFind, lost));

@@ -96,7 +96,7 @@ TEST_CASE("automatic_operations_go_the_way_that_the_cost_model_finds_cheaper") {
       basics.call = call;
       table.choose(basics);
       require(table.by_call(kFind) == (call < 100), "finds");
-      for (const Operation operation : {kInsert, kUpdate, kRemove}) {
+      for (const Operation operation : {kInsert, kUpdate, kRemove, kInsertOrAssign}) {
         require(table.by_call(operation) == (call < 200), "changes");
       }
       // The ways understand each other.

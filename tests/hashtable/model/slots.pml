@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: MIT
 // Slots of a bucket: one-sided inserts and updates, a rebuild by the home, and a writer given up.
 /* The subject: attempt.hpp, examine.hpp and Home. Two writers insert the same key by one-sided
-   operations; the first one then updates it. The home rebuilds the bucket once, into other memory.
+   operations, and then exchange its value, 1, each for another one. (An update is an exchange that
+   expects the value that it has seen.) The home rebuilds the bucket once, into other memory.
    It may give one writer up at any step: then it cuts the connection, and takes the writer's slots;
    the writer, which goes on, finds at its next operation that it is cut off, as one that has died
    would end. A reader looks LOOKS times. The key's value grows, 0 means that it is missing.
 
-   A write brings the slot word, then the cell. A cell counts when its check fits the version.
+   A write brings the slot word, then the cell. A cell counts when its check fits the version. A
+   look brings a cell, the word and the other cell, and if no cell counts, the word again.
 
    Checked: a look sees no older value than the last that was acknowledged before it began; nobody
-   inserts twice; the key never has two slots with a value in the bucket of the directory; what was
-   acknowledged is there in the end; nobody waits forever.
+   inserts twice, or exchanges the same value twice; the key never has two slots with a value in the
+   bucket of the directory; what was acknowledged is there in the end; nobody waits forever.
 
    The mutants, which must fail:
    MUTANT_NO_FENCE: slots are taken from a writer that is not cut off.
    MUTANT_FREEZE_HELD: the rebuild freezes slots that a writer holds.
    MUTANT_TRUST_FROZEN: what a reader saw in a frozen slot counts, whatever the directory says.
    MUTANT_ANY_SLOT: an insert claims any empty slot, not the first one.
-   MUTANT_ONE_CELL: an update writes the cell that has the value. */
+   MUTANT_ONE_CELL: an update writes the cell that has the value.
+   MUTANT_NO_SECOND_LOOK: a look that finds no whole cell does not look at the word again.
+   MUTANT_ANY_VERSION: an exchange locks the slot though it has changed since its look. */
 /* spin-check: cc="-DSAFETY -DMEMLIM=4000" run="-m100000" expect=pass */
 /* spin-check: spin="-DMUTANT_NO_FENCE" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DMUTANT_FREEZE_HELD" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DMUTANT_TRUST_FROZEN" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DMUTANT_ANY_SLOT" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DMUTANT_ONE_CELL" cc="-DSAFETY" expect=fail error="assertion" */
+/* spin-check: spin="-DMUTANT_NO_SECOND_LOOK" cc="-DSAFETY" expect=fail error="assertion" */
+/* spin-check: spin="-DMUTANT_ANY_VERSION" cc="-DSAFETY" expect=fail error="assertion" */
 
 #define SLOTS 2
 #define LOOKS 2
@@ -49,6 +55,7 @@ Slot slots[4];
 byte directory;
 byte acknowledged;
 byte inserts;
+byte exchanges;
 byte given_up = NOBODY;
 bool cut[2];
 byte ended;
@@ -132,11 +139,7 @@ insert:
     fi
   }
 known:
-  if
-  :: me == 1 -> goto gone
-  :: else
-  fi;
-  /* The update: the slot is the same as long as the bucket is. */
+  /* The exchange: the slot is the same as long as the bucket is. */
 update:
   s = 0;
   do
@@ -150,23 +153,45 @@ update:
        if
        :: slots[i].frozen -> goto rebuilt_update
        :: !slots[i].frozen && slots[i].state == LIVE && !slots[i].locked && WHOLE(i) ->
-          slots[i].locked = 1;
-          slots[i].owner = me;
           v = slots[i].version;
           c = slots[i].cell;
-          break
+          if
+          :: slots[i].value[c] != 1 -> goto gone
+          :: else -> break
+          fi
        :: !slots[i].frozen && (slots[i].state == DEAD || slots[i].state == EMPTY) -> s++
        :: else -> skip
        fi
      };
      (slots[i].frozen || !HELD(i) || cut[me])
   od;
-#ifdef MUTANT_ONE_CELL
-  write(i, 2, v + 1, c);
+  /* The compare-and-swap of the slot word that was seen. */
+  atomic {
+    if
+    :: cut[me] -> goto gone
+    :: else
+    fi;
+    if
+#ifdef MUTANT_ANY_VERSION
+    :: !slots[i].frozen && slots[i].state == LIVE && !slots[i].locked ->
 #else
-  write(i, 2, v + 1, 1 - c);
+    :: !slots[i].frozen && slots[i].state == LIVE && !slots[i].locked && slots[i].version == v ->
 #endif
-  acknowledged = 2;
+       slots[i].locked = 1;
+       slots[i].owner = me
+    :: else -> goto update
+    fi
+  }
+#ifdef MUTANT_ONE_CELL
+  write(i, 2 + me, v + 1, c);
+#else
+  write(i, 2 + me, v + 1, 1 - c);
+#endif
+  atomic {
+    exchanges++;
+    assert(exchanges == 1);
+    acknowledged = 2 + me
+  }
   goto gone;
 rebuilt:
   (directory != b || cut[me]);
@@ -260,9 +285,9 @@ proctype Home() {
 }
 
 proctype Reader() {
-  byte looks, b, s, i, seen, least, v;
+  byte looks, b, s, i, seen, least, v, owner, check[2], value[2];
   bit c;
-  bool frozen, live;
+  bool frozen, live, locked;
   b = directory;
   do
   :: looks == LOOKS -> break
@@ -276,28 +301,41 @@ again:
      :: s == SLOTS -> break
      :: s < SLOTS ->
         i = 2 * b + s;
+        /* One cell, the word and the other cell, some time later each. */
+        atomic { check[1] = slots[i].check[1]; value[1] = slots[i].value[1] }
         atomic {
           frozen = frozen || slots[i].frozen;
           live = slots[i].state == LIVE;
           v = slots[i].version;
           c = slots[i].cell;
+          owner = slots[i].owner;
+          locked = slots[i].locked;
           if
           :: slots[i].state == EMPTY -> s = SLOTS
           :: else -> s++
           fi
         }
-        /* The cells, some time later. */
         if
         :: live ->
-           atomic {
-             if
-             :: slots[i].check[c] == v -> seen = slots[i].value[c]; s = SLOTS
-             :: slots[i].check[c] != v && v > 1 && slots[i].check[1 - c] == v - 1 ->
-                seen = slots[i].value[1 - c]; s = SLOTS
-             :: slots[i].check[c] != v && v == 1 -> skip
-             :: else -> goto again
-             fi
-           }
+           atomic { check[0] = slots[i].check[0]; value[0] = slots[i].value[0] }
+           if
+           :: check[c] == v -> seen = value[c]; s = SLOTS
+           :: else ->
+#ifndef MUTANT_NO_SECOND_LOOK
+              if
+              :: atomic {
+                   slots[i].version != v || slots[i].locked != locked ||
+                       slots[i].owner != owner || slots[i].frozen -> goto again
+                 }
+              :: else
+              fi;
+#endif
+              if
+              :: v > 1 && check[1 - c] == v - 1 -> seen = value[1 - c]; s = SLOTS
+              :: v == 1 -> skip
+              :: else -> goto again
+              fi
+           fi
         :: else
         fi
      od;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Random operations of several processes on few keys, in a table that grows, with deaths: what
 // everybody saw must be what one map could have answered.
+#include <array>
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "dsfabric/support/killed_job.hpp"
@@ -25,14 +27,19 @@ constexpr std::uint32_t kProcesses = 3;
 /// How operations are made: the mode of all, or each process in its own way.
 enum class How { kOneSided, kByCall, kCached, kMixed };
 
+/// `known`: what this process knows of the key; an update with it is a compare_exchange.
 bool record(TableHistory& history, std::uint32_t rank, Table& table, Operation operation,
-            std::uint64_t key, std::uint64_t value) {
-  if (!history.begin(rank, operation, key, value)) return false;
+            std::uint64_t key, std::uint64_t value, std::optional<std::uint64_t>& known) {
+  const std::optional<std::uint64_t> expected =
+      operation == Operation::kUpdate ? known : std::nullopt;
+  known = value;
+  if (!history.begin(rank, operation, key, value, expected)) return false;
   Status status = Status::kAgain;
   switch (operation) {
     case Operation::kFind: {
       const auto found = table.find(key);
       status = found ? Status::kDone : Status::kMissing;
+      known = found;
       value = found.value_or(0);
       break;
     }
@@ -40,10 +47,20 @@ bool record(TableHistory& history, std::uint32_t rank, Table& table, Operation o
       status = table.insert(key, value);
       break;
     case Operation::kUpdate:
-      status = table.update(key, value);
+      if (expected) {
+        std::uint64_t seen = *expected;
+        status = table.compare_exchange(key, seen, value);
+        if (status == Status::kDiffers) known = value = seen;
+      } else {
+        status = table.update(key, value);
+      }
       break;
     case Operation::kRemove:
+      known.reset();
       status = table.remove(key);
+      break;
+    case Operation::kInsertOrAssign:
+      status = table.insert_or_assign(key, value);
       break;
   }
   history.end(rank, status, value);
@@ -54,16 +71,20 @@ bool record(TableHistory& history, std::uint32_t rank, Table& table, Operation o
 void operate(TableHistory& history, Member& member, dsfabric::Thread& self, Table& table,
              std::uint64_t operations, std::uint64_t seed) {
   support::Random random(seed * 7 + member.rank);
+  std::array<std::optional<std::uint64_t>, kKeys> known;
   for (std::uint64_t i = 0; i < operations; ++i) {
     const std::uint64_t key = random.below(kKeys);
     const std::uint64_t value = (i + 1) * kProcesses + member.rank;
-    const std::uint64_t kind = random.below(10);
-    const Operation operation = kind < 4   ? Operation::kFind
-                                : kind < 6 ? Operation::kInsert
-                                : kind < 8 ? Operation::kUpdate
-                                           : Operation::kRemove;
+    const std::uint64_t kind = random.below(12);
+    const Operation operation = kind < 4    ? Operation::kFind
+                                : kind < 6  ? Operation::kInsert
+                                : kind < 9  ? Operation::kUpdate
+                                : kind < 11 ? Operation::kRemove
+                                            : Operation::kInsertOrAssign;
+    // Every fourth time it knows nothing, so both kinds of updates are made.
+    if (random.below(4) == 0) known[key].reset();
     try {
-      (void)record(history, member.rank, table, operation, key, value);
+      (void)record(history, member.rank, table, operation, key, value, known[key]);
       // Other keys make buckets split, and be rebuilt.
       if (random.below(4) == 0) {
         const std::uint64_t other = 1000 + random.below(300);
@@ -95,8 +116,7 @@ void run(How how, const std::string& adversary, std::uint64_t operations, bool k
                       : how == How::kCached ? Mode::kCached
                                             : Mode::kOneSided;
     Table table(self, {.mode = mode, .bytes = 512 << 10, .buckets = 2});
-    for (const Operation operation :
-         {Operation::kFind, Operation::kInsert, Operation::kUpdate, Operation::kRemove}) {
+    for (const Operation operation : kOperations) {
       if (how == How::kMixed) table.detail().by_call(operation, member.rank == 1);
     }
     support::meet(member, self);

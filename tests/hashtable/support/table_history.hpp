@@ -32,6 +32,8 @@ struct TableEvent {
   std::uint64_t value;
   hashtable::Operation operation;
   hashtable::Status status;
+  /// Of a compare_exchange, which is an update.
+  std::optional<std::uint64_t> expected = std::nullopt;
 };
 
 /// What the processes of a job record, in memory that they share. The clock is that of the host.
@@ -54,11 +56,11 @@ struct TableHistory {
   }
   /// Records that an operation begins; end() completes it. False: there is no room.
   bool begin(std::uint32_t rank, hashtable::Operation operation, std::uint64_t key,
-             std::uint64_t value) {
+             std::uint64_t value, std::optional<std::uint64_t> expected = std::nullopt) {
     Process& process = processes[rank];
     if (process.count == kEvents) return false;
-    process.events[process.count] = {now(), TableEvent::kNever, key,
-                                     value, operation,          hashtable::Status::kAgain};
+    process.events[process.count] = {now(),     TableEvent::kNever,        key,     value,
+                                     operation, hashtable::Status::kAgain, expected};
     process.count = process.count + 1;
     return true;
   }
@@ -143,12 +145,20 @@ class Linearization {
         if (!has) value = event.value;
         return true;
       case kUpdate:
+        if (event.expected && event.status == kDiffers) {
+          return value == event.value && value != event.expected;
+        }
+        if (has && event.expected && value != event.expected) return false;
         if (!open && (event.status == kDone) != has) return false;
         if (has) value = event.value;
         return true;
       case kRemove:
         if (!open && (event.status == kDone) != has) return false;
         value = std::nullopt;
+        return true;
+      case kInsertOrAssign:
+        if (!open && event.status != kDone) return false;
+        value = event.value;
         return true;
     }
     return false;

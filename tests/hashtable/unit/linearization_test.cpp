@@ -19,6 +19,14 @@ TEST_CASE("a_history_that_a_map_could_have_is_accepted") {
   CHECK(Linearization({{{1, TableEvent::kNever, 0, 5, kInsert, kAgain}},
                        {{2, 3, 0, 0, kFind, kMissing}, {4, 5, 0, 5, kFind, kDone}}})
             .exists());
+  // Of two exchanges of the same value one is done, and the other one finds what it has written.
+  CHECK(Linearization({{{1, 2, 0, 5, kInsertOrAssign, kDone}, {3, 9, 0, 6, kUpdate, kDone, 5}},
+                       {{4, 8, 0, 6, kUpdate, kDiffers, 5}, {9, 10, 0, 6, kFind, kDone}}})
+            .exists());
+  CHECK(Linearization({{{1, 2, 0, 5, kInsertOrAssign, kDone}},
+                       {{3, TableEvent::kNever, 0, 6, kUpdate, kAgain, 5}},
+                       {{4, 5, 0, 6, kFind, kDone}}})
+            .exists());
 }
 
 TEST_CASE("a_history_that_no_map_could_have_is_refused") {
@@ -32,4 +40,16 @@ TEST_CASE("a_history_that_no_map_could_have_is_refused") {
   CHECK_FALSE(Linearization(
                   {{{1, TableEvent::kNever, 0, 5, kInsert, kAgain}}, {{2, 3, 0, 6, kFind, kDone}}})
                   .exists());
+  const TableEvent first{1, 2, 0, 5, kInsertOrAssign, kDone};
+  // Two exchanges of the same value are done.
+  CHECK_FALSE(
+      Linearization({{first, {3, 9, 0, 6, kUpdate, kDone, 5}}, {{3, 9, 0, 7, kUpdate, kDone, 5}}})
+          .exists());
+  // One is refused though the value was there all the time.
+  CHECK_FALSE(Linearization({{first, {3, 4, 0, 6, kUpdate, kDiffers, 5}}}).exists());
+  // One that never returned changes no other value than the one that it expects.
+  CHECK_FALSE(Linearization({{first, {4, 5, 0, 6, kFind, kDone}},
+                             {{3, TableEvent::kNever, 0, 6, kUpdate, kAgain, 4}}})
+                  .exists());
+  CHECK_FALSE(Linearization({{first, {3, 4, 0, 0, kFind, kMissing}}}).exists());
 }

@@ -217,8 +217,8 @@ TEST_CASE("more_readers_than_a_mailbox_holds_get_the_lock") {
   static_assert(2 * kEach > detail::kReaders + 1);
   support::History history;
   CHECK(support::run_members({.processes = 2}, [&](Member& member, Thread& self) {
-          const riutils::FiberPool pool(self);
           LockSpace space(self, options_of<Ncosed>());
+          const riutils::FiberPool pool(self);
           SharedMutex mutex(space, LockId{{0}, 5});
           support::count_waiters(member.memory.words[0]);
           dsfabric::SendChannel calls(self.fabric());

@@ -145,6 +145,12 @@ TEST_CASE("a_space_needs_a_service_thread_and_equal_options") {
           const std::uint32_t locks = member.rank + 1;
           says(error_text([&] { const LockSpace space(self, {.locks = locks}); }), "other options");
           says(error_text([&] { const LockSpace space(self, {.places = 0}); }), "0 places");
+          for (const std::uint32_t most : {1u << 28, UINT32_MAX}) {
+            says(error_text([&] { const LockSpace space(self, {.locks = most}); }),
+                 "LockSpaceOptions::locks");
+          }
+          says(error_text([&] { const LockSpace space(self, {.places = UINT32_MAX}); }),
+               "LockSpaceOptions::places");
           const std::chrono::hours lease(locks);
           says(error_text([&] { const LockSpace space(self, {.lease = lease}); }), "other options");
           says(error_text([&] { const LockSpace space(self, {.lease = -lease}); }), "a lease of -");

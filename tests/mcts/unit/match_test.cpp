@@ -2,6 +2,8 @@
 // Matches: who won what, intervals, words for settings.
 #include "hex/match.hpp"
 
+#include <cmath>
+
 #include "hex/interval.hpp"
 #include "mcts/support/fake_engine.hpp"
 #include "support/catch.hpp"
@@ -17,6 +19,11 @@ TEST_CASE("intervals_are_wilsons") {
   const hex::Interval all = hex::wilson(100, 100);
   CHECK(all.low == Approx(0.9630).margin(0.0005));
   CHECK(all.high == Approx(1).margin(0.0005));
+  for (std::uint64_t games = 1; games <= 100; ++games) {
+    CHECK(hex::wilson(0, games).low == 0);
+    CHECK_FALSE(std::signbit(hex::wilson(0, games).low));
+    CHECK(hex::wilson(games, games).high == 1);
+  }
 }
 
 TEST_CASE("contenders_are_described_by_words") {

@@ -219,6 +219,33 @@ TEST_CASE("spaces_of_different_options_are_refused_everywhere") {
         }) == "");
 }
 
+TEST_CASE("options_near_the_end_of_their_types_are_named") {
+  CHECK(run_members(1, [](Member& member) {
+          dsfabric::Config config = MemoryNode::config(1);
+          config.memory_limit = std::size_t{64} << 20;
+          dsfabric::Fabric fabric = member.join(config);
+          const auto names = [](const std::string& text, const char* option) {
+            require(text.find(option) != std::string::npos, text);
+          };
+          for (const std::size_t bytes : {(std::size_t{1} << 40) - 1, SIZE_MAX}) {
+            names(error_text([&] { const Space space(fabric, {.bytes = bytes}); }),
+                  "SpaceOptions::bytes");
+          }
+          Space space(fabric, {.bytes = 1 << 20});
+          for (const std::uint32_t most : {kMaxSubscriptions, kMaxSubscriptions + 1, UINT32_MAX}) {
+            names(error_text([&] { const Client client(space, {.subscriptions = most}); }),
+                  "ClientOptions::subscriptions");
+          }
+          // A cache takes memory as it fills, and none is needed for no subscriptions.
+          Client client(space, {.cache_bytes = SIZE_MAX, .subscriptions = 0});
+          const auto number = client.allocate<int>();
+          int value = 0;
+          require_done(client.write(number, 5), "write");
+          require_done(client.read(number, value, ReadMode::kCached), "cached read");
+          require_equal(value, 5, "value");
+        }) == "");
+}
+
 TEST_CASE("errors_name_the_operation_and_the_segment") {
   CHECK(run_members(1, [](Member& member) {
           MemoryNode node(member);

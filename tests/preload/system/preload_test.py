@@ -13,6 +13,7 @@ import harness
 import host_cases
 import language_cases
 import program_cases
+import service_cases
 from harness import PIPES, ending, pair, role, run, running, skip
 
 #: Which of server and client are preloaded.
@@ -40,7 +41,7 @@ def edge():
 
 
 def semantics():
-    for client in ("semantics_client", "signals_client", "shutdown_wakes_client",
+    for client in ("semantics_client", "signals_client", "signaled_client", "shutdown_wakes_client",
                    "two_threads_client", "non_blocking_client", "sends_first_client"):
         pairs(["echo"], client, "carried", ways=WAYS[:2])
     with running(role("echo"), True, **PIPES) as process:
@@ -74,6 +75,7 @@ def shared():
         pairs(server, "child_dies_client", "carried", **two)
     pairs(["echo"], "stopped_owner_client", "carried", **two)
     pairs(["echo_then_forks"], "both_fork_client", "carried", **two)
+    pairs(["echo_then_execs"], "late_inetd_client", "carried", **two)
     for preload in (False, True):
         for server, client in (("only_sends", "fork_reads_client"),
                                ("only_receives", "fork_writes_client")):
@@ -246,6 +248,7 @@ if __name__ == "__main__":
     # The loader would only warn.
     assert os.path.exists(harness.LIBRARY), f"build {harness.LIBRARY} first"
     case = next(getattr(module, sys.argv[2]) for module in (
-        program_cases, forking_programs, language_cases, asynchronous_cases, host_cases, sys.modules["__main__"])
+        program_cases, service_cases, forking_programs, language_cases, asynchronous_cases,
+        host_cases, sys.modules["__main__"])
                 if hasattr(module, sys.argv[2]))
     case()

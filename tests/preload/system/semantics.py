@@ -116,6 +116,39 @@ def signals_client(port, carried):
     assert len(caught) == 2
 
 
+def signaled_client(port, carried):
+    """Who waits for SIGIO gets it: such a connection stays TCP, one with a stream says so."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGIO})
+    tell, on = fcntl.F_SETFL, struct.pack("i", 1)
+    ways = [lambda at: fcntl.fcntl(at, tell, fcntl.fcntl(at, fcntl.F_GETFL) | os.O_ASYNC),
+            lambda at: fcntl.ioctl(at, termios.FIOASYNC, on)]
+    for way in ways:
+        for early in (True, False):
+            connection = socket.socket()
+            connection.settimeout(PATIENCE)
+            fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+            if early:
+                way(connection)
+            connection.connect(("127.0.0.1", int(port)))
+            if not early:
+                way(connection)
+            for _ in range(50):
+                ping(connection, 1)
+            while signal.sigtimedwait({signal.SIGIO}, 0.05) is not None:
+                pass
+            connection.sendall(b"x")
+            assert signal.sigtimedwait({signal.SIGIO}, PATIENCE) is not None, "no signal"
+            assert connection.recv(1) == b"x"
+    connection = connected(port)
+    warm(connection, carried == "1")
+    for way in ways:
+        try:
+            way(connection)
+            assert carried == "0"
+        except OSError as refused:
+            assert carried == "1" and refused.errno == errno.EOPNOTSUPP
+
+
 def shutdown_wakes_client(port, carried):
     """A thread that waits in a receive is woken by a shutdown of another one."""
     connection = connected(port)

@@ -3,6 +3,7 @@
 import os
 import random
 import select
+import signal
 import socket
 import struct
 import sys
@@ -239,3 +240,44 @@ def both_fork_client(port, carried):
         pass
     receive_exactly(connection, 4)
     ping(connection, 200)
+
+
+def echo_then_execs():
+    """Becomes another program, as inetd's children do, when it has served for a while."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    server = listening(0)
+    while True:
+        connection, _ = server.accept()
+        while part := connection.recv(65536):
+            connection.sendall(part)
+            if part == b"exec":
+                if os.fork() == 0:
+                    for fd in range(2):
+                        os.dup2(connection.fileno(), fd)
+                    os.execv("/bin/cat", ["cat"])
+                break
+        connection.close()
+
+
+def late_inetd_client(port, carried):
+    """What comes before the server has closed its stream may be lost with it, and is told."""
+    generator = random.Random(5)
+    resets = 0
+    for i in range(40):
+        with connected(port) as connection:
+            warm(connection, carried == "1")
+            connection.sendall(b"exec")
+            receive_exactly(connection, 4)
+            # Every fourth time long enough for the server.
+            pause = 0.1 if i % 4 == 0 else generator.uniform(0, 0.02)
+            time.sleep(pause)
+            try:
+                for size in (4, 5, 700, 9000, 8):
+                    message = generator.randbytes(size)
+                    connection.sendall(message)
+                    echo = receive_exactly(connection, size)
+                    assert echo == message, f"{i}: {echo[:16]} came for {message[:16]}"
+            except (ConnectionResetError, BrokenPipeError):
+                assert pause < 0.1, "there was time enough"
+                resets += 1
+    assert carried == "1" or resets == 0

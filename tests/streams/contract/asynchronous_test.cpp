@@ -37,39 +37,31 @@ TEST_CASE("an_asynchronous_send_returns_before_it_is_read") {
 
 TEST_CASE("what_is_written_after_a_send_does_not_arrive") {
   if (skipped_where_sends_are_synchronous()) return;
-  const StreamOptions options = some_asynchronous_stream();
-  Domain domain;
-  StreamPair pair(domain.pd, options);
-  Pages pages(kSent);
+  SentPages sent;
   // Before the peer reads, or when it has read a part.
   const std::size_t before = GENERATE(std::size_t{0}, std::size_t{10}, std::size_t{100'000});
-  put_bytes(pages.bytes(), 0);
-  CHECK(pair.here->send(pages.bytes(), kPatience).bytes == kSent);
-  if (before != 0) receive_bytes(*pair.there, 0, before);
-  std::fill(pages.bytes().begin(), pages.bytes().end(), std::byte{0});
-  CHECK(pair.here->send(bytes_from(kSent, 9), kPatience).bytes == 9);
-  receive_bytes(*pair.there, before, kSent + 9 - before);
-  CHECK(pair.here->settle(kPatience) == Status::kOk);
+  sent.send();
+  if (before != 0) receive_bytes(*sent.pair.there, 0, before);
+  std::fill(sent.pages.bytes().begin(), sent.pages.bytes().end(), std::byte{0});
+  CHECK(sent.pair.here->send(bytes_from(kSent, 9), kPatience).bytes == 9);
+  receive_bytes(*sent.pair.there, before, kSent + 9 - before);
+  CHECK(sent.pair.here->settle(kPatience) == Status::kOk);
 }
 
 TEST_CASE("system_calls_write_into_memory_that_was_sent") {
   if (skipped_where_sends_are_synchronous()) return;
-  const StreamOptions options = some_asynchronous_stream();
-  Domain domain;
-  StreamPair pair(domain.pd, options);
-  Pages pages(kSent);
-  put_bytes(pages.bytes(), 0);
-  CHECK(pair.here->send(pages.bytes(), kPatience).bytes == kSent);
+  SentPages sent;
+  sent.send();
   const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
   REQUIRE(zeros >= 0);
-  const bool stops = options.protection == PageProtection::kUserfaultfd;
+  const bool stops = sent.options.protection == PageProtection::kUserfaultfd;
   errno = 0;
-  const ssize_t got = read(zeros, pages.bytes().data(), kSent);
+  const ssize_t got = read(zeros, sent.pages.bytes().data(), kSent);
   CHECK(got == (stops ? static_cast<ssize_t>(kSent) : -1));
   CHECK(errno == (stops ? 0 : EFAULT));
   close(zeros);
-  CHECK((pages.bytes()[kSent - 1] == std::byte{0}) == stops);
-  receive_bytes(*pair.there, 0, kSent);
+  CHECK((sent.pages.bytes()[kSent - 1] == std::byte{0}) == stops);
+  receive_bytes(*sent.pair.there, 0, kSent);
 }
 
 TEST_CASE("overlapping_sends_arrive_as_they_were") {
@@ -99,18 +91,14 @@ TEST_CASE("overlapping_sends_arrive_as_they_were") {
 
 TEST_CASE("a_child_and_its_parent_write_into_memory_that_was_sent") {
   if (skipped_where_sends_are_synchronous()) return;
-  const StreamOptions options = some_asynchronous_stream();
-  Domain domain;
-  StreamPair pair(domain.pd, options);
-  Pages pages(kSent);
-  put_bytes(pages.bytes(), 0);
-  CHECK(pair.here->send(pages.bytes(), kPatience).bytes == kSent);
-  std::byte* const data = pages.bytes().data();
+  SentPages sent;
+  sent.send();
+  std::byte* const data = sent.pages.bytes().data();
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     // It has the bytes, and may write.
-    const bool whole = are_from(0, pages.bytes());
+    const bool whole = are_from(0, sent.pages.bytes());
     std::memset(data, 1, kSent);
     _exit(whole && data[kSent - 1] == std::byte{1} ? 0 : 1);
   }
@@ -118,29 +106,25 @@ TEST_CASE("a_child_and_its_parent_write_into_memory_that_was_sent") {
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
   std::memset(data, 2, kSent);
-  receive_bytes(*pair.there, 0, kSent);
+  receive_bytes(*sent.pair.there, 0, kSent);
 }
 
 TEST_CASE("a_receiver_that_never_reads_does_not_hold_who_writes_or_closes") {
   if (skipped_where_sends_are_synchronous()) return;
-  const StreamOptions options = some_asynchronous_stream();
-  Domain domain;
-  StreamPair pair(domain.pd, options);
-  Pages pages(kSent);
-  put_bytes(pages.bytes(), 0);
-  CHECK(pair.here->send(pages.bytes(), kPatience).bytes == kSent);
+  SentPages sent;
+  sent.send();
   const auto begin = std::chrono::steady_clock::now();
-  std::fill(pages.bytes().begin(), pages.bytes().end(), std::byte{0});
+  std::fill(sent.pages.bytes().begin(), sent.pages.bytes().end(), std::byte{0});
   const bool close_first = GENERATE(true, false);
-  (close_first ? pair.here : pair.there).reset();
+  (close_first ? sent.pair.here : sent.pair.there).reset();
   CHECK(std::chrono::steady_clock::now() - begin < kPatience);
   // What was not read is lost, and both sides learn it.
   std::byte into[8];
   if (close_first) {
-    CHECK(pair.there->receive(into, kPatience).status == Status::kReset);
+    CHECK(sent.pair.there->receive(into, kPatience).status == Status::kReset);
   } else {
-    CHECK(pair.here->settle(kPatience) == Status::kBrokenPipe);
-    CHECK(pair.here->send(pages.bytes(), kPatience).status == Status::kBrokenPipe);
+    CHECK(sent.pair.here->settle(kPatience) == Status::kBrokenPipe);
+    CHECK(sent.pair.here->send(sent.pages.bytes(), kPatience).status == Status::kBrokenPipe);
   }
 }
 

@@ -16,57 +16,45 @@ using std::chrono::milliseconds;
 
 TEST_CASE("memory_that_was_detached_may_be_unmapped_at_once") {
   if (skipped_where_sends_are_synchronous()) return;
-  const StreamOptions options = some_asynchronous_stream();
-  Domain domain;
-  StreamPair pair(domain.pd, options);
-  Pages pages(kSent);
+  SentPages sent;
   const std::size_t before = GENERATE(std::size_t{0}, std::size_t{100'000});
-  put_bytes(pages.bytes(), 0);
-  CHECK(pair.here->send(pages.bytes(), kPatience).bytes == kSent);
-  if (before != 0) receive_bytes(*pair.there, 0, before);
+  sent.send();
+  if (before != 0) receive_bytes(*sent.pair.there, 0, before);
   // A part of it is enough, and detaching twice, or other memory, does no harm.
-  detach_sent_memory(pages.bytes().data() + kSent - 1, 1);
-  detach_sent_memory(pages.bytes().data(), kSent);
-  detach_sent_memory(&domain, sizeof domain);
-  pages.unmap();
-  receive_bytes(*pair.there, before, kSent - before);
-  CHECK(pair.here->settle(kPatience) == Status::kOk);
+  detach_sent_memory(sent.pages.bytes().data() + kSent - 1, 1);
+  detach_sent_memory(sent.pages.bytes().data(), kSent);
+  detach_sent_memory(&sent.domain, sizeof sent.domain);
+  sent.pages.unmap();
+  receive_bytes(*sent.pair.there, before, kSent - before);
+  CHECK(sent.pair.here->settle(kPatience) == Status::kOk);
 }
 
 TEST_CASE("detaching_other_memory_leaves_a_send_alone") {
   if (skipped_where_sends_are_synchronous()) return;
-  const StreamOptions options = some_asynchronous_stream();
-  Domain domain;
-  StreamPair pair(domain.pd, options);
-  Pages pages(2 * kSent);
-  put_bytes(pages.bytes(), 0);
-  CHECK(pair.here->send(pages.bytes().first(kSent), kPatience).bytes == kSent);
-  detach_sent_memory(pages.bytes().data() + kSent, kSent);
+  SentPages sent(2 * kSent);
+  sent.send();
+  detach_sent_memory(sent.pages.bytes().data() + kSent, kSent);
   // The other half is gone; this one is still where it was, and protected.
-  CHECK(madvise(pages.bytes().data() + kSent, kSent, MADV_DONTNEED) == 0);
-  std::fill(pages.bytes().begin(), pages.bytes().begin() + kSent, std::byte{0});
-  receive_bytes(*pair.there, 0, kSent);
-  CHECK(pair.here->settle(kPatience) == Status::kOk);
+  CHECK(madvise(sent.pages.bytes().data() + kSent, kSent, MADV_DONTNEED) == 0);
+  std::fill(sent.pages.bytes().begin(), sent.pages.bytes().begin() + kSent, std::byte{0});
+  receive_bytes(*sent.pair.there, 0, kSent);
+  CHECK(sent.pair.here->settle(kPatience) == Status::kOk);
 }
 
 TEST_CASE("a_call_that_does_not_wait_leaves_whole_pages_to_the_peer") {
   if (skipped_where_sends_are_synchronous()) return;
-  const StreamOptions options = some_asynchronous_stream();
-  Domain domain;
-  StreamPair pair(domain.pd, options);
-  Pages pages(kSent);
-  put_bytes(pages.bytes(), 0);
-  CHECK(pair.here->try_send_asynchronously(pages.bytes()).bytes == kSent);
-  CHECK(pair.here->settle(milliseconds(1)) == Status::kTimeout);
+  SentPages sent;
+  CHECK(sent.pair.here->try_send_asynchronously(sent.pages.bytes()).bytes == kSent);
+  CHECK(sent.pair.here->settle(milliseconds(1)) == Status::kTimeout);
   // As long as that is not read, others are copied, as far as there is space.
   Pages more(kSent);
   put_bytes(more.bytes(), kSent);
-  const Result result = pair.here->try_send_asynchronously(more.bytes());
+  const Result result = sent.pair.here->try_send_asynchronously(more.bytes());
   CHECK(result.bytes <= kRing);
-  std::fill(pages.bytes().begin(), pages.bytes().end(), std::byte{0});
+  std::fill(sent.pages.bytes().begin(), sent.pages.bytes().end(), std::byte{0});
   more.unmap();
-  receive_bytes(*pair.there, 0, kSent + result.bytes);
-  CHECK(pair.here->settle(kPatience) == Status::kOk);
+  receive_bytes(*sent.pair.there, 0, kSent + result.bytes);
+  CHECK(sent.pair.here->settle(kPatience) == Status::kOk);
 }
 
 TEST_CASE("calls_that_do_not_wait_send_memory_that_begins_anywhere") {

@@ -75,4 +75,18 @@ inline void receive_bytes(streams::Stream& stream, std::uint64_t place, std::siz
   }
 }
 
+/// Two ends of a stream in this process, once for each way of protection, and pages with its first
+/// bytes.
+struct SentPages {
+  explicit SentPages(std::size_t size = kSent) : pages(size) { put_bytes(pages.bytes(), 0); }
+
+  /// Returns before the peer has read.
+  void send() { CHECK(pair.here->send(pages.bytes().first(kSent), kPatience).bytes == kSent); }
+
+  const streams::StreamOptions options = some_asynchronous_stream();
+  Domain domain;
+  StreamPair pair{domain.pd, options};
+  Pages pages;
+};
+
 }  // namespace support

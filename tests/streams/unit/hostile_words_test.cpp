@@ -103,7 +103,7 @@ TEST_CASE("words_of_a_hostile_peer_break_only_the_stream") {
           .store(any_word(random));
       use(sides.here, random);
     }
-    sides.here.finish_sending();
+    sides.here.finish_sending(false);
     static_cast<void>(sides.here.say_closed());
   }
 }

@@ -84,7 +84,7 @@ struct Load {
 ///     cached: hit_rate * kept + (1 - hit_rate) * (missed + chained * look)
 ///     insert = (1 - factor) * claim + (factor - full) * taken + further * look + full * room
 ///     room   = block + asleep * max(block_asleep - block, 0)
-///     update = change + write + chained * look
+///     update = change + write + chained * look, and insert_or_assign of a key that is there
 ///     remove = change + chained * look
 ///     by call: call + hit + chained * hit
 ///

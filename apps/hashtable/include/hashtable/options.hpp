@@ -2,6 +2,7 @@
 // What a user may choose about a table, and what its operations answer.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -38,7 +39,7 @@ struct Options {
   Mode mode = Mode::kOneSided;
   /// How the table grows.
   Growth growth = Growth::kDouble;
-  /// Registered memory of each worker's part, in bytes.
+  /// Registered memory of each worker's part, in bytes; 32 GiB at most.
   std::size_t bytes = std::size_t{16} << 20;
   /// Buckets of each part at the start: rounded up to a power of two, at least 2.
   std::uint32_t buckets = 64;
@@ -55,16 +56,21 @@ enum class [[nodiscard]] Status : std::uint8_t {
   kDone,
   /// insert: the key is there already, and keeps its value.
   kExists,
-  /// find, update, remove: there is no such key.
+  /// find, update, remove, compare_exchange: there is no such key.
   kMissing,
-  /// insert, update: the home has no memory left for it, or the table may not grow.
+  /// All but find and remove: the home has no memory left for it, or the table may not grow.
   kFull,
+  /// compare_exchange: the key has another value, and keeps it.
+  kDiffers,
   /// Answers of calls to their callers only: to be tried again.
   kAgain,
 };
 
 /// What can be done with a key.
-enum class Operation : std::uint8_t { kFind, kInsert, kUpdate, kRemove };
+enum class Operation : std::uint8_t { kFind, kInsert, kUpdate, kRemove, kInsertOrAssign };
+/// All of them.
+inline constexpr std::array kOperations{Operation::kFind, Operation::kInsert, Operation::kUpdate,
+                                        Operation::kRemove, Operation::kInsertOrAssign};
 
 /// Bytes of a key and of a value that lie in the slots of a bucket; larger entries, and those of
 /// variable size, lie in blocks that the slots name.

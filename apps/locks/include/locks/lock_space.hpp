@@ -78,11 +78,12 @@ struct LockCounters {
 ///
 /// Made and destroyed by all workers inside Fabric::run, in the same order (a collective, except
 /// when a process has failed). Before it is destroyed no lock of it is in use at any worker: call a
-/// barrier. The last worker of a process that destroys it tells the homes of others of the failures
-/// that its process knows of, and waits for their answers for Config::leave_timeout at most. A home
-/// that is stopped in the middle of a repair, and so may still write into this process, has as
-/// long, and is declared failed then. Needs a service thread in each process, since a home repairs
-/// its locks by service calls after the death of a process; README.md says how. Owner thread only.
+/// barrier. A FiberPool whose fibers lock is made after it, so that it ends before. The last worker
+/// of a process that destroys it tells the homes of others of the failures that its process knows
+/// of, and waits for their answers for Config::leave_timeout at most. A home that is stopped in the
+/// middle of a repair, and so may still write into this process, has as long, and is declared
+/// failed then. Needs a service thread in each process, since a home repairs its locks by service
+/// calls after the death of a process; README.md says how. Owner thread only.
 class LockSpace {
  public:
   /// Throws Error when there is no registered memory, no service thread, or another worker chose

@@ -79,12 +79,13 @@ class SharedMutex {
   void lock() { acquire<detail::Mode::kExclusive>(); }
   /// Takes the lock together with other readers.
   void lock_shared() { acquire<detail::Mode::kShared>(); }
-  /// Takes the lock if it is free; waits for nobody who holds it.
+  /// Takes the lock if it is free; waits for nobody who holds it, and does not serve: a loop of
+  /// try_lock() makes progress itself.
   bool try_lock() { return try_acquire<detail::Mode::kExclusive>(); }
   /// The same, shared.
   bool try_lock_shared() { return try_acquire<detail::Mode::kShared>(); }
-  /// Tries again and again, with pauses, until the time is over. It does not stand in the queue:
-  /// others that do may come first.
+  /// Tries again and again, with pauses, until the time is over, and serves at least once before it
+  /// returns false. It does not stand in the queue: others that do may come first.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
     return try_until<detail::Mode::kExclusive>(detail::end_of(time));
@@ -177,7 +178,11 @@ class SharedMutex {
   bool try_until(dtutils::Clock::time_point end) {
     for (std::uint32_t round = 0;; ++round) {
       if (try_acquire<kMode>()) return true;
-      if (dtutils::Clock::now() >= end) return false;
+      if (dtutils::Clock::now() >= end) {
+        // Shorter than the pauses that do: a loop of such calls must let the holder go on, too.
+        if (worker_.may_wait()) worker_.serve();
+        return false;
+      }
       if (!worker_.may_wait()) worker_.refuse_to_wait();
       worker_.pause(round);
     }

@@ -20,9 +20,12 @@ struct ClientOptions {
   /// Bytes of segments that it keeps copies of; 0: 30 % of SpaceOptions::bytes. Memory is taken as
   /// the cache fills. A segment of more than half of it is not cached.
   std::size_t cache_bytes = 0;
-  /// Segments that it may be subscribed to at a time.
+  /// Segments that it may be subscribed to at a time, kMaxSubscriptions at most. Each takes 16
+  /// bytes, whether it is used or not.
   std::uint32_t subscriptions = 1024;
 };
+/// See ClientOptions.
+inline constexpr std::uint32_t kMaxSubscriptions = 1 << 24;
 
 /// Where a segment is to live. From the functions below.
 struct Placement {

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdarg>
+#include <cstdint>
 
 #include "connection.hpp"
 #include "descriptor_table.hpp"
@@ -28,9 +30,18 @@ int copied(int fd, int copy) noexcept {
 
 bool is_open(int fd) noexcept { return real().fcntl(fd, F_GETFD) >= 0; }
 
+/// Signals for events (SIGIO) come from TCP. False, with errno: not once there is a stream.
+bool permit_signals(Connection& connection, bool wanted) noexcept {
+  const int code = wanted ? connection.stay_with_tcp() : 0;
+  if (code != 0) errno = code;
+  return code == 0;
+}
+
 int control(int fd, int command, void* argument) {
   if (command == F_SETFL) {
     if (const auto connection = table().lock<Connection>(fd)) {
+      const auto flags = reinterpret_cast<std::intptr_t>(argument);
+      if (!permit_signals(*connection, (flags & O_ASYNC) != 0)) return -1;
       connection->forget_manner();
       return real().fcntl(fd, command, argument);
     }
@@ -98,8 +109,12 @@ int ioctl(int fd, unsigned long request, ...) noexcept {
   va_start(list, request);
   void* const argument = argument_of(list);
   va_end(list);
-  if (request == FIONBIO || (request == FIONREAD && argument != nullptr)) {
+  if (request == FIONBIO || ((request == FIONREAD || request == FIOASYNC) && argument != nullptr)) {
     if (const auto connection = table().lock<Connection>(fd)) {
+      if (request == FIOASYNC) {
+        if (!permit_signals(*connection, *static_cast<const int*>(argument) != 0)) return -1;
+        return real().ioctl(fd, request, argument);
+      }
       if (request == FIONBIO) {
         connection->forget_manner();
         return real().ioctl(fd, request, argument);

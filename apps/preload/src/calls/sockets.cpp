@@ -99,11 +99,10 @@ int shutdown(int fd, int how) noexcept {
 int setsockopt(int fd, int level, int option, const void* value, socklen_t length) noexcept {
   if (const auto connection = table().lock<Connection>(fd)) {
     if (value != nullptr && asks_for_tcp(level, option, value, length)) {
-      if (connection->stream() != nullptr && option != SO_RCVLOWAT) {
-        errno = EOPNOTSUPP;
+      if (const int code = connection->stay_with_tcp(); code != 0 && option != SO_RCVLOWAT) {
+        errno = code;
         return -1;
       }
-      connection->pin();
     }
     connection->forget_manner();
   }

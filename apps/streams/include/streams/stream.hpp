@@ -76,6 +76,9 @@ class Stream {
 
   /// Tells the peer that no more bytes come (half-close); receiving goes on.
   void finish_sending() noexcept;
+  /// The same, and tells it that the bytes after these come on another way, which the two have
+  /// agreed on: see handed_over(). Nothing more after finish_sending().
+  void hand_over() noexcept;
 
   /// Bytes that can be received now.
   std::size_t readable() noexcept;
@@ -86,6 +89,9 @@ class Stream {
   /// True when a send would answer something else than kWouldBlock.
   bool send_ready() noexcept;
 
+  /// True when the peer has ended its sending by hand_over(), whether its last bytes were received
+  /// or not.
+  bool handed_over() noexcept;
   /// True when the peer has closed the stream. False while it is open, and when the peer was
   /// killed, or has become another program (exec), before it closed it: then the bytes that it had
   /// not received are lost.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 #include "hashtable/detail/examine.hpp"
 #include "hashtable/options.hpp"
@@ -125,12 +126,18 @@ bool change(Port& port, BucketWord block, const Seen<kValueWords>& seen,
 }
 
 /// One try from the first block of a bucket, whose first look the caller may have made already.
+/// `expected`: an update takes place if the key has this value; else the answer is kDiffers, and
+/// `seen` has the value. The slot word that change() swaps is that of the look, and a word never
+/// comes back with another value, so the value is still the same when the slot is locked.
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords, class Port>
-Attempt attempt(Port& port, BucketWord bucket, Request<kKeyWords, kValueWords>& request,
-                Seen<kValueWords>& seen, bool looked) {
+Attempt attempt(
+    Port& port, BucketWord bucket, Request<kKeyWords, kValueWords>& request,
+    Seen<kValueWords>& seen, bool looked,
+    const std::type_identity_t<std::array<std::uint64_t, kValueWords>>* expected = nullptr) {
   BucketWord block = bucket;
   bool frozen = false;
   const Operation operation = request.operation;
+  const bool inserts = operation == Operation::kInsert || operation == Operation::kInsertOrAssign;
   for (;; looked = false) {
     if (!looked) {
       examine<kKeyWords, kValueWords>(port.read(block.index()), block, request.hash, request.key,
@@ -139,7 +146,8 @@ Attempt attempt(Port& port, BucketWord bucket, Request<kKeyWords, kValueWords>& 
     frozen |= seen.frozen;
     if (seen.look == Look::kStale) return {Ended::kStale};
     if (seen.look == Look::kTorn) return {Ended::kAgain};
-    if (seen.claimed && operation == Operation::kInsert) {
+    if (!holds<kKeyWords, kValueWords>(port, block, seen)) return {Ended::kAgain};
+    if (seen.claimed && inserts) {
       return {Ended::kBusy, Status::kAgain, block, seen.claimed_slot, seen.claimed_word};
     }
     if (seen.look != Look::kEnd || !seen.next) break;
@@ -153,9 +161,9 @@ Attempt attempt(Port& port, BucketWord bucket, Request<kKeyWords, kValueWords>& 
     if (has_value) request.value = seen.value;
     return decided(has_value ? Status::kDone : Status::kMissing);
   }
-  if (operation == Operation::kInsert ? has_value : !has_value) {
-    return decided(has_value ? Status::kExists : Status::kMissing);
-  }
+  if (operation == Operation::kInsert && has_value) return decided(Status::kExists);
+  if (!inserts && !has_value) return decided(Status::kMissing);
+  if (expected != nullptr && seen.value != *expected) return decided(Status::kDiffers);
   if (seen.look == Look::kEnd) return {frozen ? Ended::kFrozen : Ended::kFull};
   if (seen.word.frozen()) return {Ended::kFrozen};
   if (seen.look == Look::kEmpty) {

@@ -28,11 +28,16 @@ class Entries {
     frozen_ = false;
     for (BucketWord block = bucket; block;) {
       const std::uint64_t* const words = port.read(block.index());
+      unsure_count_ = 0;
       for (std::uint32_t slot = 0; slot < kShape.slots; ++slot) {
         if (!collect(words, block, slot)) return false;
       }
       const BucketWord next{load(words + 1)};
       if (next.holder() != block.life()) return false;
+      for (std::uint32_t i = 0; i < unsure_count_; ++i) {  // as holds()
+        const SeenSlot& seen = unsure_[i];
+        if (port.read_word(block.index(), kShape.word_at(seen.slot)) != seen.word.raw) return false;
+      }
       block = next.itself();
     }
     return true;
@@ -56,15 +61,20 @@ class Entries {
     const auto whole = [&](unsigned cell, std::uint32_t version) {
       return read_cell<kKeyWords, kValueWords>(words, slot, cell, version, key, value);
     };
-    // As in examine().
-    if (!whole(word.cell(), word.version()) && !whole(1 - word.cell(), word.version() - 1)) {
-      return whole(1 - word.cell(), word.version() - 2) || word.version() == block.birth() + 1;
+    if (!whole(word.cell(), word.version())) {  // as in examine()
+      unsure_[unsure_count_++] = {slot, word};
+      if (!whole(1 - word.cell(), word.version() - 1)) {
+        return whole(1 - word.cell(), word.version() - 2) || word.version() == block.birth() + 1;
+      }
     }
     all_.emplace_back(key, value);
     return true;
   }
 
   std::vector<std::pair<Key, Value>> all_;
+  /// Slots of the block whose last write seemed to be still arriving.
+  std::array<SeenSlot, kMaxSlots> unsure_;
+  std::uint32_t unsure_count_ = 0;
   bool frozen_ = false;
 };
 

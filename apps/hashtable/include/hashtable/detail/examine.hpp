@@ -25,7 +25,16 @@ enum class Look : std::uint8_t {
   kTorn,
 };
 
-/// The result of a look. `slot` and `word` are of the slot that decided.
+/// A slot as a look has seen it.
+struct SeenSlot {
+  /// Its number in the block.
+  std::uint32_t slot;
+  /// Its word.
+  SlotWord word;
+};
+
+/// The result of a look. `slot` and `word` are of the slot that decided. It is to be checked by
+/// holds() before it is believed, if it is `settling`, or `arriving` is not 0.
 template <std::uint32_t kValueWords>
 struct Seen {
   /// What was found.
@@ -44,6 +53,10 @@ struct Seen {
   std::uint32_t claimed_slot = 0;
   /// See claimed_slot.
   SlotWord claimed_word{};
+  /// Slots whose first entry seems to be on its way.
+  std::uint32_t arriving = 0;
+  /// Those.
+  std::array<SeenSlot, kMaxSlots> arriving_slots;
   /// The next block of the bucket.
   BucketWord next{};
   /// The value.
@@ -69,7 +82,8 @@ template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
 ///  - every word that takes part has the life of the block: the memory was that block whenever one
 ///    of them was read, in whatever order;
 ///  - a cell counts when its check fits the version in the slot word. Otherwise the last write is
-///    still arriving, and the cell before it is whole: what it holds was true during this look.
+///    still arriving, and the cell before it is whole: what it holds was true during this look. Or
+///    the slot was changed twice between the moments at which its words were read; holds() tells.
 /// Any thread, wait-free.
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
 [[gnu::always_inline]] inline void examine(const std::uint64_t* block, BucketWord bucket,
@@ -80,6 +94,7 @@ template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
   const std::uint32_t fingerprint = fingerprint_of(hash);
   seen.look = Look::kStale;
   seen.frozen = seen.settling = seen.claimed = false;
+  seen.arriving = 0;
   const std::uint32_t first = first_slot(hash, kShape.slots);
   Look look = Look::kEnd;
   for (std::uint32_t i = 0; i < kShape.slots; ++i) {
@@ -116,6 +131,7 @@ template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
         } else if (live && version == bucket.birth() + 1) {
           mine = true;  // the entry of its first writer is still arriving
           seen.settling = false;
+          seen.arriving_slots[seen.arriving++] = {slot, word};
         } else {
           seen.look = Look::kTorn;
           return;
@@ -137,6 +153,21 @@ template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
     seen.next = next.itself();
   }
   seen.look = look;
+}
+
+/// Whether a look was right about writes that seemed to be still arriving: they were if the words
+/// of their slots are the same afterwards, since then nobody has begun another write meanwhile.
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords, class Port>
+bool holds(Port& port, BucketWord block, const Seen<kValueWords>& seen) {
+  constexpr Shape kShape = shape_of(kKeyWords, kValueWords);
+  const auto same = [&](std::uint32_t slot, SlotWord word) {
+    return port.read_word(block.index(), kShape.word_at(slot)) == word.raw;
+  };
+  if (seen.settling && !same(seen.slot, seen.word)) return false;
+  for (std::uint32_t i = 0; i < seen.arriving; ++i) {
+    if (!same(seen.arriving_slots[i].slot, seen.arriving_slots[i].word)) return false;
+  }
+  return true;
 }
 
 /// What examine() finds most often, in fewer instructions: the key has a value, in the first slot

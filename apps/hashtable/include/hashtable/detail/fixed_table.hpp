@@ -49,6 +49,8 @@ class FixedTable {
   static constexpr Shape kShape = shape_of(kKeyWords, kValueWords);
   /// What an operation is made of.
   using Asked = Request<kKeyWords, kValueWords>;
+  /// The words of a value.
+  using Value = std::array<std::uint64_t, kValueWords>;
   /// See BatchItem.
   using Item = BatchItem<kKeyWords, kValueWords>;
 
@@ -78,10 +80,19 @@ class FixedTable {
   FixedTable(const FixedTable&) = delete;
   FixedTable& operator=(const FixedTable&) = delete;
 
-  /// Does an operation. `asked` has operation, key and, for insert and update, value.
+  /// Does an operation. `asked` has operation, key and the value to be written, if any.
   Status perform(Asked& asked) {
     prepare(asked);
     return perform_prepared(asked);
+  }
+  /// An update, if the key has the value `expected`. kDiffers: it has another one, which `asked`
+  /// gets.
+  Status exchange(Asked& asked, const Value& expected) {
+    prepare(asked);
+    const std::uint32_t home = home_of(asked.hash, parts());
+    if (home == rank_) return local(asked, &expected);
+    return by_call(asked.operation) ? called(home, asked, expected)
+                                    : one_sided(home, asked, nullptr, {}, &expected);
   }
   /// Does it by operations on memory only, in whatever mode the table is.
   Status perform_one_sided(Asked& asked) {
@@ -144,9 +155,10 @@ class FixedTable {
   /// For single calls.
   riutils::RDMAMessengerGlobal& calls() noexcept { return calls_; }
 
-  /// Runs an operation at the home of its key; kAgain where it would have to wait. Any thread of
-  /// the home's process; `rank` is that of the home.
-  static Status answer(Home& home, Asked& asked, std::uint16_t rank);
+  /// Runs an operation at the home of its key; kAgain where it would have to wait. `expected`: see
+  /// exchange(). Any thread of the home's process; `rank` is that of the home.
+  static Status answer(Home& home, Asked& asked, std::uint16_t rank,
+                       const Value* expected = nullptr);
 
  private:
   /// What one call carries.
@@ -216,16 +228,24 @@ class FixedTable {
     return true;
   }
   void keep(const Asked& asked, BucketWord bucket, const Seen<kValueWords>& seen) noexcept {
-    if (seen.settling) return;
     cache_.line(asked.hash) = {seen.word,  asked.hash,     asked.key,
                                seen.value, bucket.index(), kShape.word_at(seen.slot)};
   }
-  Status local(Asked& asked);
+  /// The answer of a try, for whose sake alone `asked` loses the value to be written.
+  static Status concluded(Asked& asked, Status status, const Seen<kValueWords>& seen) noexcept {
+    if (status == Status::kDiffers) asked.value = seen.value;
+    return status;
+  }
+  Status local(Asked& asked, const Value* expected = nullptr);
   Status one_sided(std::uint32_t home, Asked& asked, const std::uint64_t* copy = nullptr,
-                   BucketWord bucket = {});
+                   BucketWord bucket = {}, const Value* expected = nullptr);
   Status called(std::uint32_t home, Asked& asked);
   template <Operation kOperation>
   Status called(std::uint32_t home, Asked& asked);
+  Status called(std::uint32_t home, Asked& asked, const Value& expected);
+  /// Calls the home until it answers something else than kAgain.
+  template <class F>
+  Status call_home(std::uint32_t home, const F& at_home, Value& value);
   void finish(Flight& flight);
   void send(std::uint32_t home, Flight& flight);
   static BatchAnswer answer_batch(Home& home, BatchCall& call, std::uint16_t rank);
@@ -250,7 +270,7 @@ class FixedTable {
   std::vector<std::unique_ptr<RemotePort>> ports_;
   std::vector<std::unique_ptr<Flights>> flights_;
   Cache<kKeyWords, kValueWords> cache_;
-  std::array<bool, 4> by_call_{};
+  std::array<bool, kOperations.size()> by_call_{};
 };
 
 }  // namespace hashtable::detail

@@ -12,7 +12,8 @@
 namespace hashtable::detail {
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
-Status FixedTable<kKeyWords, kValueWords>::answer(Home& home, Asked& asked, std::uint16_t rank) {
+Status FixedTable<kKeyWords, kValueWords>::answer(Home& home, Asked& asked, std::uint16_t rank,
+                                                  const Value* expected) {
   /// Tries that others may spoil before the caller is asked to come again.
   constexpr int kTries = 64;
   LocalPort port(home);
@@ -31,17 +32,17 @@ Status FixedTable<kKeyWords, kValueWords>::answer(Home& home, Asked& asked, std:
       return Status::kDone;
     }
     examine<kKeyWords, kValueWords>(block, bucket, asked.hash, asked.key, seen);
-    if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen)
-        [[likely]] {
+    if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen &&
+        !seen.settling) [[likely]] {
       asked.value = seen.value;
       return Status::kDone;
     }
-    const Attempt tried = attempt(port, bucket, asked, seen, true);
+    const Attempt tried = attempt(port, bucket, asked, seen, true, expected);
     switch (tried.ended) {
       case Ended::kDecided:
-        return tried.status;
+        return concluded(asked, tried.status, seen);
       case Ended::kDecidedFrozen:
-        if (home.bucket_of(asked.hash) == bucket) return tried.status;
+        if (home.bucket_of(asked.hash) == bucket) return concluded(asked, tried.status, seen);
         break;
       case Ended::kFull:
       case Ended::kFrozen: {
@@ -62,10 +63,10 @@ Status FixedTable<kKeyWords, kValueWords>::answer(Home& home, Asked& asked, std:
 }
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
-Status FixedTable<kKeyWords, kValueWords>::local(Asked& asked) {
+Status FixedTable<kKeyWords, kValueWords>::local(Asked& asked, const Value* expected) {
   dtutils::Backoff backoff;
   for (;;) {
-    const Status status = answer(home_, asked, rank_);
+    const Status status = answer(home_, asked, rank_, expected);
     if (status != Status::kAgain) return status;
     // What it waits for ends when the other writer has written, or is found dead.
     self_.progress() ? backoff.reset() : backoff.pause();
@@ -74,7 +75,8 @@ Status FixedTable<kKeyWords, kValueWords>::local(Asked& asked) {
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
 Status FixedTable<kKeyWords, kValueWords>::one_sided(std::uint32_t home, Asked& asked,
-                                                     const std::uint64_t* copy, BucketWord bucket) {
+                                                     const std::uint64_t* copy, BucketWord bucket,
+                                                     const Value* expected) {
   RemotePort& port = *ports_[home];
   if (copy == nullptr) bucket = port.bucket_of(asked.hash);
   if (asked.operation == Operation::kInsert && insert_blindly(port, bucket, asked)) {
@@ -92,21 +94,21 @@ Status FixedTable<kKeyWords, kValueWords>::one_sided(std::uint32_t home, Asked& 
     Seen<kValueWords> seen;
     if (copy == nullptr) copy = port.read(bucket.index());
     examine<kKeyWords, kValueWords>(copy, bucket, asked.hash, asked.key, seen);
-    if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen)
-        [[likely]] {
+    if (asked.operation == Operation::kFind && seen.look == Look::kValue && !seen.frozen &&
+        !seen.settling) [[likely]] {
       asked.value = seen.value;
       if (cache_.wanted()) keep(asked, bucket, seen);
       return Status::kDone;
     }
-    const Attempt tried = attempt(port, bucket, asked, seen, true);
+    const Attempt tried = attempt(port, bucket, asked, seen, true, expected);
     bool wait = false;
     switch (tried.ended) {
       case Ended::kDecided:
-        return tried.status;
+        return concluded(asked, tried.status, seen);
       case Ended::kDecidedFrozen:
         // What was seen is true if the bucket is in the directory now, after the look.
         port.refresh(asked.hash);
-        if (port.bucket_of(asked.hash) == bucket) return tried.status;
+        if (port.bucket_of(asked.hash) == bucket) return concluded(asked, tried.status, seen);
         break;
       case Ended::kFull:
       case Ended::kFrozen: {
@@ -140,9 +142,11 @@ Status FixedTable<kKeyWords, kValueWords>::called(std::uint32_t home, Asked& ask
     case Operation::kUpdate:
       return called<Operation::kUpdate>(home, asked);
     case Operation::kRemove:
+      return called<Operation::kRemove>(home, asked);
+    case Operation::kInsertOrAssign:
       break;
   }
-  return called<Operation::kRemove>(home, asked);
+  return called<Operation::kInsertOrAssign>(home, asked);
 }
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
@@ -155,6 +159,25 @@ Status FixedTable<kKeyWords, kValueWords>::called(std::uint32_t home, Asked& ask
     const Status status = answer(*reinterpret_cast<Home*>(at), mine, rank_of(call));
     return Answer<kValueWords>{status, mine.value};
   };
+  return call_home(home, at_home, asked.value);
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+Status FixedTable<kKeyWords, kValueWords>::called(std::uint32_t home, Asked& asked,
+                                                  const Value& expected) {
+  const auto at_home = [at = places_[home].home, key = asked.key, value = asked.value,
+                        expected](dsfabric::CallContext& call) {
+    Asked mine{Operation::kUpdate, 0, hash_of(key.data(), kKeyWords), key, value};
+    const Status status = answer(*reinterpret_cast<Home*>(at), mine, rank_of(call), &expected);
+    return Answer<kValueWords>{status, mine.value};
+  };
+  return call_home(home, at_home, asked.value);
+}
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+template <class F>
+Status FixedTable<kKeyWords, kValueWords>::call_home(std::uint32_t home, const F& at_home,
+                                                     Value& value) {
   dtutils::Backoff backoff;
   for (;;) {
     Answer<kValueWords> result;
@@ -170,7 +193,7 @@ Status FixedTable<kKeyWords, kValueWords>::called(std::uint32_t home, Asked& ask
       result = calls_.call_return(thread_of(home), at_home).get();
     }
     if (result.status != Status::kAgain) {
-      asked.value = result.value;
+      value = result.value;
       return result.status;
     }
     self_.progress() ? backoff.reset() : backoff.pause();

@@ -73,8 +73,8 @@ class PackedTable {
    private:
     PackedTable& table_;
   };
-  /// Insert, update, or remove (whose record has no value), within a Turn. Throws Error when it is
-  /// larger than Options::max_entry.
+  /// A change: remove has no value. Within a Turn. Throws Error when the record is larger than
+  /// Options::max_entry.
   Status change(Operation operation, std::span<const std::byte> key,
                 std::span<const std::byte> value);
   /// Calls f(record) for each entry; throws as FixedTable::for_each.

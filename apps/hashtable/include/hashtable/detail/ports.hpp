@@ -24,6 +24,10 @@ class LocalPort {
 
   /// The words of a block.
   const std::uint64_t* read(std::uint32_t index) const noexcept { return home_.word(index, 0); }
+  /// One word of a block, read after all that was read before.
+  std::uint64_t read_word(std::uint32_t index, std::uint32_t at) const noexcept {
+    return load(home_.word(index, at));
+  }
   /// Compare-and-swap of a word of a block.
   bool swap(std::uint32_t index, std::uint32_t at, std::uint64_t expected,
             std::uint64_t desired) noexcept {
@@ -67,7 +71,7 @@ class RemotePort {
     }
     return copy(0);
   }
-  /// One word of a block.
+  /// One word of a block; it ends the copy of read().
   std::uint64_t read_word(std::uint32_t index, std::uint32_t at) {
     if (!bring(copies_.local(0, 8), place(index, at, 1))) [[unlikely]]
       throw_gone("a read");

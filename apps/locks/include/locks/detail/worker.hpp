@@ -140,6 +140,9 @@ class Worker {
   void pause(Place& place, std::uint32_t round);
   /// The same for a loop without a place, which may throw.
   void pause(std::uint32_t round);
+  /// One step of what this thread does while it waits: a fiber gives it back once, a program
+  /// serves.
+  void serve();
   /// A request has to wait: for LockCounters::waited, once a request.
   void count_wait() noexcept { ++counters_.waited; }
   /// Gives the lock of such a wait back and throws what a handler threw; mostly there is nothing.

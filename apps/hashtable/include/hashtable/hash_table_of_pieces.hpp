@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// HashTable<Key, Value> for keys and values that do not fit into slots.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "dsfabric/travels.hpp"
+#include "hashtable/detail/packed_table.hpp"
+#include "hashtable/forms.hpp"
+#include "hashtable/options.hpp"
+
+namespace hashtable {
+
+/// Entries in pieces: find is two RDMA reads; changes are made by the home, by its worker
+/// (Mode::kByCall) or by a service thread of its process (all other modes).
+template <class Key, class Value>
+requires(!InSlots<Key, Value> && dsfabric::Travelling<Key> && dsfabric::Travelling<Value>)
+class HashTable<Key, Value> {
+ public:
+  /// See above.
+  explicit HashTable(dsfabric::Thread& self, const Options& options = {})
+      : table_(self, options, detail::type_names<Key, Value>()) {}
+
+  /// The value of a key.
+  std::optional<Value> find(const Key& key) {
+    const auto record = table_.find(pack(key, key_));
+    if (!record) return std::nullopt;
+    return unpack<Value>(record->value());
+  }
+  /// kDone, kExists, kFull. As all changes: throws Error when the packed entry is larger than
+  /// Options::max_entry.
+  Status insert(const Key& key, const Value& value) {
+    const detail::PackedTable::Turn turn(table_);
+    return table_.change(Operation::kInsert, pack(key, key_), pack(value, value_));
+  }
+  /// kDone, kMissing, kFull.
+  Status update(const Key& key, const Value& value) {
+    const detail::PackedTable::Turn turn(table_);
+    return table_.change(Operation::kUpdate, pack(key, key_), pack(value, value_));
+  }
+  /// kDone: the key has the value now, whether it was there or not; kFull.
+  Status insert_or_assign(const Key& key, const Value& value) {
+    const detail::PackedTable::Turn turn(table_);
+    return table_.change(Operation::kInsertOrAssign, pack(key, key_), pack(value, value_));
+  }
+  /// kDone, kMissing; kFull, when other keys have the same hash and there is no memory to copy
+  /// them.
+  Status remove(const Key& key) {
+    const detail::PackedTable::Turn turn(table_);
+    return table_.change(Operation::kRemove, pack(key, key_), {});
+  }
+  /// As that of entries in slots.
+  template <class F>
+  void for_each(F&& f) {
+    table_.for_each([&](const detail::Record& record) {
+      f(unpack<Key>(record.key()), unpack<Value>(record.value()));
+    });
+  }
+  /// How full this worker's part is. Setup only.
+  Fill fill() { return table_.home().fill(); }
+  /// For tests.
+  detail::PackedTable& detail() noexcept { return table_; }
+
+ private:
+  template <class T>
+  static std::span<const std::byte> pack(const T& value, std::vector<std::byte>& bytes) {
+    dsfabric::Packer counter(nullptr);
+    counter(value);
+    bytes.resize(counter.size());
+    dsfabric::Packer writer(bytes.data());
+    writer(value);
+    return bytes;
+  }
+  template <class T>
+  static T unpack(std::span<const std::byte> bytes) {
+    dsfabric::Unpacker in(bytes);
+    return in.template value<T>();
+  }
+
+  std::vector<std::byte> key_;
+  std::vector<std::byte> value_;
+  detail::PackedTable table_;
+};
+
+}  // namespace hashtable
