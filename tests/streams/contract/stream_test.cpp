@@ -163,6 +163,25 @@ TEST_CASE("after_a_half_close_the_other_direction_goes_on") {
   CHECK(pair.here->receive(into, kPatience).bytes == 5);
 }
 
+TEST_CASE("an_end_says_whether_the_bytes_go_on_elsewhere") {
+  Domain domain;
+  StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
+  const bool hands_over = GENERATE(true, false);
+  const bool closes = GENERATE(true, false);
+  CHECK(pair.here->send(bytes_from(0, 100), kPatience).bytes == 100);
+  CHECK_FALSE(pair.there->handed_over());
+  hands_over ? pair.here->hand_over() : pair.here->finish_sending();
+  if (closes) pair.here.reset();
+  std::vector<std::byte> into(100);
+  CHECK(pair.there->receive(into, kPatience).bytes == 100);
+  CHECK(pair.there->receive(into, kPatience).status == Status::kEnd);
+  CHECK(pair.there->handed_over() == hands_over);
+  dtutils::Deadline deadline(kPatience);
+  while (pair.there->closed_by_peer() != closes && !deadline.passed()) dtutils::give_way();
+  CHECK(pair.there->closed_by_peer() == closes);
+  CHECK(pair.there->handed_over() == hands_over);
+}
+
 TEST_CASE("the_end_leaves_without_another_call") {
   Domain domain;
   StreamPair pair(domain.pd, GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream));
