@@ -76,7 +76,9 @@ class GroupNode {
       course_.over = course_.all_quiet();
       wait(busy, backoff);
     }
-    if (!course_.over && course_.ends && !run_.failures) {
+    // Who has lost its majority waits for nothing: patience may do that to all. Others tell for
+    // themselves.
+    if (!course_.over && course_.ends && !run_.failures && !mine_.lost) {
       course_.violated(fmt::format("node {} waits: {}", me_, group_->describe()));
     }
   }

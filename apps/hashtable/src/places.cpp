@@ -34,6 +34,7 @@ Places::Places(dsfabric::Thread& self, dsfabric::ThreadId to, const Subject& sub
           self.fabric().general_allocator(self.zone()).allocate(std::size_t{places_} * stride_)),
       here_(self.fabric().general_allocator(self.zone()).allocate(stride_)),
       transmitter_(self.transmitter(to.process)),
+      marked_(self.fabric().device().reads_in_order && block_bytes_ % 8 == 0),
       directory_(places_) {
   std::iota(directory_.begin(), directory_.end(), 0);
   std::fill_n(memory_.data(), memory_.size(), std::byte{0});

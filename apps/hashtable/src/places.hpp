@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dsfabric/thread.hpp"
+#include "dtutils/marked_read.hpp"
 #include "dtutils/rdma_memory.hpp"
 #include "dtutils/transmitter.hpp"
 #include "hashtable/cost.hpp"
@@ -52,7 +53,9 @@ class Places {
     return there_.part(place_ * stride_ + word % words * 8ul, bytes);
   }
   void read(std::uint32_t bytes) {
-    require(transmitter_.blocking_read(here_.local(0, bytes), at(0, bytes)));
+    const dtutils::LocalBuffer into = here_.local(0, bytes);
+    require(marked_ ? dtutils::blocking_read_marked(transmitter_, into, at(0, bytes))
+                    : transmitter_.blocking_read(into, at(0, bytes)));
   }
   void require(bool done) const {
     if (!done) throw_gone();
@@ -74,6 +77,8 @@ class Places {
   dtutils::RDMAMemory here_;
   dtutils::RemoteMemoryLocator there_{};
   dtutils::Transmitter& transmitter_;
+  /// Reads end as those of a table (detail::RemotePort).
+  const bool marked_;
   /// The place of each entry.
   std::vector<std::uint64_t> directory_;
 };

@@ -39,6 +39,7 @@ TEST_CASE("join_connects_with_nobody_and_the_first_use_with_one") {
     require_equal(connected_processes(fabric), 1u, "processes: itself");
     WordMemory words(fabric);
     require_equal(connected_processes(fabric), 1u, "an exchange connects with nobody");
+    support::meet(member, fabric, 1);
     if (member.rank == 0) {
       require(words.write({1}, 7), "written");
       require(fabric.connected({1}), "to where it was written");
