@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kPacking = 1;
 inline constexpr std::uint32_t kEnded = 2;
 /// The sender does not receive any more either.
 inline constexpr std::uint32_t kClosed = 4;
-/// With kClosed: and it had not received everything. Without: see handed_over().
+/// With kClosed: and it had not received everything. Without: see is_handed_over().
 inline constexpr std::uint32_t kUnread = 8;
 
 constexpr bool is_ended(std::uint32_t flags) noexcept { return (flags & (kEnded | kClosed)) != 0; }

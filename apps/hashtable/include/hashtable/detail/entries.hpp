@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -34,10 +35,8 @@ class Entries {
       }
       const BucketWord next{load(words + 1)};
       if (next.holder() != block.life()) return false;
-      for (std::uint32_t i = 0; i < unsure_count_; ++i) {  // as holds()
-        const SeenSlot& seen = unsure_[i];
-        if (port.read_word(block.index(), kShape.word_at(seen.slot)) != seen.word.raw) return false;
-      }
+      const std::span<const SeenSlot> unsure(unsure_.data(), unsure_count_);
+      if (!are_unchanged<kKeyWords, kValueWords>(port, block, unsure)) return false;
       block = next.itself();
     }
     return true;

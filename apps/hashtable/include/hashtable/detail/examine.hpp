@@ -2,8 +2,10 @@
 // Looking for a key in one block, in place or in a copy that an RDMA read brought.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "hashtable/detail/layout.hpp"
 
@@ -155,19 +157,23 @@ template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
   seen.look = look;
 }
 
-/// Whether a look was right about writes that seemed to be still arriving: they were if the words
-/// of their slots are the same afterwards, since then nobody has begun another write meanwhile.
+/// Whether a look was right about writes to these slots that seemed to be still arriving: they were
+/// if the words are the same afterwards, since then nobody has begun another write meanwhile.
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords, class Port>
+bool are_unchanged(Port& port, BucketWord block, std::span<const SeenSlot> slots) {
+  constexpr Shape kShape = shape_of(kKeyWords, kValueWords);
+  return std::ranges::all_of(slots, [&](const SeenSlot& seen) {
+    return port.read_word(block.index(), kShape.word_at(seen.slot)) == seen.word.raw;
+  });
+}
+
+/// The same of all that one look has seen.
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords, class Port>
 bool holds(Port& port, BucketWord block, const Seen<kValueWords>& seen) {
-  constexpr Shape kShape = shape_of(kKeyWords, kValueWords);
-  const auto same = [&](std::uint32_t slot, SlotWord word) {
-    return port.read_word(block.index(), kShape.word_at(slot)) == word.raw;
-  };
-  if (seen.settling && !same(seen.slot, seen.word)) return false;
-  for (std::uint32_t i = 0; i < seen.arriving; ++i) {
-    if (!same(seen.arriving_slots[i].slot, seen.arriving_slots[i].word)) return false;
-  }
-  return true;
+  const SeenSlot settling{seen.slot, seen.word};
+  const std::span<const SeenSlot> arriving(seen.arriving_slots.data(), seen.arriving);
+  return are_unchanged<kKeyWords, kValueWords>(port, block, {&settling, seen.settling ? 1u : 0u}) &&
+         are_unchanged<kKeyWords, kValueWords>(port, block, arriving);
 }
 
 /// What examine() finds most often, in fewer instructions: the key has a value, in the first slot
