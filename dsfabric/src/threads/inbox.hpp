@@ -27,7 +27,7 @@ struct ReceiveBuffer {
 /// among the messages of one producer. It never allocates; the pool of buffers bounds it.
 ///
 /// push: any thread, wait-free. pop and empty: owner thread only, wait-free; a pop may miss a
-/// message that is just being pushed.
+/// message that is just being pushed, and those that were pushed after it.
 class Inbox {
  public:
   Inbox() noexcept : last_(&stub_), first_(&stub_) {}
@@ -67,9 +67,10 @@ class Inbox {
     return first;
   }
 
-  /// Nothing has been pushed that pop has not given out.
+  /// Nothing has been pushed that pop has not given out. The links do not tell: a message that is
+  /// just being pushed hides those that have been pushed behind it.
   bool empty() const noexcept {
-    return first_ == &stub_ && stub_.next.load(std::memory_order_acquire) == nullptr;
+    return first_ == &stub_ && last_.load(std::memory_order_acquire) == &stub_;
   }
 
  private:

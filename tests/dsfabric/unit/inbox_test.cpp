@@ -2,9 +2,11 @@
 // The queue of messages that wait for one thread.
 #include "threads/inbox.hpp"
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
+#include "dtutils/wait.hpp"
 #include "support/catch.hpp"
 
 using dsfabric::Inbox;
@@ -70,5 +72,35 @@ TEST_CASE("each_producer_is_served_in_its_order") {
   }
   for (std::thread& producer : producers) producer.join();
   CHECK(wrong == 0);
+  CHECK(inbox.empty());
+}
+
+TEST_CASE("a_message_behind_one_that_is_just_being_pushed_is_there") {
+  constexpr std::size_t kRounds = 100'000;
+  Inbox inbox;
+  ReceiveBuffer mine;
+  ReceiveBuffer theirs;
+  std::atomic<std::size_t> began{0};
+  std::thread producer([&] {
+    for (std::size_t round = 1; round <= kRounds; ++round) {
+      dtutils::Backoff backoff;
+      while (began.load(std::memory_order_acquire) != round) backoff.pause();
+      inbox.push(theirs);
+    }
+  });
+  std::size_t hidden = 0;
+  for (std::size_t round = 1; round <= kRounds; ++round) {
+    began.store(round, std::memory_order_release);
+    // The producer needs about as long to see it.
+    for (std::size_t i = 0; i < round % 64; ++i) dtutils::cpu_pause();
+    inbox.push(mine);
+    hidden += inbox.empty();
+    dtutils::Backoff backoff;
+    for (int taken = 0; taken < 2;) {
+      inbox.pop() != nullptr ? static_cast<void>(++taken) : backoff.pause();
+    }
+  }
+  producer.join();
+  CHECK(hidden == 0);
   CHECK(inbox.empty());
 }
