@@ -76,7 +76,8 @@ int cariama_main(int argc, char** argv) try {
   common::CommandLine line{
       "Measures the latencies of basic operations between the workers of a job (start several by "
       "scripts/run), one worker at a time and all at once, and what the cost model makes of them."};
-  line.option("--block", options.block, "Bytes of the larger read", 8, 32 << 10)
+  line.option("--block", options.block, "Bytes of the larger read; whole words of 8 bytes", 8,
+              32 << 10)
       .option("--entry", options.entry, "Bytes of the write", 8, 4096)
       .option("--table", options.table, "Bytes of the memory that reads and claims go to", 64,
               16 << 20)
@@ -84,6 +85,7 @@ int cariama_main(int argc, char** argv) try {
       .option("--load", options.load, "Keys for 100 slots of a table that chains", 0, 1000)
       .flag("--json", options.json, "Print the figures as JSON");
   if (const auto status = line.parse(argc, argv, config)) return *status;
+  options.block = (options.block + 7) / 8 * 8;  // as it is measured
   dsfabric::join(config).run([&](dsfabric::Thread& self) {
     const hashtable::cost::Costs costs =
         hashtable::cost::measure(self, {.block_bytes = static_cast<std::uint32_t>(options.block),

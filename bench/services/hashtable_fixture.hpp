@@ -50,10 +50,10 @@ inline std::vector<std::uint64_t> keys_of(std::uint32_t rank, std::uint32_t part
 class ByHand {
  public:
   ByHand(dsfabric::Thread& self, Table& table)
-      : self_(self),
-        to_(1 - table.detail().rank()),
+      : to_(1 - table.detail().rank()),
         region_(table.detail().region_of(to_)),
         transmitter_(self.transmitter(table.detail().thread_of(to_).process)),
+        reader_(transmitter_),
         memory_(self.fabric().general_allocator().allocate(Table::kBlockBytes)) {}
 
   /// The address of a word of the block that a key is looked for in.
@@ -79,10 +79,8 @@ class ByHand {
   }
   /// The same, without a completion where the device allows it.
   void read_marked(const dtutils::RemoteMemoryLocator& block) {
-    if (!self_.fabric().device().reads_in_order) return read(block);
     fabric_bench::require(
-        dtutils::blocking_read_marked(
-            transmitter_, memory_.local(0, static_cast<std::uint32_t>(block.length)), block),
+        reader_.read(memory_.local(0, static_cast<std::uint32_t>(block.length)), block),
         "a read failed");
   }
   std::uint64_t swap(const dtutils::RemoteMemoryLocator& word, std::uint64_t expected,
@@ -110,10 +108,10 @@ class ByHand {
   }
 
  private:
-  dsfabric::Thread& self_;
   std::uint32_t to_;
   dtutils::RemoteMemoryLocator region_;
   dtutils::Transmitter& transmitter_;
+  dtutils::BlockingReader reader_;
   dtutils::RDMAMemory memory_;
   std::uint64_t entry_[Table::kEntryBytes / 8] = {};
 };

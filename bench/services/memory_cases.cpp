@@ -108,11 +108,9 @@ auto raw_read(const MemoryNodePtr& node, std::size_t bytes) {
 /// The same, without a completion where the device allows it.
 auto marked_read(const MemoryNodePtr& node, std::size_t bytes) {
   return in_turn(node, [bytes](MemoryNode& here, std::size_t i) {
-    dtutils::Transmitter& from = here.fabric.transmitter({1});
-    const auto into = here.registered.local(0, static_cast<std::uint32_t>(bytes));
-    const auto there = here.raw->locator().part(i * bytes, bytes);
-    must(here.fabric.device().reads_in_order ? dtutils::blocking_read_marked(from, into, there)
-                                             : from.blocking_read(into, there),
+    must(dtutils::BlockingReader(here.fabric.transmitter({1}))
+             .read(here.registered.local(0, static_cast<std::uint32_t>(bytes)),
+                   here.raw->locator().part(i * bytes, bytes)),
          "the peer is gone");
   });
 }

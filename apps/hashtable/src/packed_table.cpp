@@ -54,11 +54,11 @@ std::uint64_t PackedTable::key_of(std::span<const std::byte> key) const noexcept
   return hash & mask_;
 }
 
-bool PackedTable::fetch(std::uint64_t key, Value& value, std::vector<std::uint64_t>& piece) {
+bool PackedTable::fetch(std::uint64_t key, Piece& named, std::vector<std::uint64_t>& piece) {
   const std::uint64_t hash = hash_of(&key, 1);
   const std::uint32_t home = home_of(hash, table_.parts());
   for (;;) {
-    const auto [place, count, check] = value;
+    const auto [place, count, check] = named;
     piece.resize(count);
     if (home == table_.rank()) {
       for (std::size_t i = 0; i < count; ++i) piece[i] = load(table_.home().words() + place + i);
@@ -69,17 +69,17 @@ bool PackedTable::fetch(std::uint64_t key, Value& value, std::vector<std::uint64
     // It was changed after the slot was read: look again.
     Table::Asked asked{Operation::kFind, 0, 0, {key}, {}};
     if (table_.perform_one_sided(asked) != Status::kDone) return false;
-    value = asked.value;
+    named = asked.value;
   }
 }
 
-std::optional<Record> PackedTable::find(std::span<const std::byte> key) {
+auto PackedTable::find(std::span<const std::byte> key) -> std::optional<Found> {
   Table::Asked asked{Operation::kFind, 0, 0, {key_of(key)}, {}};
   if (table_.perform_one_sided(asked) != Status::kDone) return std::nullopt;
   if (!fetch(asked.key[0], asked.value, piece_)) return std::nullopt;
   const Record record = Record::find(piece_, key);
   if (record.words.empty()) return std::nullopt;
-  return record;
+  return Found{record, asked.value};
 }
 
 void PackedTable::take_turn() {
@@ -119,7 +119,7 @@ void PackedTable::pass_turn() noexcept {
 }
 
 Status PackedTable::change(Operation operation, std::span<const std::byte> key,
-                           std::span<const std::byte> value) {
+                           std::span<const std::byte> value, const Piece* seen) {
   if (key.size() + value.size() > options_.max_entry) {
     throw dtutils::Error("hashtable::HashTable",
                          fmt::format("an entry of {} bytes is larger than the largest, {}",
@@ -131,14 +131,18 @@ Status PackedTable::change(Operation operation, std::span<const std::byte> key,
   append(record_, value);
   const std::uint64_t hashed = key_of(key);
   const std::uint32_t home = home_of(hash_of(&hashed, 1), table_.parts());
-  if (home == table_.rank()) return apply(table_.home(), table_.rank(), operation, hashed, record_);
+  if (home == table_.rank()) {
+    return apply(table_.home(), table_.rank(), operation, hashed, record_, seen);
+  }
   table_.port(home).write_words(table_.home().staging_of(table_.rank()), record_.data(),
                                 record_.size());
   const auto there = [at = table_.home_at(home), rank = static_cast<std::uint16_t>(home),
-                      from = table_.rank(), operation, hashed,
-                      count = record_.size()](dsfabric::CallContext& call) {
+                      from = table_.rank(), operation, hashed, count = record_.size(),
+                      checks = seen != nullptr,
+                      piece = seen != nullptr ? *seen : Piece{}](dsfabric::CallContext& call) {
     Home& its = *at.get(call.fabric);
-    return apply(its, rank, operation, hashed, {its.words() + its.staging_of(from), count});
+    return apply(its, rank, operation, hashed, {its.words() + its.staging_of(from), count},
+                 checks ? &piece : nullptr);
   };
   const dsfabric::ThreadId to = table_.thread_of(home);
   if (options_.mode == Mode::kByCall) {
@@ -151,9 +155,9 @@ Status PackedTable::change(Operation operation, std::span<const std::byte> key,
 }
 
 Status PackedTable::apply(Home& home, std::uint16_t rank, Operation operation, std::uint64_t key,
-                          std::span<const std::uint64_t> words) {
+                          std::span<const std::uint64_t> words, const Piece* seen) {
   const std::scoped_lock lock(home.changes());
-  const auto at_slot = [&](Operation what, const Value& value, Value* found = nullptr) {
+  const auto at_slot = [&](Operation what, const Piece& value, Piece* found = nullptr) {
     Status status;
     // Nobody else writes into this table's slots, so there is nothing to wait for.
     do {
@@ -164,8 +168,9 @@ Status PackedTable::apply(Home& home, std::uint16_t rank, Operation operation, s
     return status;
   };
   const Record record{words};
-  Value old{};
+  Piece old{};
   const bool known = at_slot(Operation::kFind, {}, &old) == Status::kDone;
+  if (seen != nullptr && (!known || old != *seen)) return Status::kDiffers;
   std::vector<std::uint64_t> piece;
   const std::span<const std::uint64_t> before(home.words() + old[0], known ? old[1] : 0);
   const Record same = Record::find(before, record.key());
@@ -188,7 +193,7 @@ Status PackedTable::apply(Home& home, std::uint16_t rank, Operation operation, s
   } else {
     const auto place = home.put_piece(piece);
     if (!place) return Status::kFull;
-    const Value now{*place, piece.size(), check_bytes(piece.data(), piece.size())};
+    const Piece now{*place, piece.size(), check_bytes(piece.data(), piece.size())};
     status = at_slot(known ? Operation::kUpdate : Operation::kInsert, now);
     if (status != Status::kDone) home.free_piece(*place, piece.size());
   }

@@ -26,7 +26,7 @@ std::uint32_t places_of(std::uint64_t table_bytes, std::uint32_t stride) noexcep
 Places::Places(dsfabric::Thread& self, dsfabric::ThreadId to, const Subject& subject)
     : self_(self),
       to_(to),
-      block_bytes_(std::clamp(subject.block_bytes, 8u, 32u << 10)),
+      block_bytes_((std::clamp(subject.block_bytes, 8u, 32u << 10) + 7) / 8 * 8),
       entry_bytes_(std::clamp(subject.entry_bytes, 8u, 4096u)),
       stride_((std::max(block_bytes_, entry_bytes_ + kLine) + kLine - 1) / kLine * kLine),
       places_(places_of(subject.table_bytes, stride_)),
@@ -34,7 +34,7 @@ Places::Places(dsfabric::Thread& self, dsfabric::ThreadId to, const Subject& sub
           self.fabric().general_allocator(self.zone()).allocate(std::size_t{places_} * stride_)),
       here_(self.fabric().general_allocator(self.zone()).allocate(stride_)),
       transmitter_(self.transmitter(to.process)),
-      marked_(self.fabric().device().reads_in_order && block_bytes_ % 8 == 0),
+      reader_(transmitter_),
       directory_(places_) {
   std::iota(directory_.begin(), directory_.end(), 0);
   std::fill_n(memory_.data(), memory_.size(), std::byte{0});

@@ -52,11 +52,7 @@ class Places {
     const std::uint32_t words = (stride_ - entry_bytes_) / 8;
     return there_.part(place_ * stride_ + word % words * 8ul, bytes);
   }
-  void read(std::uint32_t bytes) {
-    const dtutils::LocalBuffer into = here_.local(0, bytes);
-    require(marked_ ? dtutils::blocking_read_marked(transmitter_, into, at(0, bytes))
-                    : transmitter_.blocking_read(into, at(0, bytes)));
-  }
+  void read(std::uint32_t bytes) { require(reader_.read(here_.local(0, bytes), at(0, bytes))); }
   void require(bool done) const {
     if (!done) throw_gone();
   }
@@ -78,7 +74,7 @@ class Places {
   dtutils::RemoteMemoryLocator there_{};
   dtutils::Transmitter& transmitter_;
   /// Reads end as those of a table (detail::RemotePort).
-  const bool marked_;
+  const dtutils::BlockingReader reader_;
   /// The place of each entry.
   std::vector<std::uint64_t> directory_;
 };

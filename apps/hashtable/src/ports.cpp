@@ -24,7 +24,7 @@ RemotePort::RemotePort(dsfabric::Thread& self, dsfabric::ThreadId home,
       shape_(shape),
       region_(there),
       transmitter_(self.transmitter(home.process)),
-      marked_(fabric_.device().reads_in_order) {
+      reader_(transmitter_) {
   dtutils::QueuePair& pair = transmitter_.queue_pair();
   max_inline_ = pair.max_inline();
   copies_ = fabric_.general_allocator(self.zone())

@@ -24,9 +24,11 @@ Answer ClientState::ask(dsfabric::ProcessId home, Request request) {
   require_may_call();
   request.home = space.homes[home.value].address;
   dtutils::Backoff backoff;
+  Resend resend;
   Used operation(*this, 0);
   for (;;) {
     Answer answer{0, Status::kAgain};
+    bool answered = true;
     if (home == self) {
       answer = ask_here(request);
     } else {
@@ -34,7 +36,8 @@ Answer ClientState::ask(dsfabric::ProcessId home, Request request) {
       const dsfabric::CallStatus status =
           channel.call_return(dsfabric::ThreadId::service_of(home), request, *operation->slot);
       if (status == dsfabric::CallStatus::kPeerGone) return {0, Status::kHomeFailed};
-      if (status == dsfabric::CallStatus::kAccepted) {
+      answered = status == dsfabric::CallStatus::kAccepted;
+      if (answered) {
         try {
           answer = operation->slot->get();
         } catch (const dsfabric::PeerFailed&) {
@@ -43,7 +46,10 @@ Answer ClientState::ask(dsfabric::ProcessId home, Request request) {
       }
     }
     if (answer.status != Status::kAgain) return answer;
+    if (answered) resend.sent_back();
     pause(backoff);
+    dtutils::Backoff until_due;
+    while (!resend.due()) pause(until_due);
   }
 }
 
@@ -53,6 +59,7 @@ void ClientState::try_call(Operation& operation, const Request& request) {
   if (home == self) {
     const Answer answer = ask_here(request);
     if (answer.status == Status::kAgain) {
+      operation.resend.sent_back();
       operation.step = Operation::Step::kCallAgain;
       return;
     }

@@ -59,6 +59,8 @@ struct Operation {
   Completion completion{};
   /// Of a read that was started.
   Tries tries;
+  /// Of a call.
+  Resend resend;
 
   dtutils::RDMAMemory scratch;
   dtutils::Synchronizer arrived{0};

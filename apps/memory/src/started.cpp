@@ -9,7 +9,10 @@ namespace memory::detail {
 
 using Step = Operation::Step;
 
-void ClientState::start(Operation& operation) { started.push_back(&operation); }
+void ClientState::start(Operation& operation) {
+  operation.resend = {};
+  started.push_back(&operation);
+}
 
 void ClientState::begin_read(Operation& operation, ReadMode mode) {
   const Place& place = operation.place;
@@ -54,6 +57,7 @@ bool ClientState::step(Operation& operation) {
     case Step::kEnded:
       return true;
     case Step::kCallAgain:
+      if (!operation.resend.due()) return false;
       operation.call(*this, operation);
       return operation.step == Step::kEnded;
     case Step::kCall: {
@@ -67,6 +71,7 @@ bool ClientState::step(Operation& operation) {
         answer.status = Status::kNoMemory;  // the only exception of a request
       }
       if (answer.status == Status::kAgain) {
+        operation.resend.sent_back();
         operation.step = Step::kCallAgain;
         return false;
       }

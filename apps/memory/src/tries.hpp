@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What an operation that is made again and again knows of its tries.
+// What an operation that is made again and again knows of its tries, and when the next one is due.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -40,6 +41,29 @@ class Tries {
   std::uint32_t count_ = 0;
   std::uint64_t found_ = 0;
   dtutils::Clock::time_point since_{};
+};
+
+/// When a request that its home has sent back is made again. Each time the home looks for a free
+/// lock for some microseconds, in which it serves nobody else, so the pause grows with the time
+/// that the lock was not free. As a 64th of that time it is still short beside the times for which
+/// the lock has been held and free, so a request misses few of the latter.
+class Resend {
+ public:
+  /// The home has sent it back.
+  void sent_back() noexcept {
+    const dtutils::Clock::time_point now = dtutils::Clock::now();
+    if (since_ == dtutils::Clock::time_point{}) since_ = now;
+    due_ = now + std::min<dtutils::Clock::duration>((now - since_) / 64, kLongest);
+  }
+  /// Whether it is time.
+  bool due() const noexcept {
+    return due_ == dtutils::Clock::time_point{} || dtutils::Clock::now() >= due_;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kLongest{1};
+  dtutils::Clock::time_point since_{};
+  dtutils::Clock::time_point due_{};
 };
 
 }  // namespace memory::detail

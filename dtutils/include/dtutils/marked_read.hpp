@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "dtutils/detail/work_request.hpp"
+#include "dtutils/device.hpp"
 #include "dtutils/device_memory.hpp"
 #include "dtutils/synchronizer.hpp"
 #include "dtutils/transmitter.hpp"
@@ -21,7 +22,8 @@ namespace dtutils {
 //  - DeviceInfo::reads_in_order, and the far side is memory of an allocator;
 //  - the two ranges lie alike in their cache lines;
 //  - the range that is filled ends with a word: 8 bytes at a multiple of 8.
-// Elsewhere use Transmitter::read. Threads: as the posts of Transmitter, wait-free.
+// BlockingReader asks the device for the first of them; where another one does not hold, use
+// Transmitter::read. Threads: as the posts of Transmitter, wait-free.
 
 /// How a marked READ stands when its post has returned.
 enum class Arrival : std::uint8_t {
@@ -67,5 +69,26 @@ inline constexpr std::uint64_t kReadMark = 0xa1c3'6e0b'94d7'582f;
   return await_marked(transmitter, arrived) &&
          transmitter.wait(arrived) == Synchronizer::Outcome::kDone;
 }
+
+/// Blocking READs in the cheaper way that the device allows: marked where
+/// DeviceInfo::reads_in_order, else by a completion. The memory keeps the other rules above on
+/// every device.
+class BlockingReader {
+ public:
+  /// `transmitter` outlives it. Setup only.
+  explicit BlockingReader(Transmitter& transmitter) noexcept
+      : transmitter_(transmitter),
+        marked_(transmitter.queue_pair().device().info().reads_in_order) {}
+
+  /// As Transmitter::blocking_read. Any thread that may use the Transmitter.
+  [[nodiscard]] bool read(LocalBuffer into, const RemoteMemoryLocator& from) const noexcept {
+    return marked_ ? blocking_read_marked(transmitter_, into, from)
+                   : transmitter_.blocking_read(into, from);
+  }
+
+ private:
+  Transmitter& transmitter_;
+  const bool marked_;
+};
 
 }  // namespace dtutils

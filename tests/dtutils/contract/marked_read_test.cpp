@@ -133,3 +133,36 @@ TEST_CASE("marked_read_fails_when_the_connection_breaks") {
   CHECK(read_marked(scene.transmitter, scene.source.local(0, 64), scene.target.remote(0, 64)) ==
         Arrival::kBroken);
 }
+
+TEST_CASE("blocking_reader_brings_all_bytes_on_every_device") {
+  TransmitterScene scene(TransmitterOptions::for_threads(4));
+  const BlockingReader reader(scene.transmitter);
+  std::uint64_t round = 0;
+  for (const std::size_t words : {1, 2, 9, 64, 512}) {
+    for (int repeated = 0; repeated < 100; ++repeated) {
+      ++round;
+      for (std::size_t i = 0; i < words; ++i) scene.target.at<std::uint64_t>(8 * i) = round;
+      REQUIRE(reader.read(scene.source.local(0, static_cast<std::uint32_t>(8 * words)),
+                          scene.target.remote(0, 8 * words)));
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < words; ++i) {
+        wrong += scene.source.at<std::uint64_t>(8 * i) == round ? 0 : 1;
+      }
+      REQUIRE(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("blocking_reader_marks_only_where_the_device_fetches_in_order") {
+  TransmitterScene scene(TransmitterOptions::for_threads(4));
+  const BlockingReader reader(scene.transmitter);
+  scene.source.at<std::uint64_t>(56) = 7;
+  RemoteMemoryLocator foreign = scene.target.remote(0, 64);
+  foreign.rkey ^= 0x5a5a;
+  CHECK_FALSE(reader.read(scene.source.local(0, 64), foreign));
+  // A read that fails leaves what stood there before it.
+  CHECK(scene.source.at<std::uint64_t>(56) ==
+        (scene.device->info().reads_in_order ? kReadMark : 7));
+  CHECK(scene.transmitter.broken());
+  CHECK_FALSE(reader.read(scene.source.local(0, 64), scene.target.remote(0, 64)));
+}

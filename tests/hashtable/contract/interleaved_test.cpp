@@ -58,6 +58,40 @@ TEST_CASE("fibers_of_one_worker_change_entries_of_variable_size") {
   }
 }
 
+TEST_CASE("fibers_of_one_worker_change_the_same_entry_of_variable_size") {
+  constexpr std::size_t kFibers = 16;
+  constexpr std::size_t kEach = 8;
+  for (const Mode mode : {Mode::kOneSided, Mode::kByCall}) {
+    support::in_every_mode({}, [mode](dsfabric::Thread& self) {
+      const riutils::FiberPool pool(self);
+      Texts table(self, {.mode = mode, .bytes = 1 << 20, .max_entry = 1 << 10});
+      self.barrier();
+      const std::string names[] = {"one", "another"};  // of both homes, or not
+      if (self.id().process.value == 0) {
+        riutils::RDMAMessengerGlobal calls(self);
+        for (const auto& name : names) require(table.insert(name, "") == Status::kDone, "insert");
+        std::vector<dsfabric::RemoteFuture<void>> all;
+        for (std::size_t fiber = 0; fiber < kFibers; ++fiber) {
+          const auto work = [its = &table, all_names = &names] {
+            for (std::size_t i = 0; i < kEach; ++i) {
+              for (const auto& name : *all_names) {
+                const auto longer = [](const std::string& text) { return text + "x"; };
+                require(its->change(name, longer) == Status::kDone, "a change");
+              }
+            }
+          };
+          all.push_back(calls.call_return(self.id(), riutils::in_fiber(work)));
+        }
+        for (auto& each : all) each.get();
+        for (const auto& name : names) {
+          require(table.find(name) == std::string(kFibers * kEach, 'x'), "all changes");
+        }
+      }
+      self.barrier();
+    });
+  }
+}
+
 TEST_CASE("a_change_after_one_whose_wait_a_handler_ended_has_a_record_of_its_own") {
   support::in_every_mode({}, [](dsfabric::Thread& self) {
     Texts table(self, {.bytes = 1 << 20, .max_entry = 1 << 10});

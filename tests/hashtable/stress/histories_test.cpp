@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "dsfabric/support/killed_job.hpp"
 #include "hashtable/hashtable.hpp"
@@ -20,7 +21,49 @@ using support::TableHistory;
 
 namespace {
 
-using Table = HashTable<std::uint64_t, std::uint64_t>;
+/// Entries in slots.
+struct Slots {
+  using Table = HashTable<std::uint64_t, std::uint64_t>;
+  static std::uint64_t key(std::uint64_t number) { return number; }
+  static std::uint64_t value(std::uint64_t number) { return number; }
+  static std::uint64_t number(std::uint64_t value) { return value; }
+  /// By itself, in a batch, or by an aggregated call. `seen` gets the value that differs.
+  static Status exchange(Table& table, std::uint64_t key, std::uint64_t& seen,
+                         std::uint64_t desired, std::uint64_t form) {
+    if (form == 0) return table.compare_exchange(key, seen, desired);
+    Status status = Status::kAgain;
+    std::uint64_t value = 0;
+    if (form == 1) {
+      std::array exchanges{Table::Exchange(key, seen, desired)};
+      table.perform(exchanges);
+      status = exchanges[0].status();
+      value = exchanges[0].value();
+    } else {
+      auto pending = table.start_compare_exchange(key, seen, desired);
+      table.flush();
+      status = pending.get();
+      value = pending.value();
+    }
+    if (status == Status::kDiffers) seen = value;
+    return status;
+  }
+};
+/// Entries in pieces, of many sizes.
+struct Pieces {
+  using Table = HashTable<std::string, std::string>;
+  static std::string key(std::uint64_t number) {
+    return std::string(number % 40, 'k') + std::to_string(number);
+  }
+  static std::string value(std::uint64_t number) {
+    return std::to_string(number) + std::string(number % 50, '.');
+  }
+  static std::uint64_t number(const std::string& value) { return std::stoull(value); }
+  static Status exchange(Table& table, const std::string& key, std::string& seen,
+                         const std::string& desired, std::uint64_t /*form*/) {
+    return table.compare_exchange(key, seen, desired);
+  }
+};
+
 constexpr std::uint64_t kKeys = 12;
 constexpr std::uint32_t kProcesses = 3;
 
@@ -28,31 +71,35 @@ constexpr std::uint32_t kProcesses = 3;
 enum class How { kOneSided, kByCall, kCached, kMixed };
 
 /// `known`: what this process knows of the key; an update with it is a compare_exchange.
-bool record(TableHistory& history, std::uint32_t rank, Table& table, Operation operation,
-            std::uint64_t key, std::uint64_t value, std::optional<std::uint64_t>& known) {
+template <class Form>
+bool record(TableHistory& history, std::uint32_t rank, typename Form::Table& table,
+            Operation operation, std::uint64_t number, std::uint64_t value,
+            std::optional<std::uint64_t>& known) {
+  const auto key = Form::key(number);
   const std::optional<std::uint64_t> expected =
       operation == Operation::kUpdate ? known : std::nullopt;
   known = value;
-  if (!history.begin(rank, operation, key, value, expected)) return false;
+  if (!history.begin(rank, operation, number, value, expected)) return false;
   Status status = Status::kAgain;
   switch (operation) {
     case Operation::kFind: {
       const auto found = table.find(key);
       status = found ? Status::kDone : Status::kMissing;
-      known = found;
-      value = found.value_or(0);
+      known.reset();
+      if (found) known = Form::number(*found);
+      value = known.value_or(0);
       break;
     }
     case Operation::kInsert:
-      status = table.insert(key, value);
+      status = table.insert(key, Form::value(value));
       break;
     case Operation::kUpdate:
       if (expected) {
-        std::uint64_t seen = *expected;
-        status = table.compare_exchange(key, seen, value);
-        if (status == Status::kDiffers) known = value = seen;
+        auto seen = Form::value(*expected);
+        status = Form::exchange(table, key, seen, Form::value(value), value / kProcesses % 3);
+        if (status == Status::kDiffers) known = value = Form::number(seen);
       } else {
-        status = table.update(key, value);
+        status = table.update(key, Form::value(value));
       }
       break;
     case Operation::kRemove:
@@ -60,7 +107,7 @@ bool record(TableHistory& history, std::uint32_t rank, Table& table, Operation o
       status = table.remove(key);
       break;
     case Operation::kInsertOrAssign:
-      status = table.insert_or_assign(key, value);
+      status = table.insert_or_assign(key, Form::value(value));
       break;
   }
   history.end(rank, status, value);
@@ -68,8 +115,9 @@ bool record(TableHistory& history, std::uint32_t rank, Table& table, Operation o
 }
 
 /// Until `done`, or so many operations. What throws PeerFailed stays open in the history.
-void operate(TableHistory& history, Member& member, dsfabric::Thread& self, Table& table,
-             std::uint64_t operations, std::uint64_t seed) {
+template <class Form>
+void operate(TableHistory& history, Member& member, dsfabric::Thread& self,
+             typename Form::Table& table, std::uint64_t operations, std::uint64_t seed) {
   support::Random random(seed * 7 + member.rank);
   std::array<std::optional<std::uint64_t>, kKeys> known;
   for (std::uint64_t i = 0; i < operations; ++i) {
@@ -84,11 +132,12 @@ void operate(TableHistory& history, Member& member, dsfabric::Thread& self, Tabl
     // Every fourth time it knows nothing, so both kinds of updates are made.
     if (random.below(4) == 0) known[key].reset();
     try {
-      (void)record(history, member.rank, table, operation, key, value, known[key]);
+      (void)record<Form>(history, member.rank, table, operation, key, value, known[key]);
       // Other keys make buckets split, and be rebuilt.
       if (random.below(4) == 0) {
-        const std::uint64_t other = 1000 + random.below(300);
-        if (table.insert(other, other) == Status::kExists) (void)table.remove(other);
+        const std::uint64_t number = 1000 + random.below(300);
+        const auto other = Form::key(number);
+        if (table.insert(other, Form::value(number)) == Status::kExists) (void)table.remove(other);
       }
     } catch (const dsfabric::PeerFailed& failed) {
       require(failed.process().value == 2, "only the victim fails");
@@ -106,6 +155,7 @@ void check(const TableHistory& history, std::uint32_t dead_home) {
   }
 }
 
+template <class Form = Slots>
 void run(How how, const std::string& adversary, std::uint64_t operations, bool kill,
          std::uint64_t seed) {
   CAPTURE(static_cast<int>(how), adversary, kill, seed);
@@ -115,20 +165,23 @@ void run(How how, const std::string& adversary, std::uint64_t operations, bool k
     const Mode mode = how == How::kByCall   ? Mode::kByCall
                       : how == How::kCached ? Mode::kCached
                                             : Mode::kOneSided;
-    Table table(self, {.mode = mode, .bytes = 512 << 10, .buckets = 2});
-    for (const Operation operation : kOperations) {
-      if (how == How::kMixed) table.detail().by_call(operation, member.rank == 1);
+    typename Form::Table table(self,
+                               {.mode = mode, .bytes = 512 << 10, .buckets = 2, .max_entry = 1000});
+    if constexpr (std::is_same_v<Form, Slots>) {
+      for (const Operation operation : kOperations) {
+        if (how == How::kMixed) table.detail().by_call(operation, member.rank == 1);
+      }
     }
     support::meet(member, self);
     if (kill && member.rank == 2) {
-      operate(history, member, self, table, operations / 4, seed);
+      operate<Form>(history, member, self, table, operations / 4, seed);
       support::end_victim(member.memory);
-      operate(history, member, self, table, 100'000'000, seed + 1);  // until it is killed
+      operate<Form>(history, member, self, table, 100'000'000, seed + 1);  // until it is killed
     }
-    operate(history, member, self, table, operations, seed);
+    operate<Form>(history, member, self, table, operations, seed);
     if (kill) {
       support::serve_until(self, [&] { return self.fabric().failed({2}); });
-      operate(history, member, self, table, operations / 4, seed + 2);
+      operate<Form>(history, member, self, table, operations / 4, seed + 2);
     }
     const std::uint32_t all = kill ? kProcesses - 1 : kProcesses;
     member.memory.words[1]++;
@@ -170,6 +223,14 @@ TEST_CASE("histories_under_the_adversary_are_linearizable") {
   const std::uint64_t seed = support::test_seed();
   for (const How how : {How::kOneSided, How::kByCall, How::kCached, How::kMixed}) {
     run(how, adversary_of(seed), 300, false, seed);
+  }
+}
+
+TEST_CASE("histories_of_entries_of_variable_size_are_linearizable") {
+  const std::uint64_t seed = support::test_seed();
+  for (const How how : {How::kOneSided, How::kByCall}) {
+    run<Pieces>(how, "", 2000, false, seed);
+    run<Pieces>(how, adversary_of(seed), 150, false, seed);
   }
 }
 

@@ -2,6 +2,7 @@
 // Version words, slots of places, and the cache, each by itself.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <set>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "slots.hpp"
 #include "support/catch.hpp"
 #include "support/random.hpp"
+#include "tries.hpp"
 
 using namespace memory;
 using namespace memory::detail;
@@ -236,4 +238,21 @@ TEST_CASE("pointers_move_inside_of_their_segment") {
   CHECK_FALSE(GlobalPtr<int>());
   CHECK(type_number<int>() != type_number<unsigned>());
   CHECK(type_number<std::byte>() == 0);
+}
+
+TEST_CASE("a_request_that_is_sent_back_is_made_again_at_once_then_less_often") {
+  Resend resend;
+  CHECK(resend.due());
+  resend.sent_back();
+  CHECK(resend.due());
+  // Pauses of a 64th of the time so far: about 64 tries for each time that it becomes e times
+  // longer.
+  constexpr std::chrono::milliseconds kTime{50};
+  const auto begin = dtutils::Clock::now();
+  int tries = 0;
+  for (; dtutils::Clock::now() - begin < kTime; ++tries) {
+    resend.sent_back();
+    while (!resend.due()) dtutils::cpu_pause();
+  }
+  CHECK(tries < 1000);
 }

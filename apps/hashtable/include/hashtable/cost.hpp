@@ -106,7 +106,7 @@ Mode cheaper(Operation operation, const Basics& basics, double hit_rate, const L
 
 /// What is measured: the table whose operations are to be predicted.
 struct Subject {
-  /// Bytes of a block of a bucket, 8 to 32 KiB.
+  /// Bytes of a block of a bucket, 8 to 32 KiB; rounded up to words of 8 bytes.
   std::uint32_t block_bytes = 512;
   /// Bytes of the write that fills a slot, 8 to 4096.
   std::uint32_t entry_bytes = 32;

@@ -2,12 +2,15 @@
 // HashTable<Key, Value> for keys and values that do not fit into slots.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "dsfabric/travels.hpp"
+#include "hashtable/compared_by_bytes.hpp"
 #include "hashtable/detail/packed_table.hpp"
 #include "hashtable/forms.hpp"
 #include "hashtable/options.hpp"
@@ -26,9 +29,9 @@ class HashTable<Key, Value> {
 
   /// The value of a key.
   std::optional<Value> find(const Key& key) {
-    const auto record = table_.find(pack(key, key_));
-    if (!record) return std::nullopt;
-    return unpack<Value>(record->value());
+    const auto found = table_.find(pack(key, key_));
+    if (!found) return std::nullopt;
+    return unpack<Value>(found->record.value());
   }
   /// kDone, kExists, kFull. As all changes: throws Error when the packed entry is larger than
   /// Options::max_entry.
@@ -45,6 +48,36 @@ class HashTable<Key, Value> {
   Status insert_or_assign(const Key& key, const Value& value) {
     const detail::PackedTable::Turn turn(table_);
     return table_.change(Operation::kInsertOrAssign, pack(key, key_), pack(value, value_));
+  }
+  /// As that of entries in slots: kDone, kDiffers, kMissing, kFull. Values are compared as they are
+  /// packed. It is a find, which answers kDiffers, and an update that takes place if nothing has
+  /// changed meanwhile; else it looks again.
+  Status compare_exchange(const Key& key, Value& expected, const Value& desired)
+  requires ComparedAsPacked<Value>
+  {
+    for (;;) {
+      const auto found = table_.find(pack(key, key_));
+      if (!found) return Status::kMissing;
+      if (!std::ranges::equal(found->record.value(), pack(expected, value_))) {
+        expected = unpack<Value>(found->record.value());
+        return Status::kDiffers;
+      }
+      const Status status = update_found(found->piece, key, desired);
+      if (status != Status::kDiffers) return status;
+    }
+  }
+  /// As that of entries in slots: the value becomes f(value). kDone, kMissing, kFull.
+  template <class F>
+  requires ComparedAsPacked<Value> && std::is_invocable_r_v<Value, F&, const Value&>
+  Status change(const Key& key, F&& f) {
+    for (;;) {
+      const auto found = table_.find(pack(key, key_));
+      if (!found) return Status::kMissing;
+      const detail::PackedTable::Piece piece = found->piece;
+      const Value before = unpack<Value>(found->record.value());
+      const Status status = update_found(piece, key, f(before));
+      if (status != Status::kDiffers) return status;
+    }
   }
   /// kDone, kMissing; kFull, when other keys have the same hash and there is no memory to copy
   /// them.
@@ -65,6 +98,11 @@ class HashTable<Key, Value> {
   detail::PackedTable& detail() noexcept { return table_; }
 
  private:
+  /// kDiffers: the entry may have changed since it was found in that piece.
+  Status update_found(const detail::PackedTable::Piece& piece, const Key& key, const Value& value) {
+    const detail::PackedTable::Turn turn(table_);
+    return table_.change(Operation::kUpdate, pack(key, key_), pack(value, value_), &piece);
+  }
   template <class T>
   static std::span<const std::byte> pack(const T& value, std::vector<std::byte>& bytes) {
     dsfabric::Packer counter(nullptr);

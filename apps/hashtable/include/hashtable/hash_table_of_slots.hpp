@@ -9,17 +9,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "hashtable/compared_by_bytes.hpp"
 #include "hashtable/cost.hpp"
 #include "hashtable/detail/fixed_table.hpp"
 #include "hashtable/forms.hpp"
 #include "hashtable/options.hpp"
 
 namespace hashtable {
-
-/// Values without padding: two of them are the same when their bytes are.
-template <class Value>
-concept ComparedByBytes = std::has_unique_object_representations_v<Value> ||
-                          std::is_same_v<Value, float> || std::is_same_v<Value, double>;
 
 /// Entries in slots: find is one RDMA read; insert is one compare-and-swap and one write.
 template <class Key, class Value>
@@ -56,7 +52,24 @@ class HashTable<Key, Value> {
     detail::BatchItem<kKeyWords, kValueWords> item_;
   };
 
-  /// An operation that start() has begun.
+  /// One compare_exchange of a batch.
+  class Exchange {
+   public:
+    /// See compare_exchange().
+    Exchange(const Key& key, const Value& expected, const Value& desired) noexcept {
+      item_.request = asked(Operation::kUpdate, key, desired);
+      item_.expected = words_of(expected);
+    }
+    /// The answer.
+    Status status() const noexcept { return item_.status; }
+    /// The value that the key has, when status() is kDiffers.
+    Value value() const noexcept { return value_of(item_.request.value); }
+
+   private:
+    detail::BatchExchange<kKeyWords, kValueWords> item_;
+  };
+
+  /// An operation that start() or start_compare_exchange() has begun.
   class Pending {
    public:
     /// Whether get() would not wait.
@@ -65,18 +78,23 @@ class HashTable<Key, Value> {
     Status get() {
       const auto answer = future_.get();
       asked_.value = answer.value;
-      return answer.status != Status::kAgain ? answer.status : table_->perform(asked_);
+      if (answer.status != Status::kAgain) return answer.status;
+      return table_->perform(asked_, expected_ ? &*expected_ : nullptr);
     }
-    /// What find has found, after get() has answered kDone.
+    /// What find has found, after get() has answered kDone; after kDiffers, the value that the key
+    /// has.
     Value value() const noexcept { return value_of(asked_.value); }
 
    private:
     friend class HashTable;
-    Pending(Table& table, const Asked& asked) : table_(&table), asked_(asked) {
-      future_ = table.start(asked_);
+    using Words = typename Table::Value;
+    Pending(Table& table, const Asked& asked, const std::optional<Words>& expected = std::nullopt)
+        : table_(&table), asked_(asked), expected_(expected) {
+      future_ = table.start(asked_, expected_ ? &*expected_ : nullptr);
     }
     Table* table_;
     Asked asked_;
+    std::optional<Words> expected_;
     dsfabric::RemoteFuture<detail::Answer<kValueWords>> future_;
   };
 
@@ -124,12 +142,14 @@ class HashTable<Key, Value> {
   requires ComparedByBytes<Value>
   {
     Asked request = asked(Operation::kUpdate, key, desired);
-    const Status status = table_.exchange(request, asked(Operation::kUpdate, key, expected).value);
+    const auto expected_words = words_of(expected);
+    const Status status = table_.perform(request, &expected_words);
     if (status == Status::kDiffers) expected = value_of(request.value);
     return status;
   }
   /// Gives the key the value f(value), where `value` is the one that it has. f is called again when
-  /// another worker changes the key meanwhile; what its last call was given is the value before.
+  /// another worker changes the key meanwhile; what its last call was given is the value before. It
+  /// is a find and a compare_exchange: two calls by call, since f stays here.
   /// kDone, kMissing, kFull; throws what f throws, and then changes nothing.
   template <class F>
   requires ComparedByBytes<Value> && std::is_invocable_r_v<Value, F&, const Value&>
@@ -155,10 +175,25 @@ class HashTable<Key, Value> {
     table_.perform(std::span(
         reinterpret_cast<detail::BatchItem<kKeyWords, kValueWords>*>(items.data()), items.size()));
   }
+  /// The same for exchanges, which go as updates do. `status()` of each is kDone, kDiffers,
+  /// kMissing or kFull.
+  void perform(std::span<Exchange> exchanges)
+  requires ComparedByBytes<Value>
+  {
+    using Words = detail::BatchExchange<kKeyWords, kValueWords>;
+    static_assert(sizeof(Exchange) == sizeof(Words));
+    table_.perform(std::span(reinterpret_cast<Words*>(exchanges.data()), exchanges.size()));
+  }
   /// Begins one operation by an aggregated call, whatever the mode; flush() sends what was begun.
   /// The result may outlive no table.
   Pending start(Operation operation, const Key& key, const Value& value = {}) {
     return Pending(table_, asked(operation, key, value));
+  }
+  /// Begins a compare_exchange(), as start().
+  Pending start_compare_exchange(const Key& key, const Value& expected, const Value& desired)
+  requires ComparedByBytes<Value>
+  {
+    return Pending(table_, asked(Operation::kUpdate, key, desired), words_of(expected));
   }
   /// See start().
   void flush() noexcept { table_.flush(); }
@@ -208,10 +243,14 @@ class HashTable<Key, Value> {
   static Value value_of(const std::array<std::uint64_t, kValueWords>& words) noexcept {
     return value_from<Value>(words);
   }
+  static auto words_of(const Value& value) noexcept {
+    typename Table::Value words{};
+    std::memcpy(words.data(), static_cast<const void*>(&value), sizeof value);
+    return words;
+  }
   static Asked asked(Operation operation, const Key& key, const Value& value = {}) noexcept {
-    Asked asked{operation, 0, 0, {}, {}};
+    Asked asked{operation, 0, 0, {}, words_of(value)};
     std::memcpy(asked.key.data(), static_cast<const void*>(&key), sizeof key);
-    std::memcpy(asked.value.data(), static_cast<const void*>(&value), sizeof value);
     return asked;
   }
 

@@ -31,6 +31,13 @@ struct BatchItem {
   Status status = Status::kAgain;
 };
 
+/// One compare_exchange of a batch: an update, and the value that it expects.
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+struct BatchExchange : BatchItem<kKeyWords, kValueWords> {
+  /// See FixedTable::perform.
+  std::array<std::uint64_t, kValueWords> expected;
+};
+
 /// What a call answers.
 template <std::uint32_t kValueWords>
 struct Answer {
@@ -53,6 +60,8 @@ class FixedTable {
   using Value = std::array<std::uint64_t, kValueWords>;
   /// See BatchItem.
   using Item = BatchItem<kKeyWords, kValueWords>;
+  /// See BatchExchange.
+  using Exchange = BatchExchange<kKeyWords, kValueWords>;
 
   /// A collective of all workers. Throws Error when they give other types or options, or there is
   /// no memory. `staging`: bytes for each worker at each home. Setup only.
@@ -81,18 +90,11 @@ class FixedTable {
   FixedTable& operator=(const FixedTable&) = delete;
 
   /// Does an operation. `asked` has operation, key and the value to be written, if any.
-  Status perform(Asked& asked) {
+  /// `expected`: the operation is an update, which takes place if the key has this value. kDiffers:
+  /// it has another one, which `asked` gets.
+  Status perform(Asked& asked, const Value* expected = nullptr) {
     prepare(asked);
-    return perform_prepared(asked);
-  }
-  /// An update, if the key has the value `expected`. kDiffers: it has another one, which `asked`
-  /// gets.
-  Status exchange(Asked& asked, const Value& expected) {
-    prepare(asked);
-    const std::uint32_t home = home_of(asked.hash, parts());
-    if (home == rank_) return local(asked, &expected);
-    return by_call(asked.operation) ? called(home, asked, expected)
-                                    : one_sided(home, asked, nullptr, {}, &expected);
+    return perform_prepared(asked, expected);
   }
   /// Does it by operations on memory only, in whatever mode the table is.
   Status perform_one_sided(Asked& asked) {
@@ -100,19 +102,11 @@ class FixedTable {
     const std::uint32_t home = home_of(asked.hash, parts());
     return home == rank_ ? local(asked) : one_sided(home, asked);
   }
-  /// Does all of them, in no fixed order.
-  void perform(std::span<Item> items);
+  /// Does all of them, in no fixed order: Item or Exchange.
+  template <class AnyItem>
+  void perform(std::span<AnyItem> items);
   /// Starts one by an aggregated call: the future has the status, or kAgain, then perform() it.
-  dsfabric::RemoteFuture<Answer<kValueWords>> start(Asked& asked) {
-    prepare(asked);
-    const std::uint32_t home = home_of(asked.hash, parts());
-    return futures_.call_return(
-        thread_of(home), [at = homes_[home], asked](dsfabric::CallContext& call) {
-          Asked mine = asked;
-          const Status status = answer(*at.get(call.fabric), mine, rank_of(call));
-          return Answer<kValueWords>{status, mine.value};
-        });
-  }
+  dsfabric::RemoteFuture<Answer<kValueWords>> start(Asked& asked, const Value* expected = nullptr);
   /// Sends the calls that start() has made.
   void flush() noexcept { (void)futures_.flush(); }
 
@@ -156,7 +150,7 @@ class FixedTable {
   riutils::RDMAMessengerGlobal& calls() noexcept { return calls_; }
 
   /// Runs an operation at the home of its key; kAgain where it would have to wait. `expected`: see
-  /// exchange(). Any thread of the home's process; `rank` is that of the home.
+  /// perform(). Any thread of the home's process; `rank` is that of the home.
   static Status answer(Home& home, Asked& asked, std::uint16_t rank,
                        const Value* expected = nullptr);
 
@@ -164,11 +158,18 @@ class FixedTable {
   /// What one call carries.
   static constexpr std::uint32_t kBatch = std::clamp<std::uint32_t>(
       (dsfabric::kMaxCallable - 64) / (8 * (kKeyWords + kValueWords) + 1), 1, kCallBatch);
+  static_assert(kBatch >= 2 && kBatch <= 32);
   struct BatchCall {
-    std::uint32_t count;
+    /// Places that are taken.
+    std::uint32_t count = 0;
+    /// A bit for each operation that expects a value, which lies at the place behind its own.
+    std::uint32_t exchanges = 0;
     std::array<Operation, kBatch> operations;
     std::array<std::array<std::uint64_t, kKeyWords>, kBatch> keys;
     std::array<std::array<std::uint64_t, kValueWords>, kBatch> values;
+
+    bool exchanges_at(std::uint32_t place) const noexcept { return (exchanges >> place & 1) != 0; }
+    void clear() noexcept { count = exchanges = 0; }
   };
   struct BatchAnswer {
     std::array<Status, kBatch> statuses;
@@ -192,9 +193,10 @@ class FixedTable {
   /// Items that a batch looks at together.
   static constexpr std::uint32_t kSorted = 2 * kCallBatch;
   /// Those whose home is here, and the others.
+  template <class AnyItem>
   struct Sorted {
-    std::array<Item*, kSorted> here;
-    std::array<Item*, kSorted> elsewhere;
+    std::array<AnyItem*, kSorted> here;
+    std::array<AnyItem*, kSorted> elsewhere;
     std::uint32_t count_here = 0;
     std::uint32_t count_elsewhere = 0;
   };
@@ -207,15 +209,20 @@ class FixedTable {
     asked.hash = hash_of(asked.key.data(), kKeyWords);
   }
   /// Prepares at most kSorted items, and asks for the memory of those whose home is here.
-  Sorted sort(std::span<Item> items) const noexcept;
-  Status perform_prepared(Asked& asked) {
+  template <class AnyItem>
+  Sorted<AnyItem> sort(std::span<AnyItem> items) const noexcept;
+  static const Value* expected_of(const Item&) noexcept { return nullptr; }
+  static const Value* expected_of(const Exchange& item) noexcept { return &item.expected; }
+  Status perform_prepared(Asked& asked, const Value* expected = nullptr) {
     const std::uint32_t home = home_of(asked.hash, parts());
-    if (home == rank_) return local(asked);
-    if (by_call(asked.operation)) return called(home, asked);
+    if (home == rank_) return local(asked, expected);
+    if (by_call(asked.operation)) {
+      return expected == nullptr ? called(home, asked) : called(home, asked, *expected);
+    }
     if (cache_.wanted() && asked.operation == Operation::kFind && find_kept(home, asked)) {
       return Status::kDone;
     }
-    return one_sided(home, asked);
+    return one_sided(home, asked, nullptr, {}, expected);
   }
   /// Answers a find from the cache, if the slot's word is the same still.
   bool find_kept(std::uint32_t home, Asked& asked) {

@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: MIT
-// FixedTable: many operations at once: reads in flight, and calls that carry many operations.
+// FixedTable: many operations at once: reads in flight, calls that carry many operations, and
+// aggregated calls.
 #pragma once
 
 #include "hashtable/detail/fixed_table.hpp"
 
 namespace hashtable::detail {
+
+template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
+auto FixedTable<kKeyWords, kValueWords>::start(Asked& asked, const Value* expected)
+    -> dsfabric::RemoteFuture<Answer<kValueWords>> {
+  prepare(asked);
+  const std::uint32_t home = home_of(asked.hash, parts());
+  const auto there = [at = homes_[home], asked](dsfabric::CallContext& call,
+                                                const Value* its_expected = nullptr) {
+    Asked mine = asked;
+    const Status status = answer(*at.get(call.fabric), mine, rank_of(call), its_expected);
+    return Answer<kValueWords>{status, mine.value};
+  };
+  if (expected == nullptr) {
+    return futures_.call_return(thread_of(home),
+                                [there](dsfabric::CallContext& call) { return there(call); });
+  }
+  return futures_.call_return(
+      thread_of(home),
+      [there, value = *expected](dsfabric::CallContext& call) { return there(call, &value); });
+}
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
 auto FixedTable<kKeyWords, kValueWords>::answer_batch(Home& home, BatchCall& call,
@@ -18,8 +39,10 @@ auto FixedTable<kKeyWords, kValueWords>::answer_batch(Home& home, BatchCall& cal
   for (std::uint32_t i = 0; i < call.count; ++i) home.prefetch_slot(hashes[i]);
   for (std::uint32_t i = 0; i < call.count; ++i) {
     Asked asked{call.operations[i], rank, hashes[i], call.keys[i], call.values[i]};
-    answers.statuses[i] = answer(home, asked, rank);
+    const bool exchanges = call.exchanges_at(i);
+    answers.statuses[i] = answer(home, asked, rank, exchanges ? &call.values[i + 1] : nullptr);
     answers.values[i] = asked.value;
+    i += exchanges ? 1 : 0;
   }
   return answers;
 }
@@ -37,19 +60,22 @@ void FixedTable<kKeyWords, kValueWords>::send(std::uint32_t home, Flight& flight
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
 void FixedTable<kKeyWords, kValueWords>::finish(Flight& flight) {
-  const std::uint32_t count = std::exchange(flight.call.count, 0);
   flight.sent = false;
   const BatchAnswer answers = flight.answer.get();
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < flight.call.count; ++i) {
     flight.items[i]->status = answers.statuses[i];
     flight.items[i]->request.value = answers.values[i];
+    i += flight.call.exchanges_at(i) ? 1 : 0;
   }
+  flight.call.clear();
 }
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
-auto FixedTable<kKeyWords, kValueWords>::sort(std::span<Item> items) const noexcept -> Sorted {
-  Sorted sorted;
-  for (Item& item : items) {
+template <class AnyItem>
+auto FixedTable<kKeyWords, kValueWords>::sort(std::span<AnyItem> items) const noexcept
+    -> Sorted<AnyItem> {
+  Sorted<AnyItem> sorted;
+  for (AnyItem& item : items) {
     item.status = Status::kAgain;
     prepare(item.request);
     // Without a branch: chance decides, so a processor cannot foresee it.
@@ -69,9 +95,10 @@ auto FixedTable<kKeyWords, kValueWords>::sort(std::span<Item> items) const noexc
 }
 
 template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
-void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
+template <class AnyItem>
+void FixedTable<kKeyWords, kValueWords>::perform(std::span<AnyItem> items) {
   if (batch_runs_) {  // a fiber of this worker is in the middle of one
-    for (Item& item : items) item.status = perform(item.request);
+    for (AnyItem& item : items) item.status = perform(item.request, expected_of(item));
     return;
   }
   batch_runs_ = true;
@@ -83,7 +110,7 @@ void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
         // After an exception: a slot that is pending is not used again.
         for (auto& flight : flights->flights) {
           if (flight && flight->sent) flight.reset();
-          if (flight) flight->call.count = 0;
+          if (flight) flight->call.clear();
         }
       }
     }
@@ -95,7 +122,7 @@ void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
   /// Reads that are on their way.
   struct Reads {
     struct Started {
-      Item* item;
+      AnyItem* item;
       RemotePort* port;
       BucketWord bucket;
       std::uint32_t home;
@@ -119,25 +146,34 @@ void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
     if (failed != nullptr) failed->throw_gone("a read");
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto& read = reads.started[i];
-      read.item->status =
-          one_sided(read.home, read.item->request, read.port->copy(i + 1), read.bucket);
+      read.item->status = one_sided(read.home, read.item->request, read.port->copy(i + 1),
+                                    read.bucket, expected_of(*read.item));
     }
   };
 
-  const auto go = [&](Item& item) {
+  const auto go = [&](AnyItem& item) {
     Asked& asked = item.request;
     const std::uint32_t home = home_of(asked.hash, parts());
     if (by_call(asked.operation)) {
       Flights& flights = *flights_[home];
       auto& flight = flights.flights[flights.next];
-      if (!flight) flight.emplace(self_.fabric()).call.count = 0;
+      if (!flight) flight.emplace(self_.fabric());
       if (flight->sent) finish(*flight);
       const std::uint32_t at = flight->call.count++;
       flight->call.operations[at] = asked.operation;
       flight->call.keys[at] = asked.key;
       flight->call.values[at] = asked.value;
       flight->items[at] = &item;
-      if (flight->call.count == kBatch) {
+      if (const Value* const expected = expected_of(item)) {
+        flight->call.exchanges |= 1u << at;
+        const std::uint32_t behind = flight->call.count++;
+        flight->call.operations[behind] = asked.operation;
+        flight->call.keys[behind] = asked.key;
+        flight->call.values[behind] = *expected;
+      }
+      // The next one has room.
+      constexpr std::uint32_t kPlaces = std::is_same_v<AnyItem, Exchange> ? 2 : 1;
+      if (flight->call.count + kPlaces > kBatch) {
         send(home, *flight);
         flights.next = (flights.next + 1) % kFlights;
       }
@@ -152,11 +188,12 @@ void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
     }
   };
   for (std::size_t begin = 0; begin < items.size(); begin += kSorted) {
-    const Sorted sorted =
+    const Sorted<AnyItem> sorted =
         sort(items.subspan(begin, std::min<std::size_t>(kSorted, items.size() - begin)));
     for (std::uint32_t i = 0; i < sorted.count_elsewhere; ++i) go(*sorted.elsewhere[i]);
     for (std::uint32_t i = 0; i < sorted.count_here; ++i) {
-      sorted.here[i]->status = local(sorted.here[i]->request);
+      AnyItem& item = *sorted.here[i];
+      item.status = local(item.request, expected_of(item));
     }
   }
   if (reads.count != 0) end_reads();
@@ -170,8 +207,9 @@ void FixedTable<kKeyWords, kValueWords>::perform(std::span<Item> items) {
       if (flight && flight->sent) finish(*flight);
     }
   }
-  for (Item& item : items) {
-    if (item.status == Status::kAgain) item.status = perform_prepared(item.request);
+  for (AnyItem& item : items) {
+    if (item.status != Status::kAgain) continue;
+    item.status = perform_prepared(item.request, expected_of(item));
   }
 }
 

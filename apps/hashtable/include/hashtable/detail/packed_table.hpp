@@ -2,6 +2,7 @@
 // A table of keys and values of any size: the slots hold a hash, and name a piece of memory.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -57,8 +58,19 @@ class PackedTable {
   /// As FixedTable. Setup only.
   PackedTable(dsfabric::Thread& self, const Options& options, const TypeNames& types);
 
-  /// The record of a key, whose words stay until the next operation; empty when there is none.
-  std::optional<Record> find(std::span<const std::byte> key);
+  /// What a slot says of a piece: its place, its words, and their check. Pieces with other bytes
+  /// differ in it.
+  using Piece = std::array<std::uint64_t, 3>;
+  /// What find() has found.
+  struct Found {
+    /// Its words stay until the next operation.
+    Record record;
+    /// Where they lay.
+    Piece piece;
+  };
+
+  /// The record of a key; nothing when there is none.
+  std::optional<Found> find(std::span<const std::byte> key);
   /// A change of an entry by this worker: one at a time, since its record lies in the same memory
   /// of the home each time. Taken before the record is made.
   class Turn {
@@ -73,17 +85,18 @@ class PackedTable {
    private:
     PackedTable& table_;
   };
-  /// A change: remove has no value. Within a Turn. Throws Error when the record is larger than
+  /// A change: remove has no value. Within a Turn. `seen`: it takes place if the key lies in that
+  /// piece still, else the answer is kDiffers. Throws Error when the record is larger than
   /// Options::max_entry.
   Status change(Operation operation, std::span<const std::byte> key,
-                std::span<const std::byte> value);
+                std::span<const std::byte> value, const Piece* seen = nullptr);
   /// Calls f(record) for each entry; throws as FixedTable::for_each.
   template <class F>
   void for_each(F&& f) {
     std::vector<std::uint64_t> piece;
     std::exception_ptr lost;
-    table_.for_each([&](const Key& key, const Value& value) {
-      Value seen = value;
+    table_.for_each([&](const Key& key, const Piece& value) {
+      Piece seen = value;
       try {
         if (!fetch(key[0], seen, piece)) return;
       } catch (const dsfabric::PeerFailed&) {
@@ -104,17 +117,16 @@ class PackedTable {
   void collide() noexcept { mask_ = 0; }
 
  private:
-  /// key: the hash of the user's key. value: place and words of the piece, and its check.
+  /// key: the hash of the user's key. value: its piece.
   using Table = FixedTable<1, 3>;
   using Key = std::array<std::uint64_t, 1>;
-  using Value = std::array<std::uint64_t, 3>;
 
   std::uint64_t key_of(std::span<const std::byte> key) const noexcept;
   void take_turn();
   void pass_turn() noexcept;
-  bool fetch(std::uint64_t key, Value& value, std::vector<std::uint64_t>& piece);
+  bool fetch(std::uint64_t key, Piece& named, std::vector<std::uint64_t>& piece);
   static Status apply(Home& home, std::uint16_t rank, Operation operation, std::uint64_t key,
-                      std::span<const std::uint64_t> words);
+                      std::span<const std::uint64_t> words, const Piece* seen);
 
   Table table_;
   const Options options_;

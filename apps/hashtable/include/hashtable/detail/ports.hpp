@@ -65,7 +65,7 @@ class RemotePort {
 
   /// A copy of a block, which stays until the next read.
   const std::uint64_t* read(std::uint32_t index) {
-    if (!bring(copies_.local(0, shape_.block_bytes()), place(index, 0, shape_.block_words)))
+    if (!reader_.read(copies_.local(0, shape_.block_bytes()), place(index, 0, shape_.block_words)))
         [[unlikely]] {
       throw_gone("a read");
     }
@@ -73,7 +73,7 @@ class RemotePort {
   }
   /// One word of a block; it ends the copy of read().
   std::uint64_t read_word(std::uint32_t index, std::uint32_t at) {
-    if (!bring(copies_.local(0, 8), place(index, at, 1))) [[unlikely]]
+    if (!reader_.read(copies_.local(0, 8), place(index, at, 1))) [[unlikely]]
       throw_gone("a read");
     return *copy(0);
   }
@@ -121,11 +121,6 @@ class RemotePort {
                                      std::uint32_t count) const noexcept {
     return region_.part((std::uint64_t{index} * shape_.block_words + at) * 8, count * 8ul);
   }
-  /// Reads words; false: the connection is broken.
-  bool bring(dtutils::LocalBuffer into, const dtutils::RemoteMemoryLocator& from) noexcept {
-    return marked_ ? dtutils::blocking_read_marked(transmitter_, into, from)
-                   : transmitter_.blocking_read(into, from);
-  }
   bool post_started(dtutils::PostOptions options) noexcept;
   dtutils::LocalBuffer large(std::size_t count);
   void read_directory();
@@ -135,8 +130,8 @@ class RemotePort {
   const Shape shape_;
   const dtutils::RemoteMemoryLocator region_;
   dtutils::Transmitter& transmitter_;
-  /// The end of a READ is seen in its last word.
-  const bool marked_;
+  /// For blocks, and words of them.
+  const dtutils::BlockingReader reader_;
   std::uint32_t max_inline_;
   /// A read that was started, and is not posted yet: its copy, or 0, and its block.
   std::uint32_t started_ = 0;
