@@ -37,7 +37,8 @@ namespace groups::detail {
 ///
 /// If a leader dies, Agreement has the next one finish what may have been decided. A process that
 /// joins is no member of the old view's Agreement; it believes the first member of the new view
-/// that says it is committed. tests/groups/model/views.pml holds this. Owner thread only.
+/// that says it is committed. tests/groups/model/views.pml holds this, and joins.pml how a process
+/// comes to that. Owner thread only.
 class GroupCore {
  public:
   GroupCore(sst::TableGroup& group, GroupOptions options, GroupUpcalls upcalls);

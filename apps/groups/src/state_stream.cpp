@@ -45,6 +45,12 @@ void StateSource::end() {
   seen_taken_ = 0;
 }
 
+void StateSource::give_up() noexcept {
+  if (!active()) return;
+  door_.write_word(process_, dtutils::hashed_word(kGivenUp, ticket_));
+  end();
+}
+
 void StateSource::append(const RecordHead& head, std::span<const std::byte> bytes) {
   const auto* const first = reinterpret_cast<const std::byte*>(&head);
   pending_.insert(pending_.end(), first, first + sizeof head);
@@ -101,8 +107,7 @@ bool StateSource::give_up_stalled() noexcept {
     seen_ = now;
   }
   if (now - seen_ < kStalled) return false;
-  door_.write_word(process_, dtutils::hashed_word(kGivenUp, ticket_));
-  end();
+  give_up();
   return true;
 }
 

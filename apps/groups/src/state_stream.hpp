@@ -47,7 +47,10 @@ class StateSource {
   /// Begins a stream with the state, which is that of this view before message `next`.
   void begin(dsfabric::ProcessId process, std::uint32_t ticket, std::uint64_t view,
              std::uint64_t next, std::span<const std::byte> state);
+  /// Nobody waits for more of it.
   void end();
+  /// Ends the stream of a process that may still wait for more, which is told, if it lives.
+  void give_up() noexcept;
   /// Puts a record behind the others.
   void append(const RecordHead& head, std::span<const std::byte> bytes);
   /// Writes what the lane has room for. True when it wrote anything.
@@ -57,8 +60,7 @@ class StateSource {
   /// So many messages wait that no more should come: then the donor delivers no more, which holds
   /// the senders up, until the process has taken some in.
   bool behind() const noexcept;
-  /// It has been behind for so long, and the process took in nothing, that the stream ended: the
-  /// process is told, if it lives. True once.
+  /// Gives up when it has been behind for so long, and the process took in nothing. True once.
   bool give_up_stalled() noexcept;
 
  private:

@@ -253,7 +253,8 @@ void GroupCore::depart() {
   leaving_ = false;
   step_ = Step::kNone;
   attempt_ = {};
-  source_.end();
+  // When this process is in again by its next look, whom it served has not seen that it left.
+  source_.give_up();
   door_.announce(view_);
   now_.reset();
   next_.reset();

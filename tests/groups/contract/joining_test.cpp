@@ -140,6 +140,37 @@ TEST_CASE("the_member_that_gives_the_state_dies_and_another_one_gives_it") {
   CHECK(histories.check(4) == "");
 }
 
+TEST_CASE("the_member_that_gives_the_state_leaves_and_is_back_before_anybody_looks") {
+  const Histories histories;
+  ForkJob job(4, [&](Member& member) {
+    OrderedNode node(member, histories, {.members = {{0}, {1}, {2}}, .max_message = 16, .slots = 8},
+                     2 << 20);
+    auto& words = member.memory.words;
+    node.meet(1, 4);
+    if (member.rank == 3) {
+      node.ordered.join();
+      node.progress_while([&] { return words[2] == 0; }, "it gets a state");
+      words[3] = 1;
+      require(support::eventually([&] { return words[4] != 0; }), "its donor is back");
+      node.progress_while([&] { return !is_member(node); }, "it is in");
+    } else if (member.rank == 1) {
+      // The first ticket goes to it. Its snapshot is on its way, for it is large.
+      node.progress_while([&] { return node.snapshots == 0; }, "it is asked for the state");
+      words[2] = 1;
+      require(support::eventually([&] { return words[3] != 0; }), "nobody looks");
+      node.ordered.leave();
+      node.progress_while([&] { return is_member(node); }, "it is out");
+      node.ordered.join();
+      node.progress_while([&] { return !is_member(node); }, "it is in again");
+      words[4] = 1;
+    }
+    node.progress_while([&] { return node.ordered.view().members.size() != 4; }, "all are in");
+    node.meet(0, 4);
+  });
+  CHECK(job.wait() == "");
+  CHECK(histories.check(4) == "");
+}
+
 TEST_CASE("a_process_that_dies_while_it_joins_holds_nobody_up") {
   const Histories histories;
   ForkJob job(4, [&](Member& member) {
