@@ -16,10 +16,10 @@ namespace streams {
 // The registered memory of a side:
 //
 //   byte  0        256          kStagingAt        kStagingAt + staging
-//         | Board  | unused     | staging         | ring                |
+//         | Board  | unused     | staging         | ring, larger ring   |
 //
 // Byte n of a direction lies in byte n % staging of the staging memory of the sender, if it was
-// packed, and in byte n % ring of the ring of the receiver. Every word is a hashed one, since
+// packed, and in the ring of the receiver as ring.hpp says. Every word is a hashed one, since
 // Soft-RoCE writes and reads words in parts; a word of another hash is one that is not there yet.
 inline constexpr std::size_t kStagingAt = 2048;
 
@@ -52,7 +52,8 @@ enum WordKind : std::uint64_t {
   kSeenWord,
   kArmedWord,
   kPackedWord,
-  kHeardWord
+  kHeardWord,
+  kGrownWord
 };
 
 constexpr std::uint64_t count_word(WordKind kind, std::uint64_t count,
@@ -76,9 +77,13 @@ constexpr std::int64_t ahead_of(std::uint64_t word, std::uint64_t count, unsigne
   return static_cast<std::int64_t>((word - count) << (64 - bits)) >> (64 - bits);
 }
 
+/// The flag of Feedback::taken.
+inline constexpr std::uint32_t kLargerRing = 1;
+
 /// What the receiver tells the sender.
 struct Feedback {
-  /// Bytes received by the program: their space is free.
+  /// Bytes received by the program: their space is free. Above them kLargerRing: from now on there
+  /// is memory for the larger ring.
   std::uint64_t taken;
   /// Bytes that the receiver knows of. What comes behind them may not stay packed.
   std::uint64_t seen;
@@ -109,6 +114,8 @@ constexpr std::uint64_t packed_word(std::uint64_t written, std::uint64_t packed)
 struct Board {
   /// Written by the peer: bytes that are in the ring here, and flags.
   alignas(64) std::uint64_t sent;
+  /// Written by the peer, once, before the first byte of the larger ring: which one that is.
+  std::uint64_t grown;
   /// Written by the peer.
   alignas(64) Feedback feedback;
   /// Read by the peer.

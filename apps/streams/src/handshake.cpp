@@ -19,7 +19,10 @@ constexpr char kWorks = 'w';
 }  // namespace
 
 void check(const std::string& object, const StreamOptions& options) {
-  if (valid_ring(options.ring)) return;
+  if (valid_ring(options.ring) &&
+      (options.largest_ring <= options.ring || valid_ring(options.largest_ring))) {
+    return;
+  }
   throw dtutils::Error(object, "its ring has a size that it cannot have",
                        "take a power of two from kSmallestRing to kLargestRing");
 }

@@ -14,6 +14,9 @@ namespace streams {
 ///
 ///   byte  0       8         12     16         56        64     68     72        76         80
 ///         | magic | version | flow | endpoint | address | rkey | ring | staging | receives |
+///
+///         80            84         88
+///         | larger_ring | reserved |
 struct Introduction {
   /// kMagic.
   std::uint64_t magic;
@@ -31,14 +34,21 @@ struct Introduction {
   std::uint32_t staging;
   /// Receives that it posts for writes with immediate data; 0: none may come.
   std::uint32_t receives;
+  /// Bytes of the ring behind the first one, for which there may be memory later; 0: none.
+  std::uint32_t larger_ring;
+  std::uint32_t reserved;
 };
-static_assert(sizeof(Introduction) == 80 && std::is_trivially_copyable_v<Introduction>);
+static_assert(sizeof(Introduction) == 88 && std::is_trivially_copyable_v<Introduction>);
 
 inline constexpr std::uint64_t kMagic = 0x6d61657274732d63;
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 
 constexpr bool valid_ring(std::uint32_t ring) noexcept {
   return ring >= kSmallestRing && ring <= kLargestRing && (ring & (ring - 1)) == 0;
+}
+
+constexpr bool valid_larger_ring(std::uint32_t ring, std::uint32_t larger) noexcept {
+  return larger == 0 || (valid_ring(larger) && larger > ring);
 }
 
 constexpr bool valid(const Introduction& peer) noexcept {
@@ -46,7 +56,8 @@ constexpr bool valid(const Introduction& peer) noexcept {
   if (peer.flow == static_cast<std::uint32_t>(FlowControl::kCredits)) return true;
   return (peer.flow == static_cast<std::uint32_t>(FlowControl::kPacketized) ||
           peer.flow == static_cast<std::uint32_t>(FlowControl::kZeroCopy)) &&
-         valid_ring(peer.ring) && peer.staging >= kStaging && peer.staging <= kLargestRing &&
+         valid_ring(peer.ring) && valid_larger_ring(peer.ring, peer.larger_ring) &&
+         peer.staging >= kStaging && peer.staging <= kLargestRing &&
          (peer.staging & (peer.staging - 1)) == 0;
 }
 

@@ -49,6 +49,10 @@ class Link {
     return peer_.part(offset, size);
   }
   std::byte* data() const noexcept { return memory_.data(); }
+  /// Has the kernel allocate a part of the memory now. False: there is not so much.
+  bool take_pages(std::size_t offset, std::size_t size) noexcept {
+    return memory_.try_take_pages(offset, size);
+  }
   const dtutils::MemoryRegion& region() const noexcept { return region_; }
   dtutils::QueuePair& pair() noexcept { return pair_; }
   bool on_shm() const noexcept;

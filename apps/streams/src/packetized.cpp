@@ -27,22 +27,30 @@ bool is_direct(dtutils::Device& device, Packetized::Source source) {
          source == Packetized::Source::kAsTheDeviceLets;
 }
 
-Link::Sizes sizes_for(dtutils::Device& device, std::uint32_t ring, std::uint32_t staging,
+/// Pages of the larger ring arrive when it is offered; memory that is pinned has all of its pages
+/// at once.
+RingSizes possible_sizes(dtutils::Device& device, RingSizes sizes, Packetized::Source source) {
+  return {sizes.initial, is_direct(device, source) ? sizes.larger : 0};
+}
+
+Link::Sizes sizes_for(dtutils::Device& device, RingSizes sizes, std::uint32_t staging,
                       std::uint32_t receives) {
-  return {.memory = kStagingAt + staging + ring,
+  return {.memory = kStagingAt + staging + sizes.initial + sizes.larger,
           .receives = kBells + receives,
           .inline_bytes = std::min(device.info().max_inline, kLongestPiece)};
 }
 
 }  // namespace
 
-Packetized::Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring,
+Packetized::Packetized(dtutils::ProtectionDomain& domain, RingSizes sizes,
                        std::uint32_t useful_space, Source source)
-    : ring_(ring),
-      staging_(is_direct(domain.device(), source) ? kStaging : ring),
+    : sizes_(possible_sizes(domain.device(), sizes, source)),
+      ring_(sizes_),
+      ring_there_(0),
+      staging_(is_direct(domain.device(), source) ? kStaging : sizes_.initial),
       useful_space_(useful_space),
       writes_(is_direct(domain.device(), source) ? 0 : kReceivesForWrites),
-      link_(domain, sizes_for(domain.device(), ring, staging_, writes_.receives())),
+      link_(domain, sizes_for(domain.device(), sizes_, staging_, writes_.receives())),
       heard_by_write_(writes_.receives() != 0) {
   if (link_.pair().max_inline() < kInlineNeeded) {
     throw dtutils::Error("stream", "the device grants too few inline bytes",
@@ -55,17 +63,19 @@ Packetized::Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring,
 
 Introduction Packetized::introduction() const {
   Introduction mine = link_.introduction(FlowControl::kPacketized);
-  mine.ring = ring_;
+  mine.ring = sizes_.initial;
+  mine.larger_ring = sizes_.larger;
   mine.staging = staging_;
   mine.receives = writes_.receives();
   return mine;
 }
 
 void Packetized::meet(const Introduction& peer) {
-  ring_there_ = peer.ring;
+  ring_there_ = Ring({peer.ring, peer.larger_ring});
   staging_there_ = peer.staging;
-  packs_ = direct_ != 0 || ring_there_ <= staging_;
-  signal_part_ = (direct_ != 0 ? ring_there_ : std::min(ring_there_, staging_)) / kPartsOfRing;
+  packs_ = direct_ != 0 || ring_there_.size() <= staging_;
+  signal_part_ =
+      (direct_ != 0 ? ring_there_.size() : std::min(ring_there_.size(), staging_)) / kPartsOfRing;
   writes_.meet(peer.receives);
   link_.connect(peer);
   for (std::uint32_t i = 0; i < kBells + writes_.receives(); ++i) {

@@ -11,6 +11,8 @@
 #include "cursor.hpp"
 #include "dtutils/wait.hpp"
 #include "link.hpp"
+#include "ring.hpp"
+#include "ring_budget.hpp"
 #include "streams/result.hpp"
 #include "writes_that_tell.hpp"
 
@@ -39,6 +41,18 @@ namespace streams {
 // what the other side has published. Later changes are told by a bell (an empty message), once a
 // number.
 //
+// On shm the ring grows once, when it was full often (ring.hpp):
+//
+//   receiver  takes memory for the larger ring; offers it by a flag beside the count of bytes
+//   taken. sender    with nothing packed: writes into `grown` which byte is the first one of the
+//   larger
+//             ring; writes all bytes from that one on there.
+//   receiver  looks at `grown` before it believes in a count that may be behind that byte.
+//
+// One queue pair keeps the order of the sender's writes, so the receiver knows of the larger ring
+// before it knows of a byte in it. What is packed is found by reading, which that does not order:
+// so the sender packs nothing until it knows that the receiver has bytes of the larger ring.
+//
 /// Owner thread only.
 class Packetized {
  public:
@@ -46,9 +60,9 @@ class Packetized {
   /// staging memory, as on verbs.
   enum class Source : std::uint8_t { kAsTheDeviceLets, kStaged };
 
-  /// `ring`: see StreamOptions. A side that waits for space asks to be woken while there are fewer
+  /// `sizes`: see StreamOptions. A side that waits for space asks to be woken while there are fewer
   /// than `useful_space` bytes of it.
-  Packetized(dtutils::ProtectionDomain& domain, std::uint32_t ring, std::uint32_t useful_space = 1,
+  Packetized(dtutils::ProtectionDomain& domain, RingSizes sizes, std::uint32_t useful_space = 1,
              Source source = Source::kAsTheDeviceLets);
 
   Introduction introduction() const;
@@ -157,6 +171,14 @@ class Packetized {
   void on_answer() noexcept;
   void fetch(std::uint64_t bytes) noexcept;
 
+  // packetized_grow.cpp
+  /// Receiver.
+  void offer_larger_ring() noexcept;
+  /// False: the sender has written what it cannot.
+  bool look_for_larger_ring() noexcept;
+  /// Sender, with nothing packed.
+  void begin_larger_ring() noexcept;
+
   // packetized_base.cpp
   void wait_a_bit(dtutils::Backoff& backoff) noexcept;
 
@@ -174,10 +196,12 @@ class Packetized {
   std::byte* staging() const noexcept { return link_.data() + kStagingAt; }
   std::byte* ring() const noexcept { return staging() + staging_; }
 
-  /// Bytes of the memory of this side, and of the peer.
-  std::uint32_t ring_;
+  /// The memory of this side, and of the peer.
+  RingSizes sizes_;
+  Ring ring_;
+  Ring ring_there_;
+  /// Bytes.
   std::uint32_t staging_;
-  std::uint32_t ring_there_ = 0;
   std::uint32_t staging_there_ = 0;
   std::uint32_t useful_space_;
   /// Largest piece that leaves from the user's memory; 0: all bytes are packed first.
@@ -207,6 +231,10 @@ class Packetized {
   bool packing_ = false;
   /// With packing_: how far bytes may be packed.
   std::uint64_t pack_until_ = 0;
+  /// The peer offers a larger ring; this side has begun it, and does not know yet that the peer
+  /// knows.
+  bool larger_offered_there_ = false;
+  bool switching_ = false;
   /// Sends since the last bytes arrived.
   std::uint32_t sends_ = 0;
   bool end_wanted_ = false;
@@ -221,6 +249,12 @@ class Packetized {
   std::uint64_t arrived_ = 0;
   std::uint64_t taken_ = 0;
   std::uint64_t returned_ = 0;
+  /// How often the ring was found full; how often before the larger one is offered, and whether it
+  /// was.
+  std::uint64_t times_full_ = 0;
+  std::uint64_t full_before_offer_ = kFullBeforeOffer;
+  bool larger_offered_ = false;
+  RingBudget budget_;
   /// Told to the peer as known here.
   std::uint64_t seen_ = 0;
   /// The last word of the peer.

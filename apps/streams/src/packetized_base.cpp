@@ -22,6 +22,7 @@ bool Packetized::send_whole(std::span<const std::byte> bytes) noexcept {
     return true;
   }
   if (!write_packed()) return false;
+  if (larger_offered_there_ && ring_there_.may_grow()) begin_larger_ring();
   const auto fits = [&] {
     return bytes.size() <= space() && link_.has_room(kRoom) &&
            (bytes.size() <= direct_ || bytes.size() <= staging_space());

@@ -44,8 +44,10 @@ void Packetized::hear(std::uint64_t count, unsigned bits, std::uint32_t flags,
   // A word is seen at once, and may be newer than a write whose completion is polled later.
   const bool was_closed = (flags_there_ & kClosed) != 0 && (flags & kClosed) == 0;
   if (more < 0 || (more == 0 && (was_closed || (flags & kLasting & ~flags_there_) == 0))) return;
+  if (larger_offered_ && ring_.may_grow() && !look_for_larger_ring()) return link_.give_up();
   heard_ += static_cast<std::uint64_t>(more);
-  if (ahead_of(heard_, taken_, 64) > std::int64_t{ring_}) return link_.give_up();
+  if (ahead_of(heard_, taken_, 64) > std::int64_t{ring_.size()}) return link_.give_up();
+  if (heard_ - returned_ > ring_.size() - ring_.size() / kPartsOfRing) ++times_full_;
   if (heard_ > arrived_) {
     arrived_ = heard_;
     sends_ = 0;
@@ -86,10 +88,12 @@ std::size_t Packetized::copy_out(std::span<const iovec> buffers, std::size_t lim
   Cursor cursor(buffers);
   return cursor.advance(std::min<std::uint64_t>(arrived_ - taken_, limit),
                         [&](std::byte* into, std::size_t at, std::size_t length) {
-                          const std::size_t offset = (begin + at) & (ring_ - 1);
-                          const std::size_t first = std::min<std::size_t>(length, ring_ - offset);
-                          std::memcpy(into, ring() + offset, first);
-                          if (first != length) std::memcpy(into + first, ring(), length - first);
+                          for (std::size_t done = 0; done != length;) {
+                            const Ring::Place from = ring_.place_of(begin + at + done);
+                            const std::size_t piece = std::min(length - done, from.run);
+                            std::memcpy(into + done, ring() + from.offset, piece);
+                            done += piece;
+                          }
                         });
 }
 
@@ -123,8 +127,12 @@ bool Packetized::receive_ready() noexcept {
 }
 
 void Packetized::return_space() noexcept {
-  if (taken_ - returned_ < ring_ / kPartsOfRing && !writes_.owes_credits()) return;
+  // The sender packs only while little is in flight, as far as it knows: who has taken all bytes
+  // tells so as early as before the ring has grown.
+  const std::uint32_t ring = arrived_ == taken_ ? sizes_.initial : ring_.size();
+  if (taken_ - returned_ < ring / kPartsOfRing && !writes_.owes_credits()) return;
   if (link_.broken()) return;
+  if (times_full_ >= full_before_offer_) offer_larger_ring();
   if (!tell_feedback()) return;
   publish();
   ring_bell(true);
@@ -134,7 +142,8 @@ bool Packetized::tell_feedback() noexcept {
   if (!link_.has_room(kRoomToSend)) poll_sends();
   if (!link_.has_room(kRoomToSend)) return false;
   const std::uint64_t number = arming();
-  Feedback words{count_word(kTakenWord, taken_), count_word(kSeenWord, seen_),
+  Feedback words{count_word(kTakenWord, taken_, larger_offered_ ? kLargerRing : 0),
+                 count_word(kSeenWord, seen_),
                  armed_ == 0 ? 0 : dtutils::hashed_word(number & dtutils::kHashedMask, kArmedWord),
                  count_word(kHeardWord, writes_.heard())};
   const std::uint32_t length = writes_.receives() != 0 ? sizeof words : offsetof(Feedback, heard);
@@ -191,7 +200,7 @@ void Packetized::on_answer() noexcept {
 }
 
 void Packetized::fetch(std::uint64_t bytes) noexcept {
-  if (bytes > ring_ - (arrived_ - taken_)) return link_.give_up();
+  if (bytes > ring_.size() - (arrived_ - taken_)) return link_.give_up();
   // At most two pieces on each side.
   if (!link_.has_room(kRoomToSend)) {
     asked_step_ = 0;
@@ -200,13 +209,13 @@ void Packetized::fetch(std::uint64_t bytes) noexcept {
   const std::uint64_t end = arrived_ + bytes;
   for (std::uint64_t at = arrived_; at != end;) {
     const std::size_t from = at & (staging_there_ - 1);
-    const std::size_t into = at & (ring_ - 1);
-    const std::size_t length = std::min<std::size_t>(
-        {end - at, std::size_t{staging_there_} - from, std::size_t{ring_} - into});
+    const Ring::Place into = ring_.place_of(at);
+    const std::size_t length =
+        std::min<std::size_t>({end - at, std::size_t{staging_there_} - from, into.run});
     at += length;
     const unsigned flags = at == end ? dtutils::kSignaled : link_.flags(false);
-    const auto local =
-        link_.region().local(kStagingAt + staging_ + into, static_cast<std::uint32_t>(length));
+    const auto local = link_.region().local(kStagingAt + staging_ + into.offset,
+                                            static_cast<std::uint32_t>(length));
     const std::uint64_t id = written_ << 2 | (at == end ? kFetched : kWritten);
     if (!link_.count(
             link_.pair().post_read(local, link_.there(kStagingAt + from, length), id, flags),

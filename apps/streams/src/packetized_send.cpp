@@ -24,6 +24,7 @@ void Packetized::read_feedback() noexcept {
     }
     taken_there_ += static_cast<std::uint64_t>(more);
     taken_word_ = taken;
+    if ((flags_of(taken) & kLargerRing) != 0) larger_offered_there_ = true;
   }
   // seq_cst: pairs with the write and the read of ask(); see the head of packetized.hpp.
   const std::uint64_t seen = std::atomic_ref(feedback.seen).load(std::memory_order_seq_cst);
@@ -36,6 +37,9 @@ void Packetized::read_feedback() noexcept {
     seen_word_ = seen;
     // Whoever looked: the peer may sleep by now, and would not fetch what is packed from here on.
     if (seen_there_ >= told_) pack_until_ = 0;
+  }
+  if (switching_ && std::max(taken_there_, seen_there_) > ring_there_.grown_at()) {
+    switching_ = false;
   }
 }
 
@@ -52,7 +56,9 @@ std::uint64_t Packetized::free_from() const noexcept {
   return std::min(written_to(), taken_there_);
 }
 
-std::size_t Packetized::space() const noexcept { return ring_there_ - (accepted_ - free_from()); }
+std::size_t Packetized::space() const noexcept {
+  return ring_there_.size() - (accepted_ - free_from());
+}
 
 std::size_t Packetized::staging_space() const noexcept {
   const std::uint64_t used = accepted_ - (packs_ ? free_from() : written_to());
@@ -109,7 +115,7 @@ bool Packetized::write_piece(dtutils::LocalBuffer from, std::uint64_t at, unsign
   const std::uint64_t part = packing_ ? kPacked : signal_part_;
   const bool must = at + from.length - signaled_ >= part || closed_;
   flags |= link_.flags(must);
-  const std::uint64_t offset = kStagingAt + staging_there_ + (at & (ring_there_ - 1));
+  const std::uint64_t offset = kStagingAt + staging_there_ + ring_there_.place_of(at).offset;
   const std::uint64_t id = (at + from.length) << 2 | kWritten;
   const dtutils::RemoteMemoryLocator to = link_.there(offset, from.length);
   const dtutils::PostResult posted =
@@ -127,9 +133,8 @@ bool Packetized::write_packed() noexcept {
     if (!link_.has_room(1)) poll_sends();
     if (!link_.has_room(1)) return false;
     const std::size_t from = written_ & (staging_ - 1);
-    const std::size_t to = written_ & (ring_there_ - 1);
     const std::size_t length = std::min<std::size_t>(
-        {accepted_ - written_, staging_ - from, std::size_t{ring_there_} - to});
+        {accepted_ - written_, staging_ - from, ring_there_.place_of(written_).run});
     const bool fits = length <= link_.pair().max_inline();
     const dtutils::LocalBuffer local{staging() + from, static_cast<std::uint32_t>(length),
                                      link_.region().lkey()};
@@ -145,9 +150,8 @@ std::size_t Packetized::write(Cursor& cursor, std::size_t bytes) noexcept {
   while (done < bytes) {
     if (!link_.has_room(kRoomToSend)) poll_sends();
     if (!link_.has_room(kRoomToSend)) break;
-    const std::size_t to = accepted_ & (ring_there_ - 1);
     const std::size_t limit =
-        std::min<std::size_t>({bytes - done, direct_, std::size_t{ring_there_} - to});
+        std::min<std::size_t>({bytes - done, direct_, ring_there_.place_of(accepted_).run});
     bool posted = false;
     std::size_t length = 0;
     // One piece of one buffer: what an inline request can carry.
@@ -160,7 +164,7 @@ std::size_t Packetized::write(Cursor& cursor, std::size_t bytes) noexcept {
     if (!posted) break;
     accepted_ += length;
     done += length;
-    if (written_ - told_ >= ring_there_ / kPartsOfRing && !tell_sent()) break;
+    if (written_ - told_ >= ring_there_.size() / kPartsOfRing && !tell_sent()) break;
   }
   return done;
 }
@@ -184,6 +188,7 @@ Result Packetized::send(std::span<const iovec> buffers, std::size_t limit) noexc
   std::size_t done = 0;
   while (done < wanted) {
     if (!write_packed()) break;
+    if (larger_offered_there_ && ring_there_.may_grow()) begin_larger_ring();
     std::size_t bytes = std::min(wanted - done, sendable());
     if (bytes == 0 || !link_.has_room(kRoomToSend)) {
       poll();

@@ -20,8 +20,8 @@ std::uint32_t Packetized::flags_behind(std::uint64_t end) const noexcept {
     flags = handed_over_ ? kEnded | kUnread : kEnded;
   }
   // Who answers each message has no use for packing: the peer waits for what it gets.
-  const bool packing =
-      packs_ && sends_ >= kSendsBeforePacking && end - told_ <= kPacked && !end_wanted_;
+  const bool packing = packs_ && !switching_ && sends_ >= kSendsBeforePacking &&
+                       end - told_ <= kPacked && !end_wanted_;
   return flags | (packing ? kPacking : 0);
 }
 
@@ -91,7 +91,8 @@ void Packetized::publish() noexcept {
 }
 
 void Packetized::publish_packed() noexcept {
-  const std::uint64_t packed = packs_ ? std::min<std::uint64_t>(accepted_ - written_, kStaging) : 0;
+  const std::uint64_t packed =
+      packs_ && !switching_ ? std::min<std::uint64_t>(accepted_ - written_, kStaging) : 0;
   // seq_cst: before the loads of `seen` and `armed`; see the head of packetized.hpp.
   std::atomic_ref(board().published.packed)
       .store(packed_word(written_, packed), std::memory_order_seq_cst);

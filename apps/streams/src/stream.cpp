@@ -24,7 +24,8 @@ Stream::Stream(dtutils::ProtectionDomain& domain, const StreamOptions& options) 
   } else if (options.flow == FlowControl::kZeroCopy) {
     zero_copy_ = std::make_unique<ZeroCopy>(domain, options);
   } else {
-    packetized_ = std::make_unique<Packetized>(domain, options.ring);
+    packetized_ =
+        std::make_unique<Packetized>(domain, RingSizes{options.ring, options.largest_ring});
   }
 }
 

@@ -9,7 +9,7 @@
 namespace streams {
 
 ZeroCopy::ZeroCopy(dtutils::ProtectionDomain& domain, const StreamOptions& options)
-    : base_(domain, options.ring, kUsefulSpace),
+    : base_(domain, {options.ring, options.largest_ring}, kUsefulSpace),
       sending_(domain, IBV_ACCESS_REMOTE_READ),
       receiving_(domain, IBV_ACCESS_LOCAL_WRITE),
       ahead_(kReadAhead, dtutils::PageKind::kSmall, -1),

@@ -46,6 +46,12 @@ class SharedSegment {
   /// What its pages are. Any thread, wait-free.
   PageKind page_kind() const noexcept { return kind_; }
 
+  /// Has the kernel allocate the pages of [offset, offset + length) now, so that no first touch of
+  /// them, here or in a peer, can fail for want of memory. False, with no page more than before,
+  /// when there is not so much, when the range is not inside of the segment, or when a signal came.
+  /// Any thread; a system call.
+  bool try_take_pages(std::size_t offset, std::size_t length) noexcept;
+
   /// Where an address range of this process lies in a memory file.
   struct Location {
     /// Descriptor of the file in this process.

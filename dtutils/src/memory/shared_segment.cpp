@@ -255,6 +255,11 @@ void SharedSegment::take_pages(int node) {
   }
 }
 
+bool SharedSegment::try_take_pages(std::size_t offset, std::size_t length) noexcept {
+  return offset < size_ && length <= size_ - offset &&
+         fallocate(fd_, 0, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0;
+}
+
 void SharedSegment::enlist() {
   const std::lock_guard lock(registry().mutex);
   registry().segments.emplace(data_, Location{fd_, inode_, 0, data_, size_});

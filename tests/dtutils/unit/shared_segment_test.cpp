@@ -196,6 +196,23 @@ TEST_CASE("small_limit_of_file_sizes_is_an_error_and_no_signal") {
   user.join();
 }
 
+TEST_CASE("pages_of_a_part_are_there_before_they_are_touched") {
+  SharedSegment segment(8 * kPage, PageKind::kSmall, -1);
+  const auto blocks = [&] {
+    struct stat status {};
+    const auto location = SharedSegment::find(segment.data(), segment.size());
+    require(location && fstat(location->fd, &status) == 0, "fstat");
+    return static_cast<std::size_t>(status.st_blocks) * 512;
+  };
+  CHECK(blocks() == 0);
+  CHECK(segment.try_take_pages(2 * kPage, 3 * kPage));
+  CHECK(blocks() == 3 * kPage);
+  CHECK(all_zero(segment));
+  CHECK_FALSE(segment.try_take_pages(7 * kPage, 2 * kPage));
+  CHECK_FALSE(segment.try_take_pages(8 * kPage, kPage));
+  CHECK_FALSE(segment.try_take_pages(kPage, SIZE_MAX));
+}
+
 TEST_CASE("too_little_address_space_is_an_error") {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   WARN("SKIPPED: the sanitizer needs far more address space than the limit leaves");

@@ -223,7 +223,7 @@ TEST_CASE("space_wakes_who_slept_for_bytes_before") {
     if (until == Until::kRefused) {
       while (const std::size_t more = give(pair.here, sent, 1000)) sent += more;
     } else if (until == Until::kPart) {
-      sent += give(pair.here, sent, std::size_t{2} * streams::kRing);
+      sent += give(pair.here, sent, std::size_t{2} * streams::kGrownRing);
     } else {
       const std::size_t space = TcpPair::connection(pair.here)->stream()->writable();
       CHECK(give(pair.here, sent, space) == space);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A peer that writes anything at all into the words of a stream: the stream breaks, and nothing
 // else.
+#include <vector>
+
 #include "board.hpp"
 #include "dtutils/device.hpp"
 #include "dtutils/wait.hpp"
@@ -26,13 +28,13 @@ struct Sides {
   Packetized::Source source;
   std::unique_ptr<dtutils::Device> device = dtutils::open_device("shm");
   dtutils::ProtectionDomain domain{*device};
-  Packetized here{domain, kRing, 1, source};
-  Packetized there{domain, kRing, 1, source};
+  Packetized here{domain, {kRing, kGrownRing}, 1, source};
+  Packetized there{domain, {kRing, kGrownRing}, 1, source};
 };
 
 std::uint64_t any_word(Random& random) {
   const std::uint64_t noise = static_cast<std::uint64_t>(random.below(SIZE_MAX));
-  const auto kind = static_cast<WordKind>(1 + random.below(6));
+  const auto kind = static_cast<WordKind>(1 + random.below(7));
   // Noise, a word that fits with any content, or one that is nearly right.
   switch (random.below(3)) {
     case 0:
@@ -65,10 +67,10 @@ void use(Packetized& side, Random& random) {
   for (int i = 0; i < 4; ++i) {
     const Result sent = side.send(buffers);
     CHECK(sent.bytes <= buffer.iov_len);
-    CHECK(side.readable() <= kRing);
+    CHECK(side.readable() <= kGrownRing);
     CHECK(side.peek(buffers).bytes <= buffer.iov_len);
     CHECK(side.receive(buffers).bytes <= buffer.iov_len);
-    CHECK(side.writable() <= kRing);
+    CHECK(side.writable() <= kGrownRing);
     static_cast<void>(side.receive_ready());
     static_cast<void>(side.send_ready());
   }
@@ -88,9 +90,10 @@ TEST_CASE("words_of_a_hostile_peer_break_only_the_stream") {
     use(sides.there, random);
     for (int k = 0; k < 20; ++k) {
       Board& board = sides.board();
-      std::uint64_t* const words[] = {&board.sent, &board.feedback.taken, &board.feedback.seen,
-                                      &board.feedback.armed, &board.feedback.heard};
-      std::atomic_ref(*words[random.below(5)]).store(any_word(random));
+      std::uint64_t* const words[] = {&board.sent,           &board.feedback.taken,
+                                      &board.feedback.seen,  &board.feedback.armed,
+                                      &board.feedback.heard, &board.grown};
+      std::atomic_ref(*words[random.below(6)]).store(any_word(random));
       if (source == Packetized::Source::kStaged && random.one_in(2)) {
         const auto told = static_cast<std::uint32_t>(any_word(random));
         Link& peer = sides.there.link();
@@ -153,4 +156,43 @@ TEST_CASE("a_word_that_is_not_whole_is_not_there_yet") {
   CHECK_FALSE(sides.here.link().broken());
   std::atomic_ref(sides.board().sent).store(word);
   CHECK(sides.here.readable() == 5);
+}
+
+TEST_CASE("a_larger_ring_that_begins_in_an_impossible_place_breaks_the_stream") {
+  Sides sides;
+  std::vector<std::byte> bytes(kRing);
+  const iovec buffer{bytes.data(), bytes.size()};
+  std::uint64_t sent = 0;
+  for (std::uint32_t i = 0; i < kFullBeforeOffer; ++i, sent += kRing) {
+    REQUIRE(sides.there.send({&buffer, 1}).bytes == kRing);
+    REQUIRE(sides.here.receive({&buffer, 1}).bytes == kRing);
+  }
+  const auto tell = [&](std::uint64_t grown) {
+    std::atomic_ref(sides.board().grown).store(grown);
+    std::atomic_ref(sides.board().sent).store(count_word(kSentWord, sent + 1));
+    return sides.here.readable();
+  };
+  SECTION("where it may") { CHECK(tell(count_word(kGrownWord, sent)) == 1); }
+  SECTION("behind more bytes than there may be") {
+    CHECK(tell(count_word(kGrownWord, sent + kRing + 1)) == 0);
+    CHECK(sides.here.link().broken());
+  }
+  SECTION("before bytes that have arrived") {
+    CHECK(tell(count_word(kGrownWord, sent - 1)) == 0);
+    CHECK(sides.here.link().broken());
+  }
+  SECTION("nowhere") {
+    CHECK(tell(count_word(kSentWord, sent)) == 0);
+    CHECK(sides.here.link().broken());
+  }
+}
+
+TEST_CASE("nobody_begins_a_larger_ring_that_does_not_exist") {
+  Sides sides(Packetized::Source::kStaged);
+  std::byte byte{};
+  const iovec buffer{&byte, 1};
+  std::atomic_ref(sides.board().feedback.taken).store(count_word(kTakenWord, 0, kLargerRing));
+  CHECK(sides.here.send({&buffer, 1}).bytes == 1);
+  CHECK(sides.here.writable() <= kRing);
+  CHECK_FALSE(sides.here.link().broken());
 }

@@ -12,6 +12,13 @@ namespace streams {
 /// Bytes of the ring in the receiver's memory, one for each direction of a stream, unless the user
 /// asks for another size.
 inline constexpr std::uint32_t kRing = 8192;
+/// Bytes of the ring of a direction that was full often, on shm, unless the user asks for another
+/// size.
+inline constexpr std::uint32_t kGrownRing = std::uint32_t{1} << 17;
+/// The receiver offers it when it has found its ring full so often.
+inline constexpr std::uint32_t kFullBeforeOffer = 8;
+/// All rings of a process that have grown take so many bytes at most; no others grow meanwhile.
+inline constexpr std::size_t kLargerRings = std::size_t{1} << 26;
 /// The smallest and the largest ring.
 inline constexpr std::uint32_t kSmallestRing = 4096;
 /// See kSmallestRing.
@@ -77,7 +84,7 @@ inline constexpr std::size_t kGuests = 64;
 inline constexpr std::chrono::milliseconds kLinger{2000};
 
 static_assert((kRing & (kRing - 1)) == 0, "offsets are counts modulo the ring");
-static_assert(kSmallestRing <= kRing && kRing <= kLargestRing);
+static_assert(kSmallestRing <= kRing && kRing <= kGrownRing && kGrownRing <= kLargestRing);
 static_assert(kZeroCopyFrom <= kZeroCopyFromPinned);
 static_assert(kAsynchronousFrom >= 2 * kZeroCopyFrom && kAsynchronousFrom < kLargestAsynchronous);
 static_assert(kReadAhead <= kZeroCopyFrom && kReadAhead <= kReadAtOnce);
