@@ -43,11 +43,10 @@ namespace streams {
 //
 // On shm the ring grows once, when it was full often (ring.hpp):
 //
-//   receiver  takes memory for the larger ring; offers it by a flag beside the count of bytes
-//   taken. sender    with nothing packed: writes into `grown` which byte is the first one of the
-//   larger
-//             ring; writes all bytes from that one on there.
-//   receiver  looks at `grown` before it believes in a count that may be behind that byte.
+//   receiver  takes memory for the larger ring; offers it by a flag beside the count of bytes taken
+//   sender    with nothing packed: writes into `grown` which byte is the first one of the larger
+//             ring; all bytes from that one on go there
+//   receiver  looks at `grown` before it believes in a count that may be behind that byte
 //
 // One queue pair keeps the order of the sender's writes, so the receiver knows of the larger ring
 // before it knows of a byte in it. What is packed is found by reading, which that does not order:
