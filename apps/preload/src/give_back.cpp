@@ -12,6 +12,7 @@
 
 #include "connection.hpp"
 #include "kernel_poll.hpp"
+#include "kernel_socket.hpp"
 #include "real.hpp"
 #include "word.hpp"
 
@@ -96,11 +97,14 @@ void Connection::leave_to_program(int fd) noexcept {
     look_at_returned(fd);
     settle_returned();
     if (!foreign_) return;
+    // Nobody is left who could take what the peer had sent over the stream.
+    if (holders_.alone() && returned->size() != 0) break;
     nanosleep(&kStepBeforeProgram, nullptr);
   }
-  // The program would take the word for bytes, or miss some.
+  // The program would take the word for bytes, or miss some. It keeps the descriptor open, so no
+  // close makes a reset.
   returned->lose();
-  cut(fd);
+  reset(fd);
 }
 
 bool Connection::ends_with_owner() const noexcept {

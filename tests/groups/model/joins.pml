@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A process joins: requests, streams, and donors that die, or leave and come back.
-/* The subject: GroupCore::go_on_joining and serve_joiner, Door, StateSource and StateSink. A process
-   outside asks members of the newest view that it knows for the state, one after the other, each
-   time by a new ticket. Members answer a ticket once. Meanwhile the two members leave and come back, or
-   die, LEAVES times, one after the other; and attempts at a view with the process may come to nothing,
-   BREAKS times. How a view changes is taken as it is (views.pml): it is one step here, or two when
-   the process joins by it.
+/* The subject: GroupCore::go_on_joining and serve_joiner, Door, StateSource and StateSink. A
+   process outside asks members of the newest view that it knows for the state, one after the other,
+   each time by a new ticket. Members answer a ticket once. Meanwhile the two members leave and come
+   back, or die, LEAVES times, one after the other; and attempts at a view with the process may come
+   to nothing, BREAKS times. How a view changes is taken as it is (views.pml): it is one step here,
+   or two when the process joins by it.
    A row, or a word of a lane, that arrives late is one that is looked at late, so whoever looks may
    have missed what was there between two looks.
    Checked: the process joins (no invalid end state), by the view that it has made the tables of.

@@ -75,7 +75,8 @@ def shared():
         pairs(server, "child_dies_client", "carried", **two)
     pairs(["echo"], "stopped_owner_client", "carried", **two)
     pairs(["echo_then_forks"], "both_fork_client", "carried", **two)
-    pairs(["echo_then_execs"], "late_inetd_client", "carried", **two)
+    for client in ("late_inetd_client", "unread_inetd_client"):
+        pairs(["echo_then_execs"], client, "carried", **two)
     for preload in (False, True):
         for server, client in (("only_sends", "fork_reads_client"),
                                ("only_receives", "fork_writes_client")):

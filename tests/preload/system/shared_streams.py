@@ -250,11 +250,13 @@ def echo_then_execs():
         connection, _ = server.accept()
         while part := connection.recv(65536):
             connection.sendall(part)
-            if part == b"exec":
+            if part in (b"exec", b"late"):
                 if os.fork() == 0:
+                    time.sleep(0.3 if part == b"late" else 0)
                     for fd in range(2):
                         os.dup2(connection.fileno(), fd)
                     os.execv("/bin/cat", ["cat"])
+                time.sleep(0.1 if part == b"late" else 0)
                 break
         connection.close()
 
@@ -281,3 +283,18 @@ def late_inetd_client(port, carried):
                 assert pause < 0.1, "there was time enough"
                 resets += 1
     assert carried == "1" or resets == 0
+
+
+def unread_inetd_client(port, carried):
+    """What the server had not read when it closed its stream cannot come to the next program, which
+    is told at once, and not as an end."""
+    with connected(port) as connection:
+        warm(connection, carried == "1")
+        connection.sendall(b"late")
+        receive_exactly(connection, 4)
+        connection.sendall(b"lost")
+        connection.settimeout(1.5)
+        try:
+            assert receive_exactly(connection, 4) == b"lost" and carried == "0"
+        except ConnectionResetError:
+            assert carried == "1"
