@@ -102,9 +102,8 @@ struct SimulationOptions {
   std::chrono::seconds patience{60};
   /// Threads give way to each other by the operating system. That takes several times as long, and
   /// a debugger shows where each of them waits. Otherwise, where that is possible (x86-64, without
-  /// the thread sanitizer), one kernel thread runs them all, with the stack and the thread-local
-  /// variables of each. The run is the same. setuid(2) and its like, which signal all threads, need
-  /// this.
+  /// sanitizers), one kernel thread runs them all, with the stack and the thread-local variables of
+  /// each. The run is the same. setuid(2) and its like, which signal all threads, need this.
   bool visible_threads = false;
   /// A file for the timeline of the run: Chrome trace events in JSON, which ui.perfetto.dev and
   /// chrome://tracing open. Empty: none. It changes nothing in the run.

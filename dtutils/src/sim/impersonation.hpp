@@ -6,11 +6,11 @@
 
 #include "sim/baton.hpp"
 
-// The thread sanitizer keeps accounts of who runs, and gets the switches of the operating system.
-// The address sanitizer finds its accounts of a stack by the thread-local variables.
-#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_THREAD__)
+// Sanitizers keep accounts of stacks, and get the switches of the operating system.
+#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #if defined(__has_feature)
-#if !__has_feature(thread_sanitizer)
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 #define CARIAMA_SIM_IMPERSONATES 1
 #endif
 #else
