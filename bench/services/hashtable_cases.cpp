@@ -208,6 +208,7 @@ void add_hashtable_cases(bench::Suite& suite, const NodePtr& node) {
   add_insert_one_sided(suite, node);
   add_insert_by_call(suite, node);
   add_rate_cases(suite, node);
+  add_pieces_cases(suite, node);
   add_cache_cases(suite, node);
   add_cost_cases(suite, node);
 }

@@ -27,6 +27,9 @@ void add_cache_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 /// Operations a second of both processes, 95 % of them finds.
 void add_rate_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 
+/// Entries of variable size, one by one and in batches.
+void add_pieces_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
+
 /// The cost model's prediction beside what was measured.
 void add_cost_cases(bench::Suite& suite, const fabric_bench::NodePtr& node);
 

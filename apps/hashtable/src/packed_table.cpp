@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PackedTable: finding records, and changing them at their home.
+// PackedTable: finding records one by one, and the turns of those that change them.
 #include "hashtable/detail/packed_table.hpp"
 
 #include <fmt/format.h>
@@ -16,14 +16,9 @@
 namespace hashtable::detail {
 namespace {
 
-/// Bytes of a record besides key and value, at most.
-constexpr std::size_t kOverhead = 24;
-
-void append(std::vector<std::uint64_t>& words, std::span<const std::byte> bytes) {
-  const std::size_t at = words.size();
-  words.resize(at + Record::words_of(bytes.size()), 0);
-  if (!bytes.empty()) std::memcpy(words.data() + at, bytes.data(), bytes.size());
-}
+/// Bytes of a change besides key and value, at most: the lengths and what fills up two words; and
+/// operation, hash and piece.
+constexpr std::size_t kOverhead = 24 + 40;
 
 }  // namespace
 
@@ -55,8 +50,7 @@ std::uint64_t PackedTable::key_of(std::span<const std::byte> key) const noexcept
 }
 
 bool PackedTable::fetch(std::uint64_t key, Piece& named, std::vector<std::uint64_t>& piece) {
-  const std::uint64_t hash = hash_of(&key, 1);
-  const std::uint32_t home = home_of(hash, table_.parts());
+  const std::uint32_t home = table_.home_of({key});
   for (;;) {
     const auto [place, count, check] = named;
     piece.resize(count);
@@ -96,8 +90,11 @@ void PackedTable::take_turn() {
   }
   try {
     (void)turn.wait();
-    // The home may read the record of a change still that this worker did not wait for.
-    while (last_.valid() && !last_.ready()) (void)last_.wait_for(std::chrono::milliseconds(10));
+    // Homes may read the records of changes still that this worker did not wait for.
+    for (auto& each : last_) {
+      while (each.valid() && !each.ready()) (void)each.wait_for(std::chrono::milliseconds(10));
+    }
+    last_.clear();
   } catch (...) {
     if (turn.done()) {
       pass_turn();
@@ -118,87 +115,12 @@ void PackedTable::pass_turn() noexcept {
   next.decrement();
 }
 
-Status PackedTable::change(Operation operation, std::span<const std::byte> key,
-                           std::span<const std::byte> value, const Piece* seen) {
-  if (key.size() + value.size() > options_.max_entry) {
-    throw dtutils::Error("hashtable::HashTable",
-                         fmt::format("an entry of {} bytes is larger than the largest, {}",
-                                     key.size() + value.size(), options_.max_entry),
-                         "raise Options::max_entry");
-  }
-  record_.assign(1, std::uint64_t{value.size()} << 32 | key.size());
-  append(record_, key);
-  append(record_, value);
-  const std::uint64_t hashed = key_of(key);
-  const std::uint32_t home = home_of(hash_of(&hashed, 1), table_.parts());
-  if (home == table_.rank()) {
-    return apply(table_.home(), table_.rank(), operation, hashed, record_, seen);
-  }
-  table_.port(home).write_words(table_.home().staging_of(table_.rank()), record_.data(),
-                                record_.size());
-  const auto there = [at = table_.home_at(home), rank = static_cast<std::uint16_t>(home),
-                      from = table_.rank(), operation, hashed, count = record_.size(),
-                      checks = seen != nullptr,
-                      piece = seen != nullptr ? *seen : Piece{}](dsfabric::CallContext& call) {
-    Home& its = *at.get(call.fabric);
-    return apply(its, rank, operation, hashed, {its.words() + its.staging_of(from), count},
-                 checks ? &piece : nullptr);
-  };
-  const dsfabric::ThreadId to = table_.thread_of(home);
-  if (options_.mode == Mode::kByCall) {
-    last_ = table_.calls().call_return(to, there);
-  } else {
-    dsfabric::SendChannel channel(table_.self().fabric());
-    last_ = channel.call_return(dsfabric::ThreadId::service_of(to.process), there);
-  }
-  return last_.get();
-}
-
-Status PackedTable::apply(Home& home, std::uint16_t rank, Operation operation, std::uint64_t key,
-                          std::span<const std::uint64_t> words, const Piece* seen) {
-  const std::scoped_lock lock(home.changes());
-  const auto at_slot = [&](Operation what, const Piece& value, Piece* found = nullptr) {
-    Status status;
-    // Nobody else writes into this table's slots, so there is nothing to wait for.
-    do {
-      Table::Asked asked{what, rank, hash_of(&key, 1), {key}, value};
-      status = Table::answer(home, asked, rank);
-      if (found != nullptr) *found = asked.value;
-    } while (status == Status::kAgain);
-    return status;
-  };
-  const Record record{words};
-  Piece old{};
-  const bool known = at_slot(Operation::kFind, {}, &old) == Status::kDone;
-  if (seen != nullptr && (!known || old != *seen)) return Status::kDiffers;
-  std::vector<std::uint64_t> piece;
-  const std::span<const std::uint64_t> before(home.words() + old[0], known ? old[1] : 0);
-  const Record same = Record::find(before, record.key());
-  const bool has = !same.words.empty();
-  if (operation == Operation::kInsert && has) return Status::kExists;
-  if ((operation == Operation::kUpdate || operation == Operation::kRemove) && !has) {
-    return Status::kMissing;
-  }
-  for (std::span<const std::uint64_t> left = before; !left.empty();) {
-    const Record each = Record::first_of(left);
-    left = left.subspan(each.words.size());
-    if (each.words.data() != same.words.data()) {
-      piece.insert(piece.end(), each.words.begin(), each.words.end());
-    }
-  }
-  if (operation != Operation::kRemove) piece.insert(piece.end(), words.begin(), words.end());
-  Status status;
-  if (piece.empty()) {
-    status = at_slot(Operation::kRemove, {});
-  } else {
-    const auto place = home.put_piece(piece);
-    if (!place) return Status::kFull;
-    const Piece now{*place, piece.size(), check_bytes(piece.data(), piece.size())};
-    status = at_slot(known ? Operation::kUpdate : Operation::kInsert, now);
-    if (status != Status::kDone) home.free_piece(*place, piece.size());
-  }
-  if (known && status == Status::kDone) home.free_piece(old[0], old[1]);
-  return status;
+void PackedTable::check_size(std::size_t bytes) const {
+  if (bytes <= options_.max_entry) return;
+  throw dtutils::Error(
+      "hashtable::HashTable",
+      fmt::format("an entry of {} bytes is larger than the largest, {}", bytes, options_.max_entry),
+      "raise Options::max_entry");
 }
 
 }  // namespace hashtable::detail

@@ -39,21 +39,12 @@ void RemotePort::throw_gone(const char* during) const {
 }
 
 bool RemotePort::post_started(dtutils::PostOptions options) noexcept {
-  const std::uint32_t number = std::exchange(started_, 0);
-  return transmitter_.read(
-      copies_.local(std::size_t{number} * shape_.block_bytes(), shape_.block_bytes()),
-      place(started_block_, 0, shape_.block_words), options);
-}
-
-void RemotePort::start(std::uint32_t number, std::uint32_t index) noexcept {
-  // One that is refused breaks the Transmitter, so the last one fails.
-  if (started_ != 0) (void)post_started(dtutils::kUnsignaled);
-  started_ = number;
-  started_block_ = index;
+  const Read read = std::exchange(started_, Read{});
+  return transmitter_.read(read.to, read.from, options);
 }
 
 void RemotePort::start_last() noexcept {
-  if (started_ == 0) return;
+  if (started_.to.length == 0) return;
   arrived_.expect(1);
   // A post that is refused fails the Synchronizer.
   (void)post_started(arrived_);

@@ -178,6 +178,30 @@ TEST_CASE("a_home_that_dies_takes_only_its_part_along") {
           fails([&] {
             for (int i = 0; i < 20; ++i) (void)texts.insert(std::to_string(i), "lost");
           });
+          // Of a batch, the part that went to a home that lives has taken place.
+          using Text = HashTable<std::string, std::string>::Item;
+          const std::string mine = std::to_string(member.rank) + " of ";
+          for (const Operation operation : {Operation::kInsertOrAssign, Operation::kFind}) {
+            fails([&] {
+              std::vector<Text> items;
+              for (int i = 0; i < 20; ++i) {
+                items.emplace_back(operation, mine + std::to_string(i), "batch");
+              }
+              texts.perform(items);
+            });
+          }
+          int left = 0;
+          for (int i = 0; i < 20; ++i) {
+            try {
+              const std::string key = mine + std::to_string(i);
+              require(texts.insert_or_assign(key, "alone") == Status::kDone, "the rest goes on");
+              require(texts.find(key) == "alone", "the rest goes on");
+              ++left;
+            } catch (const dsfabric::PeerFailed& failed) {
+              require(failed.process().value == 2, "the process that failed");
+            }
+          }
+          require(left > 0 && left < 20, "keys of all homes");
           const std::uint64_t base = 1000 * member.rank;
           for (std::uint64_t i = base; i < base + 60; ++i) {
             if (detail::home_of(detail::hash_of(&i, 1), 3) == 2) continue;

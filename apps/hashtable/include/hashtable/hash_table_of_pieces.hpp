@@ -23,6 +23,47 @@ template <class Key, class Value>
 requires(!InSlots<Key, Value> && dsfabric::Travelling<Key> && dsfabric::Travelling<Value>)
 class HashTable<Key, Value> {
  public:
+  /// One operation of a batch.
+  class Item {
+   public:
+    /// A find or a remove.
+    Item(Operation operation, const Key& key) {
+      item_.operation = operation;
+      (void)pack(key, item_.key);
+    }
+    /// `value`: the one to be written.
+    Item(Operation operation, const Key& key, const Value& value) : Item(operation, key) {
+      (void)pack(value, item_.value);
+    }
+    /// The answer. kAgain: perform() has thrown before there was one.
+    Status status() const noexcept { return item_.status; }
+    /// What find has found, when status() is kDone.
+    Value value() const { return unpack<Value>(item_.value); }
+
+   private:
+    friend class HashTable;
+    detail::PackedItem item_;
+  };
+
+  /// One compare_exchange of a batch.
+  class Exchange {
+   public:
+    /// See compare_exchange().
+    Exchange(const Key& key, const Value& expected, const Value& desired) {
+      (void)pack(key, exchange_.item.key);
+      (void)pack(expected, exchange_.expected);
+      (void)pack(desired, exchange_.desired);
+    }
+    /// The answer. kAgain: perform() has thrown before there was one.
+    Status status() const noexcept { return exchange_.item.status; }
+    /// The value that the key has, when status() is kDiffers.
+    Value value() const { return unpack<Value>(exchange_.item.value); }
+
+   private:
+    friend class HashTable;
+    detail::PackedExchange exchange_;
+  };
+
   /// See above.
   explicit HashTable(dsfabric::Thread& self, const Options& options = {})
       : table_(self, options, detail::type_names<Key, Value>()) {}
@@ -73,7 +114,7 @@ class HashTable<Key, Value> {
     for (;;) {
       const auto found = table_.find(pack(key, key_));
       if (!found) return Status::kMissing;
-      const detail::PackedTable::Piece piece = found->piece;
+      const detail::Piece piece = found->piece;
       const Value before = unpack<Value>(found->record.value());
       const Status status = update_found(piece, key, f(before));
       if (status != Status::kDiffers) return status;
@@ -85,6 +126,23 @@ class HashTable<Key, Value> {
     const detail::PackedTable::Turn turn(table_);
     return table_.change(Operation::kRemove, pack(key, key_), {});
   }
+  /// Many operations, in no fixed order, and all done when it returns: finds with kInFlight reads
+  /// in flight, changes by calls with up to kCallBatch of them each, as many as Options::max_entry
+  /// bytes have room for. Throws Error, and has done nothing, when an entry is larger than that.
+  void perform(std::span<Item> items) {
+    std::vector<detail::PackedItem*> all;
+    for (Item& each : items) all.push_back(&each.item_);
+    table_.perform(all);
+  }
+  /// The same for exchanges: finds, and the updates of those that have the expected value. Throws
+  /// Error when a value that is to be written is too large; no other was written then.
+  void perform(std::span<Exchange> exchanges)
+  requires ComparedAsPacked<Value>
+  {
+    std::vector<detail::PackedExchange*> all;
+    for (Exchange& each : exchanges) all.push_back(&each.exchange_);
+    table_.perform(all);
+  }
   /// As that of entries in slots.
   template <class F>
   void for_each(F&& f) {
@@ -92,6 +150,8 @@ class HashTable<Key, Value> {
       f(unpack<Key>(record.key()), unpack<Value>(record.value()));
     });
   }
+  /// As that of entries in slots.
+  dsfabric::ThreadId home_of(const Key& key) { return table_.home_of(pack(key, key_)); }
   /// How full this worker's part is. Setup only.
   Fill fill() { return table_.home().fill(); }
   /// For tests.
@@ -99,7 +159,7 @@ class HashTable<Key, Value> {
 
  private:
   /// kDiffers: the entry may have changed since it was found in that piece.
-  Status update_found(const detail::PackedTable::Piece& piece, const Key& key, const Value& value) {
+  Status update_found(const detail::Piece& piece, const Key& key, const Value& value) {
     const detail::PackedTable::Turn turn(table_);
     return table_.change(Operation::kUpdate, pack(key, key_), pack(value, value_), &piece);
   }

@@ -43,7 +43,7 @@ class HashTable<Key, Value> {
     Item(Operation operation, const Key& key, const Value& value = {}) noexcept {
       item_.request = asked(operation, key, value);
     }
-    /// The answer.
+    /// The answer. kAgain: perform() has thrown before there was one.
     Status status() const noexcept { return item_.status; }
     /// What find has found, when status() is kDone.
     Value value() const noexcept { return value_of(item_.request.value); }
@@ -60,7 +60,7 @@ class HashTable<Key, Value> {
       item_.request = asked(Operation::kUpdate, key, desired);
       item_.expected = words_of(expected);
     }
-    /// The answer.
+    /// The answer. kAgain: perform() has thrown before there was one.
     Status status() const noexcept { return item_.status; }
     /// The value that the key has, when status() is kDiffers.
     Value value() const noexcept { return value_of(item_.request.value); }
@@ -207,6 +207,10 @@ class HashTable<Key, Value> {
         [&](const auto& key, const auto& value) { f(value_from<Key>(key), value_of(value)); });
   }
 
+  /// The worker that a key lives at: its home, which operations cost least at. The same at all.
+  dsfabric::ThreadId home_of(const Key& key) const noexcept {
+    return table_.thread_of(table_.home_of(asked(Operation::kFind, key).key));
+  }
   /// How full this worker's part is. Setup only.
   Fill fill() { return table_.home().fill(); }
   /// For the cost model, from this worker's part. Setup only.

@@ -46,7 +46,7 @@ struct Options {
   /// Mode::kCached: entries that this worker keeps at most, rounded up to a power of two.
   std::uint32_t cached = 4096;
   /// Entries that do not fit into a slot: bytes of the largest key and value together. Each worker
-  /// has room for one of them at each home.
+  /// has room for one of them at each home, or for the smaller ones that one call carries.
   std::size_t max_entry = std::size_t{132} << 10;
 };
 

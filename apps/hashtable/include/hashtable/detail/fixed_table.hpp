@@ -99,7 +99,7 @@ class FixedTable {
   /// Does it by operations on memory only, in whatever mode the table is.
   Status perform_one_sided(Asked& asked) {
     prepare(asked);
-    const std::uint32_t home = home_of(asked.hash, parts());
+    const std::uint32_t home = detail::home_of(asked.hash, parts());
     return home == rank_ ? local(asked) : one_sided(home, asked);
   }
   /// Does all of them, in no fixed order: Item or Exchange.
@@ -143,6 +143,10 @@ class FixedTable {
   /// By its rank.
   dsfabric::ThreadId thread_of(std::uint32_t rank) const noexcept {
     return self_.fabric().thread_of_rank(rank);
+  }
+  /// The rank of a key's home.
+  std::uint32_t home_of(const std::array<std::uint64_t, kKeyWords>& key) const noexcept {
+    return detail::home_of(hash_of(key.data(), kKeyWords), parts());
   }
   /// What this worker keeps.
   const Cache<kKeyWords, kValueWords>& cache() const noexcept { return cache_; }
@@ -214,7 +218,7 @@ class FixedTable {
   static const Value* expected_of(const Item&) noexcept { return nullptr; }
   static const Value* expected_of(const Exchange& item) noexcept { return &item.expected; }
   Status perform_prepared(Asked& asked, const Value* expected = nullptr) {
-    const std::uint32_t home = home_of(asked.hash, parts());
+    const std::uint32_t home = detail::home_of(asked.hash, parts());
     if (home == rank_) return local(asked, expected);
     if (by_call(asked.operation)) {
       return expected == nullptr ? called(home, asked) : called(home, asked, *expected);

@@ -11,7 +11,7 @@ template <std::uint32_t kKeyWords, std::uint32_t kValueWords>
 auto FixedTable<kKeyWords, kValueWords>::start(Asked& asked, const Value* expected)
     -> dsfabric::RemoteFuture<Answer<kValueWords>> {
   prepare(asked);
-  const std::uint32_t home = home_of(asked.hash, parts());
+  const std::uint32_t home = detail::home_of(asked.hash, parts());
   const auto there = [at = homes_[home], asked](dsfabric::CallContext& call,
                                                 const Value* its_expected = nullptr) {
     Asked mine = asked;
@@ -79,7 +79,7 @@ auto FixedTable<kKeyWords, kValueWords>::sort(std::span<AnyItem> items) const no
     item.status = Status::kAgain;
     prepare(item.request);
     // Without a branch: chance decides, so a processor cannot foresee it.
-    const bool here = home_of(item.request.hash, parts()) == rank_;
+    const bool here = detail::home_of(item.request.hash, parts()) == rank_;
     sorted.here[sorted.count_here] = &item;
     sorted.elsewhere[sorted.count_elsewhere] = &item;
     sorted.count_here += here;
@@ -153,7 +153,7 @@ void FixedTable<kKeyWords, kValueWords>::perform(std::span<AnyItem> items) {
 
   const auto go = [&](AnyItem& item) {
     Asked& asked = item.request;
-    const std::uint32_t home = home_of(asked.hash, parts());
+    const std::uint32_t home = detail::home_of(asked.hash, parts());
     if (by_call(asked.operation)) {
       Flights& flights = *flights_[home];
       auto& flight = flights.flights[flights.next];

@@ -79,6 +79,8 @@ class Home {
   std::uint64_t staging_of(std::uint32_t rank) const noexcept {
     return kHeader + rank * staging_words_;
   }
+  /// The words that it has room for there. Any thread, wait-free.
+  std::uint64_t staging_words() const noexcept { return staging_words_; }
   /// The bucket of a hash. Any thread: the directory that it reads is never freed while a bucket
   /// could be missed, because the answer is checked by the bucket's birth.
   BucketWord bucket_of(std::uint64_t hash) const noexcept;

@@ -50,6 +50,36 @@ struct Record {
   static Record find(std::span<const std::uint64_t> piece, std::span<const std::byte> key) noexcept;
 };
 
+/// What a slot says of a piece: its place, its words, and their check. Pieces with other bytes
+/// differ in it.
+using Piece = std::array<std::uint64_t, 3>;
+
+/// One operation of a batch.
+struct PackedItem {
+  /// What is to be done.
+  Operation operation = Operation::kFind;
+  /// With a change: it takes place if the key lies in `piece` still, else the answer is kDiffers.
+  bool checks = false;
+  /// The answer.
+  Status status = Status::kAgain;
+  /// The bytes of the key.
+  std::vector<std::byte> key;
+  /// Those of the value to be written, or of the one that was found.
+  std::vector<std::byte> value;
+  /// Where it was found.
+  Piece piece{};
+};
+
+/// One compare_exchange of a batch.
+struct PackedExchange {
+  /// The key, the answer, and the value that the key has after kDiffers.
+  PackedItem item;
+  /// The value that is expected.
+  std::vector<std::byte> expected;
+  /// The one to be written.
+  std::vector<std::byte> desired;
+};
+
 /// The untyped table of records. Finds are one-sided: they read a block of a bucket, then a piece,
 /// and compare the check of the piece with the one in the slot. Changes are made by the home alone:
 /// by its worker (Mode::kByCall), else by a service thread of its process. Owner thread only.
@@ -58,9 +88,6 @@ class PackedTable {
   /// As FixedTable. Setup only.
   PackedTable(dsfabric::Thread& self, const Options& options, const TypeNames& types);
 
-  /// What a slot says of a piece: its place, its words, and their check. Pieces with other bytes
-  /// differ in it.
-  using Piece = std::array<std::uint64_t, 3>;
   /// What find() has found.
   struct Found {
     /// Its words stay until the next operation.
@@ -90,6 +117,13 @@ class PackedTable {
   /// Options::max_entry.
   Status change(Operation operation, std::span<const std::byte> key,
                 std::span<const std::byte> value, const Piece* seen = nullptr);
+  /// All of them, in no fixed order, and all done when it returns: finds with kInFlight reads in
+  /// flight, changes with up to kCallBatch in a call. Throws Error, and has done nothing, when a
+  /// record is larger than Options::max_entry. Takes the Turn itself.
+  void perform(std::span<PackedItem* const> items);
+  /// The same for exchanges: finds, and updates of what has the expected value, until nothing has
+  /// changed between the two.
+  void perform(std::span<PackedExchange* const> exchanges);
   /// Calls f(record) for each entry; throws as FixedTable::for_each.
   template <class F>
   void for_each(F&& f) {
@@ -111,6 +145,10 @@ class PackedTable {
     });
     if (lost) std::rethrow_exception(lost);
   }
+  /// The worker of a key's home.
+  dsfabric::ThreadId home_of(std::span<const std::byte> key) const noexcept {
+    return table_.thread_of(rank_of(key));
+  }
   /// The part of this worker.
   Home& home() noexcept { return table_.home(); }
   /// Gives all keys the same hash. For tests; by all workers, before the first insert.
@@ -121,22 +159,36 @@ class PackedTable {
   using Table = FixedTable<1, 3>;
   using Key = std::array<std::uint64_t, 1>;
 
+  /// Answers of the changes that one call carries.
+  using Answers = std::array<Status, kCallBatch>;
+
   std::uint64_t key_of(std::span<const std::byte> key) const noexcept;
+  /// The rank of its home.
+  std::uint32_t rank_of(std::span<const std::byte> key) const noexcept {
+    return table_.home_of({key_of(key)});
+  }
+  void check_size(std::size_t bytes) const;
   void take_turn();
   void pass_turn() noexcept;
   bool fetch(std::uint64_t key, Piece& named, std::vector<std::uint64_t>& piece);
-  static Status apply(Home& home, std::uint16_t rank, Operation operation, std::uint64_t key,
-                      std::span<const std::uint64_t> words, const Piece* seen);
+  void find_together(std::span<PackedItem* const> items);
+  void change_together(std::span<PackedItem* const> items);
+  void stage(Operation operation, std::span<const std::byte> key, std::span<const std::byte> value,
+             const Piece* seen);
+  void send_staged(std::uint32_t home);
+  static Answers apply(Home& home, std::uint16_t rank, std::span<const std::uint64_t> staged);
 
   Table table_;
   const Options options_;
   std::vector<std::uint64_t> piece_;
-  std::vector<std::uint64_t> record_;
+  /// Changes on their way to one home, as they lie there before it makes them. Within a Turn.
+  std::vector<std::uint64_t> staged_;
   bool changing_ = false;
   /// Of the fibers that wait for their turn, in order; each is done when it has it.
   std::deque<dtutils::Synchronizer*> waiting_;
-  /// The call of the last change. It is pending after its turn when a handler threw meanwhile.
-  dsfabric::RemoteFuture<Status> last_;
+  /// The calls of the last changes. They are pending after their turn when a handler threw
+  /// meanwhile, or another home was gone.
+  std::vector<dsfabric::RemoteFuture<Answers>> last_;
   std::uint64_t mask_ = ~std::uint64_t{0};
 };
 

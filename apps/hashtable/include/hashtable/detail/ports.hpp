@@ -92,7 +92,10 @@ class RemotePort {
   /// Starts the read of a block into copy number `number`, from 1 to kInFlight: it is posted by
   /// the next start() or start_last(). Of many reads only the last one is signaled, since a
   /// connection executes them in the order of their posts.
-  void start(std::uint32_t number, std::uint32_t index) noexcept;
+  void start(std::uint32_t number, std::uint32_t index) noexcept {
+    begin_read(copies_.local(std::size_t{number} * shape_.block_bytes(), shape_.block_bytes()),
+               place(index, 0, shape_.block_words));
+  }
   /// Posts the last of the reads that were started, if it was not.
   void start_last() noexcept;
   /// Then: polls until all of them are done; false: one has failed, so the connection is broken.
@@ -104,6 +107,19 @@ class RemotePort {
   /// A copy of a block.
   const std::uint64_t* copy(std::uint32_t number) const noexcept {
     return reinterpret_cast<const std::uint64_t*>(copies_.data()) + number * shape_.block_words;
+  }
+
+  /// Makes room for so many words that start_words() brings. Throws Error when there is no memory.
+  void expect_words(std::size_t count) { (void)large(count); }
+  /// As start(): `count` words of the region, from a place in words, go to the word `at` of that
+  /// room.
+  void start_words(std::uint64_t place, std::size_t at, std::size_t count) noexcept {
+    begin_read(large_.local(at * 8, static_cast<std::uint32_t>(count * 8)),
+               region_.part(place * 8, count * 8));
+  }
+  /// What it brought; stays until other words are read or written.
+  const std::uint64_t* words(std::size_t at) const noexcept {
+    return reinterpret_cast<const std::uint64_t*>(large_.data()) + at;
   }
 
   /// Copies words of the region, from a place in words.
@@ -121,6 +137,12 @@ class RemotePort {
                                      std::uint32_t count) const noexcept {
     return region_.part((std::uint64_t{index} * shape_.block_words + at) * 8, count * 8ul);
   }
+  void begin_read(const dtutils::LocalBuffer& to,
+                  const dtutils::RemoteMemoryLocator& from) noexcept {
+    // One that is refused breaks the Transmitter, so the last one fails.
+    if (started_.to.length != 0) (void)post_started(dtutils::kUnsignaled);
+    started_ = {to, from};
+  }
   bool post_started(dtutils::PostOptions options) noexcept;
   dtutils::LocalBuffer large(std::size_t count);
   void read_directory();
@@ -133,9 +155,11 @@ class RemotePort {
   /// For blocks, and words of them.
   const dtutils::BlockingReader reader_;
   std::uint32_t max_inline_;
-  /// A read that was started, and is not posted yet: its copy, or 0, and its block.
-  std::uint32_t started_ = 0;
-  std::uint32_t started_block_ = 0;
+  /// A read that was started, and is not posted yet; without bytes: there is none.
+  struct Read {
+    dtutils::LocalBuffer to{};
+    dtutils::RemoteMemoryLocator from{};
+  } started_;
   /// Of the last read; it keeps a failure, as the connection does.
   dtutils::Synchronizer arrived_{0};
   dtutils::RDMAMemory copies_;
