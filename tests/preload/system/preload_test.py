@@ -48,6 +48,7 @@ def semantics():
         port = process.stdout.readline().strip()
         for carried in (0, 1):
             run(role("uring_client", port, carried), True)
+        run(role("uring_first", port), True)
 
 
 def forks():

@@ -178,6 +178,31 @@ def uring_client(port, carried):
     warm(connection, False)
 
 
+def is_announced(port):
+    with open("/proc/net/unix", encoding="ascii") as names:
+        return f"@cariama-preload/{os.geteuid()}/{port}\n" in names.read()
+
+
+def uring_first(port):
+    """What a process with an io_uring does afterwards is the kernel's alone; nobody is told that it
+    has the library."""
+    before = socket.create_server(("127.0.0.1", 0))
+    assert is_announced(before.getsockname()[1])
+    before.close()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(425, 8, ctypes.create_string_buffer(256)) < 0:
+        print("the kernel has no io_uring:", os.strerror(ctypes.get_errno()))
+        return
+    listener = socket.create_server(("127.0.0.1", 0))
+    assert not is_announced(listener.getsockname()[1])
+    far = socket.create_connection(listener.getsockname())
+    near = listener.accept()[0]
+    for i in range(100):
+        far.sendall(b"%d" % i)
+        assert near.recv(10) == b"%d" % i
+    warm(connected(port), False)
+
+
 def look_until_ready(connection):
     """Without any call that sleeps."""
     deadline = time.monotonic() + PATIENCE

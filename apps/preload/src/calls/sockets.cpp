@@ -13,6 +13,7 @@
 #include "presence.hpp"
 #include "real.hpp"
 #include "signals.hpp"
+#include "uring.hpp"
 
 using namespace preload;
 
@@ -48,7 +49,7 @@ extern "C" {
 int listen(int fd, int backlog) noexcept {
   const HoldSignals hold;
   const int result = real().listen(fd, backlog);
-  if (result != 0 || table().find(fd) != nullptr) return result;
+  if (result != 0 || has_uring() || table().find(fd) != nullptr) return result;
   const int code = errno;
   if (const int presence = announce(fd); presence >= 0) enter_listening(fd, presence);
   errno = code;
@@ -57,7 +58,7 @@ int listen(int fd, int backlog) noexcept {
 
 int accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
   const int accepted = real().accept4(fd, address, length, flags);
-  if (accepted < 0) return accepted;
+  if (accepted < 0 || has_uring()) return accepted;
   const int code = errno;
   if (is_marked(accepted)) {
     enter_connection(accepted, false);
@@ -76,6 +77,7 @@ int connect(int fd, const sockaddr* address, socklen_t length) {
     if (length >= sizeof address->sa_family && address->sa_family == AF_UNSPEC) leave(fd);
     return real().connect(fd, address, length);
   }
+  if (has_uring()) return real().connect(fd, address, length);
   if (is_taken_for_remote() || !is_announced(address, length)) {
     return connect_plainly(fd, address, length);
   }
