@@ -121,7 +121,7 @@ void PackedTable::change_together(std::span<PackedItem* const> items) {
     for (; end < std::min<std::size_t>(at + kCallBatch, those.size()); ++end) {
       const PackedItem& item = *those[end];
       const std::size_t before = staged_.size();
-      stage(item.operation, item.key, item.value, item.checks ? &item.piece : nullptr);
+      stage(staged_, item.operation, item.key, item.value, item.checks ? &item.piece : nullptr);
       if (end != at && staged_.size() > table_.home().staging_words()) {
         staged_.resize(before);
         break;

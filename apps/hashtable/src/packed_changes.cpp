@@ -83,14 +83,15 @@ Status apply_one(Home& home, std::uint16_t rank, Operation operation, std::uint6
 
 }  // namespace
 
-void PackedTable::stage(Operation operation, std::span<const std::byte> key,
-                        std::span<const std::byte> value, const Piece* seen) {
-  staged_.push_back(static_cast<std::uint64_t>(operation) | (seen != nullptr ? kHasPiece : 0));
-  staged_.push_back(key_of(key));
-  if (seen != nullptr) staged_.insert(staged_.end(), seen->begin(), seen->end());
-  staged_.push_back(std::uint64_t{value.size()} << 32 | key.size());
-  append(staged_, key);
-  append(staged_, value);
+void PackedTable::stage(std::vector<std::uint64_t>& staged, Operation operation,
+                        std::span<const std::byte> key, std::span<const std::byte> value,
+                        const Piece* seen) const {
+  staged.push_back(static_cast<std::uint64_t>(operation) | (seen != nullptr ? kHasPiece : 0));
+  staged.push_back(key_of(key));
+  if (seen != nullptr) staged.insert(staged.end(), seen->begin(), seen->end());
+  staged.push_back(std::uint64_t{value.size()} << 32 | key.size());
+  append(staged, key);
+  append(staged, value);
 }
 
 void PackedTable::send_staged(std::uint32_t home) {
@@ -125,11 +126,46 @@ auto PackedTable::apply(Home& home, std::uint16_t rank, Words staged) -> Answers
   return answers;
 }
 
+/// In a call, with its answer.
+auto PackedTable::answer(Home& home, std::uint16_t rank, Words staged) -> Answer {
+  /// Bytes of a value that is answered, at most: a status and a length come before it.
+  constexpr std::size_t kMostAnswered = dsfabric::kMaxPackedResult - 16;
+  if (static_cast<Operation>(staged[0]) != Operation::kFind) {
+    return {apply(home, rank, staged)[0], {}};
+  }
+  const std::scoped_lock lock(home.changes());  // the piece stays where it is
+  Piece piece{};
+  if (at_slot(home, rank, Operation::kFind, staged[1], {}, &piece) != Status::kDone) {
+    return {Status::kMissing, {}};
+  }
+  const Record record =
+      Record::find({home.words() + piece[0], piece[1]}, Record::first_of(staged.subspan(2)).key());
+  if (record.words.empty()) return {Status::kMissing, {}};
+  if (record.value_bytes() > kMostAnswered) return {Status::kAgain, {}};
+  return {Status::kDone, {record.value().begin(), record.value().end()}};
+}
+
+auto PackedTable::start(const PackedItem& item) -> std::optional<dsfabric::RemoteFuture<Answer>> {
+  /// Bytes of a change that travels with its call, at most.
+  constexpr std::size_t kMostCarried = dsfabric::kMaxCallable / 2;
+  const bool finds = item.operation == Operation::kFind;
+  if (!finds) check_size(item.key.size() + item.value.size());
+  if (item.key.size() + (finds ? 0 : item.value.size()) > kMostCarried) return std::nullopt;
+  std::vector<std::uint64_t> staged;
+  stage(staged, item.operation, item.key, finds ? std::span<const std::byte>() : item.value);
+  const std::uint32_t home = table_.home_of({staged[1]});
+  const auto there = [at = table_.home_at(home)](dsfabric::CallContext& call,
+                                                 const std::vector<std::uint64_t>& words) {
+    return answer(*at.get(call.fabric), Table::rank_of(call), words);
+  };
+  return table_.aggregated_calls().call_return(table_.thread_of(home), there, staged);
+}
+
 Status PackedTable::change(Operation operation, std::span<const std::byte> key,
                            std::span<const std::byte> value, const Piece* seen) {
   check_size(key.size() + value.size());
   staged_.clear();
-  stage(operation, key, value, seen);
+  stage(staged_, operation, key, value, seen);
   const std::uint32_t home = table_.home_of({staged_[1]});
   if (home == table_.rank()) return apply(table_.home(), table_.rank(), staged_)[0];
   send_staged(home);

@@ -1,39 +1,25 @@
 // SPDX-License-Identifier: MIT
 // Batches of operations on entries that lie in pieces.
-#include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "dsfabric/support/fabric_job.hpp"
-#include "hashtable/hashtable.hpp"
+#include "hashtable/support/pieces.hpp"
 #include "riutils/riutils.hpp"
 #include "support/catch.hpp"
 #include "support/error_text.hpp"
 #include "support/require.hpp"
 
 using namespace hashtable;
+using support::in_every_way;
+using support::Lists;
 using support::require;
+using support::Texts;
 
 namespace {
-
-using Texts = HashTable<std::string, std::string>;
-using Lists = HashTable<std::string, std::vector<std::uint64_t>>;
-
-/// Both ways that changes go, and keys that share their pieces or do not.
-template <class Work>
-void in_every_way(Work work) {
-  for (const Mode mode : {Mode::kOneSided, Mode::kByCall}) {
-    for (const bool collide : {false, true}) {
-      CAPTURE(static_cast<int>(mode), collide);
-      support::in_every_mode({.processes = 2, .threads = 1},
-                             [=](dsfabric::Thread& self) { work(self, mode, collide); });
-    }
-  }
-}
 
 /// What an operation answers, and what it does to the keys of this worker.
 Status expect(std::map<std::string, std::string>& entries, Operation operation,
@@ -65,7 +51,7 @@ void perform_batches(dsfabric::Thread& self, Mode mode, bool collide) {
   for (int batch = 0; batch < kBatches; ++batch) {
     std::vector<Texts::Item> items;
     std::vector<Status> statuses;
-    std::vector<std::string> values;
+    std::vector<std::optional<std::string>> found;
     for (int i = 0; i < kKeys; ++i) {
       const std::string key = std::to_string(rank) + "." + std::to_string(i);
       const Operation operation = kOperations[random() % kOperations.size()];
@@ -75,16 +61,16 @@ void perform_batches(dsfabric::Thread& self, Mode mode, bool collide) {
       } else {
         items.emplace_back(operation, key, value);
       }
-      values.push_back(entries.contains(key) ? entries[key] : "");
+      const bool finds = operation == Operation::kFind && entries.contains(key);
+      found.push_back(finds ? std::optional(entries[key]) : std::nullopt);
       statuses.push_back(expect(entries, operation, key, value));
     }
     table.perform(items);
     for (int i = 0; i < kKeys; ++i) {
       require(items[i].status() == statuses[i], "the answer");
-      const auto value = table.find(std::to_string(rank) + "." + std::to_string(i));
-      require(
-          value.has_value() == (entries.contains(std::to_string(rank) + "." + std::to_string(i))),
-          "what is left");
+      if (found[i]) require(items[i].value() == *found[i], "the value of before");
+      const std::string key = std::to_string(rank) + "." + std::to_string(i);
+      require(table.find(key).has_value() == entries.contains(key), "what is left");
     }
     std::vector<Texts::Item> finds;
     for (const auto& [key, value] : entries) finds.emplace_back(Operation::kFind, key);
@@ -93,89 +79,6 @@ void perform_batches(dsfabric::Thread& self, Mode mode, bool collide) {
     for (const auto& [key, value] : entries) {
       require(finds[at].status() == Status::kDone && finds[at].value() == value, "the value");
       ++at;
-    }
-  }
-  self.barrier();
-}
-
-void exchange_batches(dsfabric::Thread& self, Mode mode, bool collide) {
-  constexpr std::uint64_t kKeys = 70;
-  Texts table(self, {.mode = mode, .bytes = 4 << 20, .max_entry = 2000});
-  if (collide) table.detail().collide();
-  self.barrier();
-  const auto key = [&](std::uint64_t i) {
-    return std::to_string(i) + " of " + std::to_string(self.fabric().rank_of(self.id()));
-  };
-  const std::string large(1500, 'l');
-  for (std::uint64_t i = 0; i < kKeys; ++i) {
-    if (i % 3 != 0) require(table.insert(key(i), "is") == Status::kDone, "an insert");
-  }
-  std::vector<Texts::Exchange> exchanges;
-  for (std::uint64_t i = 0; i < kKeys; ++i) {
-    // One begins with the other, and words are filled up with 0.
-    const std::string other = i % 2 == 0 ? "i" : std::string("is\0", 3);
-    exchanges.emplace_back(key(i), i % 3 == 1 ? "is" : other, i % 7 == 0 ? large : "becomes");
-  }
-  table.perform(exchanges);
-  for (std::uint64_t i = 0; i < kKeys; ++i) {
-    const Texts::Exchange& each = exchanges[i];
-    const auto value = table.find(key(i));
-    if (i % 3 == 0) require(each.status() == Status::kMissing && !value, "no such key");
-    if (i % 3 == 1) {
-      require(each.status() == Status::kDone, "the value");
-      require(value == (i % 7 == 0 ? large : "becomes"), "is exchanged");
-    }
-    if (i % 3 == 2) {
-      require(each.status() == Status::kDiffers && each.value() == "is", "another one");
-      require(value == "is", "which it keeps");
-    }
-  }
-  self.barrier();
-}
-
-/// All workers append to the same lists, by batches of exchanges that each repeats until it is
-/// done.
-void append_together(dsfabric::Thread& self, Mode mode, bool collide) {
-  constexpr std::uint64_t kRounds = 8;
-  const std::array<std::string, 5> names{"a", "bc", "def", "g", "hi"};
-  Lists lists(self, {.mode = mode, .bytes = 2 << 20, .max_entry = 1000});
-  if (collide) lists.detail().collide();
-  self.barrier();
-  const std::uint64_t rank = self.fabric().rank_of(self.id());
-  if (rank == 0) {
-    for (const auto& name : names) require(lists.insert(name, {}) == Status::kDone, "an insert");
-  }
-  self.barrier();
-  for (std::uint64_t round = 0; round < kRounds; ++round) {
-    std::map<std::string, std::vector<std::uint64_t>> open;
-    for (const auto& name : names) open[name] = {};
-    while (!open.empty()) {
-      std::vector<Lists::Exchange> exchanges;
-      for (const auto& [name, list] : open) {
-        std::vector<std::uint64_t> longer = list;
-        longer.push_back(2 * round + rank);
-        exchanges.emplace_back(name, list, longer);
-      }
-      lists.perform(exchanges);
-      std::map<std::string, std::vector<std::uint64_t>> again;
-      std::size_t at = 0;
-      for (const auto& [name, list] : open) {
-        const Lists::Exchange& each = exchanges[at++];
-        if (each.status() == Status::kDone) continue;
-        require(each.status() == Status::kDiffers && each.value() != list, "another value");
-        again[name] = each.value();
-      }
-      open = std::move(again);
-    }
-  }
-  self.barrier();
-  for (const auto& name : names) {
-    const auto list = lists.find(name);
-    std::array<std::uint64_t, 2> next{0, 1};
-    require(list.has_value() && list->size() == 2 * kRounds, "all changes");
-    for (const std::uint64_t each : *list) {
-      require(each == next[each % 2], "each once, in the order of its worker");
-      next[each % 2] += 2;
     }
   }
   self.barrier();
@@ -236,12 +139,6 @@ TEST_CASE("batches_of_entries_of_variable_size_answer_as_single_operations_do") 
   in_every_way(perform_batches);
 }
 
-TEST_CASE("entries_of_variable_size_are_exchanged_in_batches") { in_every_way(exchange_batches); }
-
-TEST_CASE("batches_of_exchanges_of_variable_size_lose_no_change_of_others") {
-  in_every_way(append_together);
-}
-
 TEST_CASE("a_batch_with_an_entry_that_is_too_large_does_nothing") {
   support::in_every_mode({.processes = 2, .threads = 1}, [](dsfabric::Thread& self) {
     Texts table(self, {.bytes = 1 << 20, .max_entry = 100});
@@ -264,29 +161,6 @@ TEST_CASE("a_batch_with_an_entry_that_is_too_large_does_nothing") {
     for (const auto& item : items) require(item.status() == Status::kDone, "without it");
     table.perform(std::span<Texts::Item>());
     self.barrier();
-  });
-}
-
-TEST_CASE("a_key_lives_at_the_worker_that_home_of_names") {
-  support::in_every_mode({.processes = 2, .threads = 1}, [](dsfabric::Thread& self) {
-    constexpr std::uint64_t kKeys = 40;
-    Texts texts(self, {.bytes = 1 << 20, .max_entry = 100});
-    HashTable<std::uint64_t, std::uint64_t> numbers(self, {.bytes = 1 << 20});
-    std::uint64_t texts_here = 0;
-    std::uint64_t numbers_here = 0;
-    for (std::uint64_t key = 0; key < kKeys; ++key) {
-      const std::string text = std::to_string(key);
-      texts_here += texts.home_of(text) == self.id();
-      numbers_here += numbers.home_of(key) == self.id();
-      if (self.fabric().rank_of(self.id()) != 0) continue;
-      require(texts.insert(text, text) == Status::kDone, "an insert");
-      require(numbers.insert(key, key) == Status::kDone, "an insert");
-    }
-    self.barrier();
-    require(texts.fill().entries == texts_here, "the texts of this worker");
-    require(numbers.fill().entries == numbers_here, "the numbers of this worker");
-    require(self.all_reduce(texts_here, std::plus<>()) == kKeys, "each has one home");
-    require(self.all_reduce(numbers_here, std::plus<>()) == kKeys, "each has one home");
   });
 }
 

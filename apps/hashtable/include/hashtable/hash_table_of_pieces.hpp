@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "dsfabric/travels.hpp"
@@ -62,6 +63,34 @@ class HashTable<Key, Value> {
    private:
     friend class HashTable;
     detail::PackedExchange exchange_;
+  };
+
+  /// An operation that start() has begun.
+  class Pending {
+   public:
+    /// Whether get() would not wait.
+    bool ready() const noexcept { return future_ && future_->ready(); }
+    /// Waits, serving calls. Once.
+    Status get() {
+      if (future_) {
+        auto [status, found] = future_->get();
+        if (item_.operation == Operation::kFind) item_.value = std::move(found);
+        if (status != Status::kAgain) return status;
+      }
+      detail::PackedItem* const alone[] = {&item_};
+      table_->perform(alone);
+      return item_.status;
+    }
+    /// What find has found, after get() has answered kDone.
+    Value value() const { return unpack<Value>(item_.value); }
+
+   private:
+    friend class HashTable;
+    Pending(detail::PackedTable& table, Item&& item)
+        : table_(&table), item_(std::move(item.item_)), future_(table.start(item_)) {}
+    detail::PackedTable* table_;
+    detail::PackedItem item_;
+    std::optional<dsfabric::RemoteFuture<detail::PackedTable::Answer>> future_;
   };
 
   /// See above.
@@ -143,6 +172,18 @@ class HashTable<Key, Value> {
     for (Exchange& each : exchanges) all.push_back(&each.exchange_);
     table_.perform(all);
   }
+  /// Begins one operation by an aggregated call, whatever the mode; flush() sends what was begun.
+  /// One whose key and value have more than 1 KiB, and a find of a value of more than 4 KB, are
+  /// done in get(). The result may outlive no table. Throws Error when the entry is too large.
+  Pending start(Operation operation, const Key& key) {
+    return Pending(table_, Item(operation, key));
+  }
+  /// `value`: the one to be written.
+  Pending start(Operation operation, const Key& key, const Value& value) {
+    return Pending(table_, Item(operation, key, value));
+  }
+  /// See start().
+  void flush() noexcept { table_.flush(); }
   /// As that of entries in slots.
   template <class F>
   void for_each(F&& f) {

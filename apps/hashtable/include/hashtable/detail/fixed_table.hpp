@@ -152,7 +152,13 @@ class FixedTable {
   const Cache<kKeyWords, kValueWords>& cache() const noexcept { return cache_; }
   /// For single calls.
   riutils::RDMAMessengerGlobal& calls() noexcept { return calls_; }
+  /// For those that flush() sends.
+  riutils::RDMAAggregator& aggregated_calls() noexcept { return futures_; }
 
+  /// Of the home that a call has come to.
+  static std::uint16_t rank_of(const dsfabric::CallContext& call) noexcept {
+    return static_cast<std::uint16_t>(call.fabric.rank_of(call.worker->id()));
+  }
   /// Runs an operation at the home of its key; kAgain where it would have to wait. `expected`: see
   /// perform(). Any thread of the home's process; `rank` is that of the home.
   static Status answer(Home& home, Asked& asked, std::uint16_t rank,
@@ -205,9 +211,6 @@ class FixedTable {
     std::uint32_t count_elsewhere = 0;
   };
 
-  static std::uint16_t rank_of(const dsfabric::CallContext& call) noexcept {
-    return static_cast<std::uint16_t>(call.fabric.rank_of(call.worker->id()));
-  }
   void prepare(Asked& asked) const noexcept {
     asked.me = rank_;
     asked.hash = hash_of(asked.key.data(), kKeyWords);

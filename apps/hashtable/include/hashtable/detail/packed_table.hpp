@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dsfabric/peer_failed.hpp"
@@ -124,6 +125,13 @@ class PackedTable {
   /// The same for exchanges: finds, and updates of what has the expected value, until nothing has
   /// changed between the two.
   void perform(std::span<PackedExchange* const> exchanges);
+  /// What an aggregated call answers: the status, and the value that a find has found.
+  using Answer = std::pair<Status, std::vector<std::byte>>;
+  /// Starts an operation by an aggregated call. kAgain is the answer of a find whose value does not
+  /// fit into one. Nothing: the change does not; perform() it. Throws as perform().
+  std::optional<dsfabric::RemoteFuture<Answer>> start(const PackedItem& item);
+  /// Sends the calls that start() has made.
+  void flush() noexcept { table_.flush(); }
   /// Calls f(record) for each entry; throws as FixedTable::for_each.
   template <class F>
   void for_each(F&& f) {
@@ -173,10 +181,12 @@ class PackedTable {
   bool fetch(std::uint64_t key, Piece& named, std::vector<std::uint64_t>& piece);
   void find_together(std::span<PackedItem* const> items);
   void change_together(std::span<PackedItem* const> items);
-  void stage(Operation operation, std::span<const std::byte> key, std::span<const std::byte> value,
-             const Piece* seen);
+  void stage(std::vector<std::uint64_t>& staged, Operation operation,
+             std::span<const std::byte> key, std::span<const std::byte> value,
+             const Piece* seen = nullptr) const;
   void send_staged(std::uint32_t home);
   static Answers apply(Home& home, std::uint16_t rank, std::span<const std::uint64_t> staged);
+  static Answer answer(Home& home, std::uint16_t rank, std::span<const std::uint64_t> staged);
 
   Table table_;
   const Options options_;
