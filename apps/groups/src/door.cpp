@@ -10,6 +10,7 @@
 
 #include "dsfabric/peer_failed.hpp"
 #include "dtutils/clock.hpp"
+#include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/fnv1a.hpp"
 #include "dtutils/wait.hpp"
@@ -203,6 +204,10 @@ std::optional<ProcessId> Door::find_donor(std::uint64_t ticket) const {
 const std::byte* Door::lane(ProcessId donor) const noexcept {
   const Way from = way(donor);
   return from.table->lane(from.row);
+}
+
+std::uint64_t Door::lane_word(ProcessId donor) const noexcept {
+  return dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(lane(donor) + kRing));
 }
 
 void Door::write(ProcessId to, std::size_t at, std::size_t bytes) noexcept {

@@ -65,6 +65,8 @@ class Door {
 
   /// The lane of `donor`, which is not gone, in the memory of this process.
   const std::byte* lane(dsfabric::ProcessId donor) const noexcept;
+  /// The word behind that lane.
+  std::uint64_t lane_word(dsfabric::ProcessId donor) const noexcept;
   /// Memory of kRing bytes that this process writes lanes from.
   std::byte* staging() const noexcept { return staging_.data(); }
   /// Writes bytes of staging() into this process' lane at `to`, at the same place.

@@ -51,6 +51,10 @@ class StateSource {
   void end();
   /// Ends the stream of a process that may still wait for more, which is told, if it lives.
   void give_up() noexcept;
+  /// Tells a process, if it lives, that what it joins by as `ticket` has come to nothing, whoever
+  /// gives it the state; ends a stream to it. This member has served no later ticket of it, whose
+  /// word that would overwrite.
+  void refuse(dsfabric::ProcessId process, std::uint32_t ticket) noexcept;
   /// Puts a record behind the others.
   void append(const RecordHead& head, std::span<const std::byte> bytes);
   /// Writes what the lane has room for. True when it wrote anything.
@@ -97,6 +101,8 @@ class StateSink {
   void give_back() noexcept;
   /// The donor has given up.
   bool given_up() const noexcept { return given_up_; }
+  /// That member says that what this process joins by has come to nothing (StateSource::refuse).
+  bool is_refused_by(dsfabric::ProcessId member) const noexcept;
   /// The next record, if all of it is here. Its bytes are valid until the next call of poll().
   std::optional<Record> next();
 
