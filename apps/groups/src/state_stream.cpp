@@ -28,6 +28,7 @@ constexpr std::uint64_t kGivenUp = dtutils::kHashedMask;
 void StateSource::begin(dsfabric::ProcessId process, std::uint32_t ticket, std::uint64_t view,
                         std::uint64_t next, std::span<const std::byte> state) {
   end();
+  door_.renew_staging();
   process_ = process;
   ticket_ = ticket;
   append({RecordHead::kState, 0, view, next, state.size()}, state);
@@ -64,7 +65,8 @@ bool StateSource::pump() noexcept {
   if (!active() || head_ == pending_.size()) return false;
   const Taken taken = door_.taken(process_);
   const std::uint64_t given_back = taken.ticket == ticket_ ? taken.bytes : 0;
-  // The process has copied what it has taken, so nothing reads those bytes of the staging memory.
+  // The process has copied what it has taken: those writes have been executed, and if the device
+  // sends one again, because the answer was lost, the other one drops it (InfiniBand, C9-105).
   std::size_t bytes = std::min(Door::kRing - (written_ - given_back), pending_.size() - head_);
   if (bytes == 0) return false;
   while (bytes != 0) {

@@ -34,7 +34,8 @@ struct RecordHead {
 };
 static_assert(sizeof(RecordHead) == 32);
 
-/// The end at the donor. Serves one process at a time. Owner thread only.
+/// The end at the donor. Serves one process at a time. What is on its way of an earlier stream to
+/// the same process arrives before this one, by the same queue pair. Owner thread only.
 class StateSource {
  public:
   explicit StateSource(Door& door) noexcept : door_(door) {}
