@@ -10,6 +10,7 @@
 
 #include "dsfabric/peer_failed.hpp"
 #include "dtutils/clock.hpp"
+#include "dtutils/device_memory.hpp"
 #include "dtutils/error.hpp"
 #include "dtutils/fnv1a.hpp"
 #include "dtutils/wait.hpp"
@@ -54,7 +55,6 @@ Door::Door(sst::TableGroup& group, const GroupOptions& options)
     : group_(group),
       name_(options.name + ", door"),
       digest_(common_digest(options)),
-      staging_(group.fabric().general_allocator().allocate(kRing)),
       pairs_(group.fabric().capacity()) {
   if (is_founder(self())) {
     founders_ = std::make_unique<DoorTable>(group, sst::TableOptions{.name = name_},
@@ -71,18 +71,6 @@ Door::Door(sst::TableGroup& group, const GroupOptions& options)
   for (const auto& pair : pairs_) {
     if (pair) require_equal_options(*pair, options, self());
   }
-}
-
-// What it has written is read from its staging memory.
-Door::~Door() {
-  sst::TableGroup::DeferredFree deferred;
-  for (std::uint16_t i = 0; i < size(); ++i) {
-    if (way({i}).table != nullptr && self() != ProcessId{i}) {
-      deferred.tags.push_back(group_.transmitter({i}).tag());
-    }
-  }
-  deferred.memory.push_back(std::move(staging_));
-  group_.defer_free(std::move(deferred));
 }
 
 bool Door::is_founder(ProcessId process) const noexcept {
@@ -205,10 +193,16 @@ const std::byte* Door::lane(ProcessId donor) const noexcept {
   return from.table->lane(from.row);
 }
 
+std::uint64_t Door::lane_word(ProcessId donor) const noexcept {
+  return dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(lane(donor) + kRing));
+}
+
 void Door::write(ProcessId to, std::size_t at, std::size_t bytes) noexcept {
   const Way way = this->way(to);
   if (way.table == nullptr) return;
   way.table->write(way.row, at, staging() + at, bytes, staging_.lkey());
+  // There is room for the tag: one stream uses one queue pair.
+  (void)group_.transmitter(to).recycle(staging_);
 }
 
 void Door::write_word(ProcessId to, std::uint64_t word) noexcept {

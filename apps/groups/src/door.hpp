@@ -30,7 +30,7 @@ class Door {
   Door(sst::TableGroup& group, const GroupOptions& options);
   Door(const Door&) = delete;
   Door& operator=(const Door&) = delete;
-  ~Door();
+  ~Door() = default;
 
   /// Makes the tables with newcomers that wait for this process, and frees those with newcomers
   /// that are gone. `meanwhile` is called while it waits for one; one that does not answer within
@@ -65,7 +65,13 @@ class Door {
 
   /// The lane of `donor`, which is not gone, in the memory of this process.
   const std::byte* lane(dsfabric::ProcessId donor) const noexcept;
-  /// Memory of kRing bytes that this process writes lanes from.
+  /// The word behind that lane.
+  std::uint64_t lane_word(dsfabric::ProcessId donor) const noexcept;
+  /// Other memory of kRing bytes for one stream, which this process writes a lane from. The device
+  /// may still read that of the stream before, late or again after a loss; it is handed out again
+  /// when its writes are done. Throws Error when there is no memory.
+  void renew_staging() { staging_ = group_.fabric().general_allocator().allocate(kRing); }
+  /// That memory.
   std::byte* staging() const noexcept { return staging_.data(); }
   /// Writes bytes of staging() into this process' lane at `to`, at the same place.
   void write(dsfabric::ProcessId to, std::size_t at, std::size_t bytes) noexcept;
@@ -111,6 +117,7 @@ class Door {
   const std::string name_;
   /// Of the options that newcomers know too.
   const std::uint64_t digest_;
+  /// Empty before the first stream.
   dtutils::RDMAMemory staging_;
   Saying mine_;
   /// The newest view that newcomers have told of which are gone.

@@ -30,7 +30,10 @@ namespace groups::detail {
 ///     member receives any after it has said how many. When it is decided, all deliver up to the
 ///     trim.
 ///  4. Make: those that stay, and the one that joins, make the tables of the next view, and say so.
-///     Who cannot, because another death came between, says that the attempt is broken.
+///     Who cannot, because another death came between, or who finds by its frozen rows that it has
+///     lost the majority before the one that joins has made them, says that the attempt is broken.
+///     Who says so, or follows the next attempt, tells the one that joins, which then waits no
+///     more. That decides nothing: an attempt is committed when all have said that they made it.
 ///  5. Commit(n), when all have made them; else Next(n + 1). One Agreement decides both, so nobody
 ///     is in a view that others have given up. Each installs the view, sends again what was not
 ///     delivered, and leaves the tables of the old one.
@@ -96,10 +99,16 @@ class GroupCore {
   bool go_on();
   View next_view() const;
   void send_cut();
+  void make();
+  void break_attempt();
+  /// Whoever joins by the attempt, and waits for its tables, need not wait any longer.
+  void refuse_joiner() noexcept;
   bool joiner_has_made() const;
   /// How long the making of the tables of an attempt may take.
   std::chrono::milliseconds patience_with_tables() const noexcept;
   bool decided_meanwhile();
+  /// This member takes part in no later view, as it believes.
+  bool has_lost_the_group() const noexcept;
   void install();
   void enter_view();
   void depart();
@@ -112,6 +121,8 @@ class GroupCore {
   void ask_again();
   /// The others have gone on without this process.
   bool is_passed_over(const View& view) const noexcept;
+  /// Nobody will commit this view with this process, which has not made its tables.
+  bool is_in_vain(const View& view) const noexcept;
   bool take_records();
   void make_first_view();
   bool await_commit();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // GroupCore: a process that joins, and the member that brings it up to date.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -90,6 +91,13 @@ bool GroupCore::is_passed_over(const View& view) const noexcept {
   return newest.view >= view.id && !newest.members.contains(process());
 }
 
+bool GroupCore::is_in_vain(const View& view) const noexcept {
+  return door_.gone({ask_.donor}) || is_passed_over(view) ||
+         std::any_of(view.members.begin(), view.members.end(), [&](dsfabric::ProcessId member) {
+           return member != process() && sink_.is_refused_by(member);
+         });
+}
+
 bool GroupCore::go_on_joining() {
   if (next_) return await_commit();
   const Known newest = door_.newest();
@@ -129,10 +137,8 @@ bool GroupCore::take_records() {
 }
 
 void GroupCore::make_first_view() {
-  const dsfabric::ProcessId donor{ask_.donor};
   try {
-    next_ = make_tables(*cut_, cut_attempt_,
-                        [this, donor] { return door_.gone(donor) || is_passed_over(*cut_); });
+    next_ = make_tables(*cut_, cut_attempt_, [this] { return is_in_vain(*cut_); });
     next_->say([](Standing& mine) { mine.arrived = true; });
   } catch (const dtutils::Error&) {
     ask_again();

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "dtutils/clock.hpp"
-#include "dtutils/device_memory.hpp"
 #include "dtutils/hashed_word.hpp"
 
 namespace groups::detail {
@@ -29,6 +28,7 @@ constexpr std::uint64_t kGivenUp = dtutils::kHashedMask;
 void StateSource::begin(dsfabric::ProcessId process, std::uint32_t ticket, std::uint64_t view,
                         std::uint64_t next, std::span<const std::byte> state) {
   end();
+  door_.renew_staging();
   process_ = process;
   ticket_ = ticket;
   append({RecordHead::kState, 0, view, next, state.size()}, state);
@@ -46,9 +46,12 @@ void StateSource::end() {
 }
 
 void StateSource::give_up() noexcept {
-  if (!active()) return;
-  door_.write_word(process_, dtutils::hashed_word(kGivenUp, ticket_));
-  end();
+  if (active()) refuse(process_, ticket_);
+}
+
+void StateSource::refuse(dsfabric::ProcessId process, std::uint32_t ticket) noexcept {
+  if (process_ == process) end();
+  door_.write_word(process, dtutils::hashed_word(kGivenUp, ticket));
 }
 
 void StateSource::append(const RecordHead& head, std::span<const std::byte> bytes) {
@@ -62,7 +65,8 @@ bool StateSource::pump() noexcept {
   if (!active() || head_ == pending_.size()) return false;
   const Taken taken = door_.taken(process_);
   const std::uint64_t given_back = taken.ticket == ticket_ ? taken.bytes : 0;
-  // The process has copied what it has taken, so nothing reads those bytes of the staging memory.
+  // The process has copied what it has taken: those writes have been executed, and if the device
+  // sends one again, because the answer was lost, the other one drops it (InfiniBand, C9-105).
   std::size_t bytes = std::min(Door::kRing - (written_ - given_back), pending_.size() - head_);
   if (bytes == 0) return false;
   while (bytes != 0) {
@@ -123,8 +127,7 @@ void StateSink::begin(dsfabric::ProcessId donor, std::uint32_t ticket) {
 
 bool StateSink::poll() {
   const std::byte* const ring = door_.lane(donor_);
-  const std::uint64_t word =
-      dtutils::load_device_word(reinterpret_cast<const std::uint64_t*>(ring + Door::kRing));
+  const std::uint64_t word = door_.lane_word(donor_);
   const std::uint64_t written = word & dtutils::kHashedMask;
   if (!dtutils::is_hashed_word(word, ticket_) || written == taken_) return false;
   if (written == kGivenUp) return std::exchange(given_up_, true) == false;
@@ -137,6 +140,10 @@ bool StateSink::poll() {
     taken_ += run;
   }
   return true;
+}
+
+bool StateSink::is_refused_by(dsfabric::ProcessId member) const noexcept {
+  return !door_.gone(member) && door_.lane_word(member) == dtutils::hashed_word(kGivenUp, ticket_);
 }
 
 void StateSink::give_back() noexcept {

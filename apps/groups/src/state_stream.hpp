@@ -34,7 +34,8 @@ struct RecordHead {
 };
 static_assert(sizeof(RecordHead) == 32);
 
-/// The end at the donor. Serves one process at a time. Owner thread only.
+/// The end at the donor. Serves one process at a time. What is on its way of an earlier stream to
+/// the same process arrives before this one, by the same queue pair. Owner thread only.
 class StateSource {
  public:
   explicit StateSource(Door& door) noexcept : door_(door) {}
@@ -51,6 +52,10 @@ class StateSource {
   void end();
   /// Ends the stream of a process that may still wait for more, which is told, if it lives.
   void give_up() noexcept;
+  /// Tells a process, if it lives, that what it joins by as `ticket` has come to nothing, whoever
+  /// gives it the state; ends a stream to it. This member has served no later ticket of it, whose
+  /// word that would overwrite.
+  void refuse(dsfabric::ProcessId process, std::uint32_t ticket) noexcept;
   /// Puts a record behind the others.
   void append(const RecordHead& head, std::span<const std::byte> bytes);
   /// Writes what the lane has room for. True when it wrote anything.
@@ -97,6 +102,8 @@ class StateSink {
   void give_back() noexcept;
   /// The donor has given up.
   bool given_up() const noexcept { return given_up_; }
+  /// That member says that what this process joins by has come to nothing (StateSource::refuse).
+  bool is_refused_by(dsfabric::ProcessId member) const noexcept;
   /// The next record, if all of it is here. Its bytes are valid until the next call of poll().
   std::optional<Record> next();
 

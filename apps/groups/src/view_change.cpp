@@ -127,6 +127,7 @@ bool GroupCore::follow() {
 
 void GroupCore::start(const Decision& next) {
   // A leader that proposes it was wedged, and so are all that take part.
+  refuse_joiner();  // of the attempt before
   attempt_ = next;
   attempt_began_ = dtutils::Clock::now();
   next_.reset();
@@ -142,24 +143,7 @@ bool GroupCore::go_on() {
     return true;
   }
   if (step_ == Step::kMake) {
-    step_ = Step::kNone;
-    const auto broken = [&] { now_->say([&](Standing& mine) { mine.broken = attempt_.attempt; }); };
-    const auto end = dtutils::Clock::now() + patience_with_tables();
-    bool late = false;
-    try {
-      next_ = make_tables(next_view(), attempt_.attempt, [&] {
-        late = dtutils::Clock::now() > end;
-        return decided_meanwhile() || late;
-      });
-      step_ = Step::kMade;
-    } catch (const dsfabric::PeerFailed&) {
-      // If it was a member, the agreement removes it, and the leader sees that.
-      if (attempt_.ticket != 0) broken();
-    } catch (const dtutils::Error&) {
-      broken();
-      // Given up because of another decision, or of other groups; anything else is for the user.
-      if (now_->decisions.empty() && !late) throw;
-    }
+    make();
     return true;
   }
   if (step_ == Step::kMade && joiner_has_made()) {
@@ -167,7 +151,44 @@ bool GroupCore::go_on() {
     now_->say([&](Standing& mine) { mine.made = attempt_.attempt; });
     return true;
   }
+  if (step_ == Step::kMade && has_lost_the_group()) {
+    break_attempt();
+    return true;
+  }
   return false;
+}
+
+void GroupCore::make() {
+  step_ = Step::kNone;
+  const auto end = dtutils::Clock::now() + patience_with_tables();
+  bool in_vain = false;
+  try {
+    next_ = make_tables(next_view(), attempt_.attempt, [&] {
+      in_vain = decided_meanwhile() || has_lost_the_group() || dtutils::Clock::now() > end;
+      return in_vain;
+    });
+    step_ = Step::kMade;
+  } catch (const dsfabric::PeerFailed&) {
+    // If it was a member, the agreement removes it, and the leader sees that.
+    if (attempt_.ticket != 0) break_attempt();
+  } catch (const dtutils::Error&) {
+    break_attempt();
+    // Anything else is for the user.
+    if (!in_vain) throw;
+  }
+}
+
+void GroupCore::break_attempt() {
+  step_ = Step::kNone;
+  next_.reset();
+  now_->say([&](Standing& mine) { mine.broken = attempt_.attempt; });
+  refuse_joiner();
+}
+
+void GroupCore::refuse_joiner() noexcept {
+  // It has asked for more since, and this member's answer to that is in the same place.
+  if (attempt_.ticket == 0 || served_[attempt_.joiner] > attempt_.ticket) return;
+  source_.refuse({attempt_.joiner}, attempt_.ticket);
 }
 
 /// The others may be in the same place in other groups, each waiting for the next one in a circle.
@@ -189,6 +210,11 @@ bool GroupCore::decided_meanwhile() {
   return !now_->decisions.empty();
 }
 
+bool GroupCore::has_lost_the_group() const noexcept {
+  const GroupState now = state();
+  return now == GroupState::kMajorityLost || now == GroupState::kRemoved;
+}
+
 View GroupCore::next_view() const {
   View next{now_->view.id + 1, {}, {}, {}};
   for (std::uint16_t row = 0; row < now_->size(); ++row) {
@@ -205,8 +231,7 @@ View GroupCore::next_view() const {
 void GroupCore::send_cut() {
   if (attempt_.ticket == 0 || attempt_.donor != now_->self()) return;
   if (source_.ticket() != attempt_.ticket || source_.process().value != attempt_.joiner) {
-    step_ = Step::kNone;
-    now_->say([&](Standing& mine) { mine.broken = attempt_.attempt; });
+    break_attempt();
     return;
   }
   const View next = next_view();
