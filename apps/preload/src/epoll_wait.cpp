@@ -269,14 +269,16 @@ int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset
   Report report(events, most);
   std::unique_lock lock(mutex);
   int code = 0;
-  for (bool last = false; !last && code == 0 && report.count() == 0;) {
+  for (bool last = false, slept = false; !last && code == 0 && report.count() == 0;) {
     last = over(end);
     answer_requests(set);
     ++turn_;
     look(report);
     if (report.count() != 0 || last) {
       // As in the kernel, signals do not come within a call that has something to tell.
-      code = ask(set, report, 0, report.count() != 0 ? nullptr : mask, lock);
+      if (report.count() == 0 || !slept) {
+        code = ask(set, report, 0, report.count() != 0 ? nullptr : mask, lock);
+      }
       if (report.count() == 0 && report.again()) look(report);
       cool_idle(report);
     } else if (hot_.empty() || (!spin(set, report, lock) && cool(report))) {
@@ -286,6 +288,7 @@ int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset
         if (end && *end < *soonest) soonest = end;
       }
       code = ask(set, report, milliseconds_left(soonest), mask, lock);
+      slept = true;  // And the kernel has told what it had.
     }
   }
   leave_to_sleepers();

@@ -65,8 +65,9 @@ class ShmDevice final : public Device {
   void let_go(ibv_cq* cq) noexcept;
   void let_go(ibv_srq* srq) noexcept;
   void forget_completions(QueuePair& qp) noexcept;
-  /// A queue of the channel whose event was due and did not come, or nullptr.
-  CompletionQueue* overlooked(ibv_comp_channel* channel) noexcept;
+  /// A queue of the channel whose event was due and did not come, or nullptr. With the channel's
+  /// mutex.
+  static CompletionQueue* overlooked(const Channel& channel) noexcept;
 
   /// The last generation of an index; 0 before its first one. Under the mutex.
   static std::uint32_t& generation(std::vector<std::uint32_t>& all, std::uint32_t index) {

@@ -60,7 +60,7 @@ void ShmDevice::destroy_qp(ibv_qp* raw) noexcept {
     reset(*qp);
     qp->entry->qp_num.store(0, std::memory_order_seq_cst);
     // Its agent lets go of our memory.
-    if (peer != nullptr) peer->ring(peer->shared().header.doorbell, 0);
+    if (peer != nullptr) peer->ring_agent();
     peer.reset();
     agent_.forget_peers();
     if (qp->outlives.runs()) agent_.keep(owned, qp->outlives);

@@ -26,8 +26,12 @@ Clock::time_point after(milliseconds timeout) {
 /// that is due at two looks in a row counts as given.
 constexpr milliseconds kLooksAgain{100};
 
+Channel& from_verbs(ibv_comp_channel* channel) noexcept {
+  return *reinterpret_cast<Channel*>(channel);
+}
+
 PipeName pipe_of(ibv_comp_channel* channel) noexcept {
-  return channel == nullptr ? PipeName{-1, 0} : reinterpret_cast<Channel*>(channel)->pipe.name();
+  return channel == nullptr ? PipeName{-1, 0} : from_verbs(channel).pipe.name();
 }
 
 }  // namespace
@@ -74,8 +78,8 @@ ibv_cq* ShmDevice::wait_event(ibv_comp_channel* channel, milliseconds timeout) {
     // Reads first: who takes an event that it knows of asks the kernel once.
     std::uint32_t index;
     if (read(channel->fd, &index, sizeof index) == sizeof index) {
-      const std::scoped_lock lock(mutex_);
-      for (CompletionQueue* queue : completion_queues_) {
+      const std::scoped_lock lock(from_verbs(channel).mutex);
+      for (CompletionQueue* queue : from_verbs(channel).queues) {
         if (queue->index.get() != index) continue;
         queue->event_expected.store(false);
         return &queue->verbs;
@@ -88,8 +92,8 @@ ibv_cq* ShmDevice::wait_event(ibv_comp_channel* channel, milliseconds timeout) {
       throw Error("shm completion channel", "poll failed", "check that it is still open", errno);
     }
     if (ready == 0 && Clock::now() < end) {
-      const std::scoped_lock lock(mutex_);
-      CompletionQueue* const queue = overlooked(channel);
+      const std::scoped_lock lock(from_verbs(channel).mutex);
+      CompletionQueue* const queue = overlooked(from_verbs(channel));
       if (queue != nullptr && queue == due) {
         queue->event_expected.store(false);
         // A sender that stands before its disarming gives no second event then.
@@ -102,9 +106,9 @@ ibv_cq* ShmDevice::wait_event(ibv_comp_channel* channel, milliseconds timeout) {
   }
 }
 
-CompletionQueue* ShmDevice::overlooked(ibv_comp_channel* channel) noexcept {
-  for (CompletionQueue* queue : completion_queues_) {
-    if (queue->verbs.channel != channel || !queue->event_expected.load()) continue;
+CompletionQueue* ShmDevice::overlooked(const Channel& channel) noexcept {
+  for (CompletionQueue* queue : channel.queues) {
+    if (!queue->event_expected.load()) continue;
     // Disarmed by a sender; or about to be, by one that has published.
     const std::uint32_t armed = queue->entry->armed.load();
     if (armed == 0 || (armed == 1 && has_completion(*queue->segment, queue->view))) return queue;
@@ -137,14 +141,25 @@ ibv_cq* ShmDevice::create_cq(int depth, ibv_comp_channel* channel) {
   queue->verbs.context = &context_;
   if (agent_.adversary()) queue->claim_patience = {};
   const std::scoped_lock lock(mutex_);
-  if (channel != nullptr) ++reinterpret_cast<Channel*>(channel)->users;
-  completion_queues_.push_back(queue.get());
+  if (channel != nullptr) from_verbs(channel).add(*queue);
+  try {
+    completion_queues_.push_back(queue.get());
+  } catch (...) {
+    if (channel != nullptr) from_verbs(channel).remove(*queue);
+    throw;
+  }
+  if (channel != nullptr) ++from_verbs(channel).users;
   return &queue.release()->verbs;
 }
 
 void ShmDevice::destroy_cq(ibv_cq* raw) noexcept {
   const std::scoped_lock lock(mutex_);
-  std::erase(completion_queues_, reinterpret_cast<CompletionQueue*>(raw));
+  auto* queue = reinterpret_cast<CompletionQueue*>(raw);
+  std::erase(completion_queues_, queue);
+  // Nobody waits in a forked child, and the mutex may be that of a thread that only the parent has.
+  if (raw->channel != nullptr && !abandoned_.load(std::memory_order_relaxed)) {
+    from_verbs(raw->channel).remove(*queue);
+  }
   let_go(raw);
 }
 

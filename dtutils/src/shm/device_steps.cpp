@@ -50,6 +50,7 @@ void ShmDevice::reset(QueuePair& qp) {
     qp.region = nullptr;
     qp.window = {};
     qp.remote = nullptr;
+    qp.remote_bell = {};
     qp.peer.reset();
   });
   agent_.forget_peers();
@@ -82,7 +83,7 @@ void ShmDevice::connect(QueuePair& qp, const ibv_qp_attr& attributes, int mask) 
       view_receive_queue(peer->map(), read_once(remote_entry.receive_queue));
   const CompletionQueueView completions =
       view_completion_queue(peer->map(), read_once(remote_entry.receive_cq));
-  peer->prepare_to_ring(completions.channel);
+  Bell bell = peer->bell(completions.channel);
   agent_.exclusively([&] {
     const SendLock lock(qp.entry->send_lock);
     qp.peer = std::move(peer);
@@ -90,6 +91,7 @@ void ShmDevice::connect(QueuePair& qp, const ibv_qp_attr& attributes, int mask) 
     qp.remote = &remote_entry;
     qp.remote_receives.emplace(receives);
     qp.remote_completions.emplace(completions);
+    qp.remote_bell = std::move(bell);
     qp.remote_number = number;
     take_over(qp, attributes, mask);
     qp.entry->state.store(IBV_QPS_RTR);

@@ -82,7 +82,7 @@ int send_message(QueuePair& qp, const ibv_send_wr& request) noexcept {
   const Push pushed = push_completion(*qp.remote_segment, cq, {completion.qp_num, true}, completion,
                                       &qp.remote->in_flight_completion);
   finish_receive(*qp.remote);
-  if (pushed != Push::kDone) qp.peer->ring(cq.channel, cq.index);
+  if (pushed != Push::kDone) qp.remote_bell.ring(cq.index);
   return pushed == Push::kOverrun ? static_cast<int>(IBV_WC_REM_OP_ERR) : status;
 }
 

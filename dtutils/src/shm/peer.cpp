@@ -81,7 +81,7 @@ Peer::Peer(const Address& address, OwnSegment& own) : address_(address) {
   if (address == own.address()) {
     self_ = &own;
     map_ = &own.map();
-    doorbell_ = own.doorbell().name();
+    doorbell_ = bell(own.doorbell().name());
     return;
   }
   process_ = watch_process(address);
@@ -118,8 +118,7 @@ void Peer::look_at_header() {
   };
   life_ = open_pipe(copy(header.life), O_WRONLY);
   if (!life_) refuse_open(address_, errno == ENXIO ? ENOENT : errno);
-  doorbell_ = copy(header.doorbell);
-  prepare_to_ring(doorbell_);
+  doorbell_ = bell(copy(header.doorbell));
 }
 
 bool Peer::look_whether_dead() noexcept {
@@ -172,29 +171,19 @@ int Peer::read_remote(void* to, std::uint64_t from, std::size_t length) noexcept
   return move_all(move, static_cast<std::byte*>(to), from, length);
 }
 
-void Peer::prepare_to_ring(const PipeName& pipe) {
-  if (is_self() || pipe.fd < 0) return;
+Bell Peer::bell(const PipeName& pipe) {
+  if (is_self() || pipe.fd < 0) return Bell(pipe.fd);
   const std::scoped_lock lock(mutex_);
-  const auto known = pipes_.find(pipe.fd);
-  if (known != pipes_.end() && known->second.inode == pipe.inode) return;
-  // For reading too: a pipe without a reader would raise SIGPIPE here once the peer is gone.
-  Descriptor opened = open_pipe(pipe, O_RDWR);
-  if (!opened) refuse_open(address_, errno);
-  pipes_[pipe.fd] = {pipe.inode, std::move(opened)};
-}
-
-void Peer::ring(const PipeName& pipe, std::uint32_t message) noexcept {
-  if (pipe.fd < 0) return;
-  // A full pipe has a reader that is about to look anyway.
-  [[maybe_unused]] ssize_t written;
-  if (is_self()) {
-    written = write(pipe.fd, &message, sizeof message);
-    return;
+  OpenPipe& known = pipes_[pipe.fd];
+  std::shared_ptr<const Descriptor> opened = known.descriptor.lock();
+  if (opened == nullptr || known.inode != pipe.inode) {
+    // For reading too: a pipe without a reader would raise SIGPIPE here once the peer is gone.
+    Descriptor fresh = open_pipe(pipe, O_RDWR);
+    if (!fresh) refuse_open(address_, errno);
+    opened = std::make_shared<const Descriptor>(std::move(fresh));
+    known = {pipe.inode, opened};
   }
-  const std::scoped_lock lock(mutex_);
-  const auto known = pipes_.find(pipe.fd);
-  if (known == pipes_.end() || known->second.inode != pipe.inode) return;
-  written = write(known->second.descriptor.get(), &message, sizeof message);
+  return Bell(std::move(opened));
 }
 
 }  // namespace dtutils::shm

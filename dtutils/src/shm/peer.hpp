@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 
 #include "shm/address.hpp"
+#include "shm/bell.hpp"
 #include "shm/descriptor.hpp"
 #include "shm/layout.hpp"
 #include "shm/region_cache.hpp"
@@ -62,13 +64,11 @@ class Peer {
   int write_remote(std::uint64_t to, const void* from, std::size_t length) noexcept;
   int read_remote(void* to, std::uint64_t from, std::size_t length) noexcept;
 
-  /// Opens a completion channel of the peer, so that `ring` cannot fail for want of a descriptor.
-  /// Throws Error. Setup only.
-  void prepare_to_ring(const PipeName& pipe);
-  /// Writes to such a pipe. A system call; for rare events only. Any thread.
-  void ring(const PipeName& pipe, std::uint32_t message) noexcept;
-  /// Wakes the peer's agent in the same way.
-  void ring_agent() noexcept { ring(doorbell_, 0); }
+  /// Opens a pipe of the peer, so that ringing cannot fail for want of a descriptor. One that is
+  /// open already is shared. Throws Error. Setup only.
+  Bell bell(const PipeName& pipe);
+  /// Wakes the peer's agent. A system call. Any thread.
+  void ring_agent() const noexcept { doorbell_.ring(0); }
 
   /// Opens what the peer has at `fd`. Empty, and errno, when that fails. Setup only.
   Descriptor open_descriptor(int fd, int flags) const noexcept;
@@ -78,8 +78,8 @@ class Peer {
 
  private:
   struct OpenPipe {
-    std::uint32_t inode;
-    Descriptor descriptor;
+    std::uint32_t inode = 0;
+    std::weak_ptr<const Descriptor> descriptor;
   };
 
   Descriptor open_segment() const;
@@ -93,7 +93,7 @@ class Peer {
   /// Empty: this device itself.
   std::optional<SegmentMap> own_map_;
   SegmentMap* map_ = nullptr;
-  PipeName doorbell_{-1, 0};
+  Bell doorbell_;
   /// A thread of the peer that lives as long as its device.
   std::uint32_t thread_ = 0;
   Descriptor life_;

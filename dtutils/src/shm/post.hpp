@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
+#include <vector>
 
 #include "shm/completion.hpp"
 #include "shm/descriptor.hpp"
@@ -20,11 +22,27 @@ namespace dtutils::shm {
 // with the last of them, so that nothing of theirs ends up in what takes its place. `users` counts
 // them, and the program until it destroys the object; under the device's mutex.
 
+struct CompletionQueue;
+
 /// A completion channel of this process: a pipe, whose read end is the channel's fd.
 struct Channel {
+  void add(CompletionQueue& queue) {
+    const std::scoped_lock lock(mutex);
+    queues.push_back(&queue);
+  }
+  void remove(CompletionQueue& queue) noexcept {
+    const std::scoped_lock lock(mutex);
+    std::erase(queues, &queue);
+  }
+
   ibv_comp_channel verbs{};
   std::uint32_t users = 1;
   Pipe pipe{"no pipe for a completion channel"};
+  /// Guards `queues`: a lock of its own, so that threads that wait on different channels do not
+  /// wait for each other. After the device's mutex.
+  std::mutex mutex;
+  /// Those that the program has not destroyed.
+  std::vector<CompletionQueue*> queues;
 };
 
 /// A completion queue of this process.

@@ -227,6 +227,7 @@ void forget_peer(QueuePair& qp) noexcept {
   qp.window = {};
   qp.remote_receives.reset();
   qp.remote_completions.reset();
+  qp.remote_bell = {};
   qp.remote_segment = nullptr;
   qp.remote = nullptr;
   qp.outlives = {};

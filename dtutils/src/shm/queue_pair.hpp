@@ -129,6 +129,8 @@ struct QueuePair {
   QueuePairEntry* remote = nullptr;
   std::optional<ReceiveQueueView> remote_receives;
   std::optional<CompletionQueueView> remote_completions;
+  /// Of the channel of these completions.
+  Bell remote_bell;
   std::uint32_t remote_number = 0;
   /// The peer's gate once this side claimed it, see claimed_gate() in layout.hpp.
   std::uint64_t remote_gate = 0;

@@ -55,6 +55,34 @@ TEST_CASE("shm_peer_is_let_go_when_nobody_is_connected_to_it_any_more") {
   CHECK(eventually([&] { return mapped_segments() == segments; }));
 }
 
+TEST_CASE("shm_channel_of_a_peer_is_shared_by_pairs_and_let_go_with_the_last_of_them") {
+  const auto device = open_shm_device({});
+  const auto other_device = open_shm_device({});
+  Side a(*device);
+  Side b(*other_device);
+  // So that the peer stays, and knows the channel of this side.
+  connect(a.qp, b.qp);
+  Side c(*other_device);
+  const std::size_t descriptors = open_descriptors();
+  {
+    dtutils::QueuePair one(a.pd, a.sends, a.receives);
+    dtutils::QueuePair at_c(c.pd, c.sends, c.receives);
+    connect(one, at_c);
+    CHECK(open_descriptors() == descriptors + 1);
+    {
+      dtutils::QueuePair another(a.pd, a.sends, a.receives);
+      connect(another, c.qp);
+      CHECK(open_descriptors() == descriptors + 1);
+    }
+    REQUIRE(c.receives.arm());
+    must(at_c.post_receive(c.local(0, 8), 1));
+    must(one.post_send(a.local(0, 8), 2, kSignaled));
+    success(a.sends, 2);
+    CHECK(c.receive_channel.wait(kPatience) == c.receives.raw());
+  }
+  CHECK(eventually([&] { return open_descriptors() == descriptors; }));
+}
+
 TEST_CASE("shm_peer_that_has_died_is_let_go_although_the_queue_pairs_to_it_stay") {
   RemotePeer peer([](Wire& wire) {
     const auto device = open_shm_device({});
