@@ -70,7 +70,7 @@ Home::Home(dsfabric::Thread& self, const Shape& shape, const Options& options, s
     store(base_ + place + i, new_block(depth, i << (64 - depth)).raw);
   }
   buckets_ = static_cast<std::uint32_t>(buckets);
-  store(base_, DirectoryWord::make(1, depth, place).raw);
+  store(base_, DirectoryWord::make(depth, place).raw);
   // By which its workers write into slots that they have claimed from each other.
   dsfabric::watch_own_connections(fabric_);
   upcall_ = fabric_.on_failure(

@@ -82,7 +82,7 @@ bool Home::double_directory() {
   for (std::uint64_t i = 0; i < 2 * size; ++i) {
     store(base_ + *place + i, load(base_ + here.place() + i / 2));
   }
-  store(base_, DirectoryWord::make(here.epoch() + 1, here.depth() + 1, *place).raw);
+  store(base_, DirectoryWord::make(here.depth() + 1, *place).raw);
   heap_.give(here.place(), size);
   return true;
 }

@@ -33,8 +33,7 @@ bool Home::whole(BucketWord block, std::uint32_t slot, unsigned cell,
          check_of(version, entry, shape_.value_words, entry + shape_.value_words, shape_.key_words);
 }
 
-void Home::rewrite(BucketWord block, std::uint32_t slot, SlotWord seen, std::uint32_t check_version,
-                   SlotWord next) noexcept {
+void Home::rewrite(BucketWord block, std::uint32_t slot, SlotWord seen, SlotWord next) noexcept {
   std::uint64_t* const words = word(block.index(), 0);
   std::uint64_t* const to = words + shape_.cell_at(slot, seen.cell());
   const std::uint64_t* const from = words + shape_.cell_at(slot, 1 - seen.cell());
@@ -47,7 +46,7 @@ void Home::rewrite(BucketWord block, std::uint32_t slot, SlotWord seen, std::uin
     key[i] = load(words + shape_.key_at(slot) + i);
   }
   // Until the slot word changes, this check fits no version of it: readers take the other cell.
-  store(to, check_of(check_version, value, shape_.value_words, key, shape_.key_words));
+  store(to, check_of(next.version(), value, shape_.value_words, key, shape_.key_words));
   (void)swap(words + shape_.word_at(slot), seen.raw, next.raw);
 }
 
@@ -63,12 +62,10 @@ bool Home::repair_locked(BucketWord block, std::uint32_t slot, SlotWord seen) no
   } else if (seen.locked()) {
     (void)swap(at, seen.raw, next(seen.state(), 0).raw);
   } else if (seen.state() == SlotState::kLive && !whole(block, slot, seen.cell(), seen.version())) {
-    // Its writer died while the bytes of its last write were on their way.
-    const unsigned other = 1 - seen.cell();
-    if (whole(block, slot, other, seen.version() - 1)) {
-      rewrite(block, slot, seen, seen.version() + 1, next(SlotState::kLive, 1));
-    } else if (whole(block, slot, other, seen.version() - 2)) {
-      rewrite(block, slot, seen, seen.version() + 1, next(SlotState::kAbsent, 2));
+    // Its writer died while the bytes of its last write were on their way: the key has the value
+    // before, or, if it was missing, has no slot any more.
+    if (whole(block, slot, 1 - seen.cell(), seen.version() - 1)) {
+      rewrite(block, slot, seen, next(SlotState::kLive, 1));
     } else {
       (void)swap(at, seen.raw, next(SlotState::kDead, 1).raw);
     }

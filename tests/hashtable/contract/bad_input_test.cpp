@@ -157,6 +157,27 @@ TEST_CASE("pieces_of_removed_entries_are_free_again") {
   });
 }
 
+TEST_CASE("pieces_of_refused_entries_are_free_again") {
+  support::in_every_mode({}, [](dsfabric::Thread& self) {
+    Texts table(self, {.growth = Growth::kNone, .bytes = 1 << 20, .buckets = 2});
+    const bool first = self.id().process.value == 0;
+    std::vector<std::string> refused;
+    for (int i = 0; first && refused.size() < 50; ++i) {
+      const std::string key = std::to_string(i);
+      if (table.insert(key, key) == Status::kFull) refused.push_back(key);
+    }
+    self.barrier();
+    const std::uint64_t before = table.detail().home().pieces();
+    self.barrier();
+    for (const std::string& key : refused) {
+      require(table.insert(key, "refused") == Status::kFull, "it is full still");
+    }
+    self.barrier();
+    require(table.detail().home().pieces() == before, "what was refused takes no memory");
+    self.barrier();
+  });
+}
+
 TEST_CASE("tables_of_other_types_or_options_refuse_each_other") {
   support::in_every_mode({}, [](dsfabric::Thread& self) {
     const bool first = self.id().process.value == 0;
@@ -166,8 +187,12 @@ TEST_CASE("tables_of_other_types_or_options_refuse_each_other") {
               : text([&] { HashTable<std::uint64_t, std::uint32_t> table(self); });
     require(types.find("made a table of other types than worker 0.0") != std::string::npos,
             types.c_str());
-    const std::string options = text([&] { Table table(self, {.buckets = first ? 64u : 32u}); });
-    require(options.find("other options than worker 0.0") != std::string::npos, options.c_str());
+    for (const Options& other :
+         {Options{.buckets = 32}, Options{.bytes = 8 << 20}, Options{.max_entry = 64 << 10},
+          Options{.growth = Growth::kChain}, Options{.mode = Mode::kByCall}}) {
+      const std::string options = text([&] { Texts table(self, first ? Options{} : other); });
+      require(options.find("other options than worker 0.0") != std::string::npos, options.c_str());
+    }
     self.barrier();
     Table table(self);  // and nothing is broken
     require(table.insert(self.id().process.value, 1) == Status::kDone, "an insert");

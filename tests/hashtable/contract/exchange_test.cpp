@@ -142,6 +142,34 @@ TEST_CASE("values_of_several_words_are_exchanged_as_a_whole") {
   });
 }
 
+TEST_CASE("exchanges_of_wide_values_go_in_batches") {
+  support::in_every_mode({.processes = 2, .threads = 1}, [](dsfabric::Thread& self) {
+    // An odd number of them fits into a call, and an exchange takes two places.
+    using Wide = std::array<std::uint64_t, 8>;
+    using Wides = HashTable<std::uint64_t, Wide>;
+    for (const Mode mode : {Mode::kOneSided, Mode::kByCall}) {
+      Wides table(self, {.mode = mode, .bytes = 1 << 20});
+      const std::uint64_t rank = self.fabric().rank_of(self.id());
+      std::vector<Wides::Exchange> exchanges;
+      for (std::uint64_t i = 0; i < 100; ++i) {
+        const std::uint64_t key = 2 * i + rank;
+        require(table.insert(key, Wide{i, 1, 2, 3, 4, 5, 6, i}) == Status::kDone, "an insert");
+        exchanges.emplace_back(key, Wide{i, 1, 2, 3, 4, 5, 6, i % 3 == 0 ? i : 1000},
+                               Wide{i, 0, 0, 0, 0, 0, 0, 7});
+      }
+      table.perform(exchanges);
+      for (std::uint64_t i = 0; i < 100; ++i) {
+        const bool same = i % 3 == 0;
+        require(exchanges[i].status() == (same ? Status::kDone : Status::kDiffers), "the answer");
+        const Wide left = same ? Wide{i, 0, 0, 0, 0, 0, 0, 7} : Wide{i, 1, 2, 3, 4, 5, 6, i};
+        require(same || exchanges[i].value() == left, "the value that differs");
+        require(table.find(2 * i + rank) == left, "what is left");
+      }
+      self.barrier();
+    }
+  });
+}
+
 TEST_CASE("assignments_go_in_batches_and_by_aggregated_calls") {
   support::in_every_mode({.processes = 2, .threads = 1}, [](dsfabric::Thread& self) {
     for (const Mode mode : kModes) {

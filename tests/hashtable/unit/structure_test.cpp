@@ -116,16 +116,46 @@ TEST_CASE("a_look_takes_no_cell_that_is_half_written_and_no_word_of_another_life
   block[kShape.key_at(slot)] = 43;  // of the same fingerprint
   put(0, birth + 2, 6);
   CHECK(look().look != Look::kValue);
+  const std::array<std::uint64_t, 1> other{43};
+  const std::uint64_t its_value = 6;
+  block[kShape.cell_at(slot, 0)] = check_of(birth + 2, &its_value, 1, other.data(), 1);
+  CHECK(look().look == Look::kEmpty);  // behind it: the slot is whole, and of the other key
+  CHECK_FALSE(look().settling);
   block[kShape.key_at(slot)] = 42;
+  put(0, birth + 2, 6);
   CHECK(look().look == Look::kValue);
   word(SlotState::kAbsent, birth + 3, 0);
   CHECK(look().look == Look::kAbsent);
   word(SlotState::kLive, birth + 4, 1);  // an insert of the removed key, still arriving
   CHECK(look().look == Look::kAbsent);
   CHECK(look().settling);
-  block[kShape.word_at(slot)] =
-      SlotWord::empty(BucketWord::make(3, 1, 8).birth()).raw;  // the memory is another block
+  const std::uint32_t later = BucketWord::make(3, 1, 8).birth();
+  block[kShape.word_at(slot)] = SlotWord::empty(later).raw;  // the memory is another block
   CHECK(look().look == Look::kStale);
+  word(SlotState::kLive, later + 2, 0);  // which has the key, too
+  put(0, later + 2, 7);
+  CHECK(look().look == Look::kStale);
+}
+
+TEST_CASE("a_look_leads_to_the_next_block_only_out_of_the_same_life") {
+  constexpr Shape kShape = shape_of(1, 1);
+  std::vector<std::uint64_t> block(kShape.block_words);
+  const BucketWord bucket = BucketWord::make(3, 1, 7);
+  const BucketWord next = BucketWord::make(4, 1, 2);
+  const std::array<std::uint64_t, 1> key{42};
+  const std::uint64_t hash = hash_of(key.data(), 1);
+  for (std::uint32_t i = 0; i < kShape.slots; ++i) {
+    block[kShape.word_at(i)] =
+        SlotWord::make(SlotState::kLive, fingerprint_of(hash) ^ 1, 0, bucket.birth() + 1, 1).raw;
+  }
+  Seen<1> seen;
+  block[1] = next.held_by(bucket.life()).raw;
+  examine<1, 1>(block.data(), bucket, hash, key, seen);
+  CHECK(seen.look == Look::kEnd);
+  CHECK(seen.next == next);
+  block[1] = next.held_by(bucket.life() + 1).raw;
+  examine<1, 1>(block.data(), bucket, hash, key, seen);
+  CHECK(seen.look == Look::kStale);
 }
 
 namespace {

@@ -92,6 +92,43 @@ TEST_CASE("a_subscription_refuses_what_a_read_refuses") {
         }) == "");
 }
 
+TEST_CASE("the_end_of_a_subscription_leaves_those_of_others_as_they_are") {
+  CHECK(run_members(2, [](Member& member) {
+          MemoryNode node(member);
+          if (member.rank == 0) {
+            Client client(node.space);
+            Client writer(node.space);
+            for (const std::uint16_t home : {0, 1}) {
+              Client other(node.space, {.subscriptions = 1});
+              const auto p = client.allocate<std::uint64_t>(1, there({home}));
+              const auto q = client.allocate<std::uint64_t>(1, there({home}));
+              Subscription<std::uint64_t> stays(client, p);
+              std::uint64_t value = 0;
+              require_done(writer.write(p, std::uint64_t{100}), "write");
+              require_done(stays.read(value), "read");
+              require_equal(value, 100u, "what was written");
+              {
+                Subscription<std::uint64_t> ends(other, p);
+                require_done(ends.read(value), "read");
+              }
+              // The home knows that it has ended once there is room for another one.
+              require(eventually([&] {
+                        other.progress();
+                        return error_text([&] { Subscription<std::uint64_t> next(other, q); }) ==
+                               "(no error)";
+                      }),
+                      "its subscription is free again");
+              for (std::uint64_t i = 1; i < 20; ++i) {
+                require_done(writer.write(p, i), "write");
+                require_done(stays.read(value), "read");
+                require_equal(value, i, "what was written");
+              }
+            }
+          }
+          meet(member, node, 0);
+        }) == "");
+}
+
 TEST_CASE("a_subscription_to_a_segment_that_was_freed_never_answers") {
   CHECK(run_members(2, [](Member& member) {
           MemoryNode node(member);

@@ -10,6 +10,7 @@
 #include "support/device_under_test.hpp"
 #include "support/random.hpp"
 #include "support/require.hpp"
+#include "support/threads.hpp"
 #include "zero_copy.hpp"
 
 using namespace streams;
@@ -25,7 +26,7 @@ OfferWord word_of(std::uint32_t number, OfferState state, std::uint64_t taken) {
 
 /// A zero-copy stream, and a peer that writes what it likes into the frames and words.
 struct HostilePeer {
-  HostilePeer() {
+  explicit HostilePeer(std::size_t size = kBytes) : memory(size) {
     here.meet(peer.introduction());
     peer.meet(here.introduction());
     set_word(word_of(1, OfferState::kOffered, 0));
@@ -38,7 +39,7 @@ struct HostilePeer {
   void send(const Offer& offer) { send(&offer, sizeof offer); }
   /// An offer of `memory` as a sender makes it.
   Offer offer() const {
-    return {frame_head(FrameKind::kOffer, kBytes),
+    return {frame_head(FrameKind::kOffer, memory.size()),
             reinterpret_cast<std::uint64_t>(memory.data()),
             region.rkey(),
             1,
@@ -68,8 +69,8 @@ struct HostilePeer {
 
   std::unique_ptr<dtutils::Device> device = dtutils::open_device("shm");
   dtutils::ProtectionDomain domain{*device};
-  std::vector<std::byte> memory = std::vector<std::byte>(kBytes);
-  dtutils::MemoryRegion region{domain, memory.data(), kBytes, IBV_ACCESS_REMOTE_READ};
+  std::vector<std::byte> memory;
+  dtutils::MemoryRegion region{domain, memory.data(), memory.size(), IBV_ACCESS_REMOTE_READ};
   ZeroCopy here{domain, {.flow = FlowControl::kZeroCopy}};
   Packetized peer{domain, kRing};
 };
@@ -163,6 +164,47 @@ TEST_CASE("an_offer_that_was_taken_back_is_passed_over") {
   peer.send(&head, sizeof head);
   peer.send("x", 1);
   CHECK(peer.receive(kBytes) == Status::kOk);
+}
+
+TEST_CASE("an_end_in_the_middle_of_a_head_is_a_reset") {
+  HostilePeer peer;
+  const Offer offer = peer.offer();
+  const std::size_t size =
+      GENERATE(std::size_t{0}, std::size_t{3}, std::size_t{8}, sizeof offer - 1);
+  if (size != 0) peer.send(&offer, size);
+  peer.peer.finish_sending(false);
+  CHECK(peer.receive(100) == (size == 0 ? Status::kEnd : Status::kReset));
+}
+
+TEST_CASE("bytes_that_were_taken_back_while_they_were_read_do_not_count") {
+  dtutils::Deadline deadline(kPatience);
+  for (bool taken_back = false; !taken_back;) {
+    require(!deadline.passed(), "no offer was ever taken back while it was read");
+    HostilePeer peer(kReadAtOnce);
+    peer.send(peer.offer());
+    const std::uint64_t head = frame_head(FrameKind::kData, 1);
+    peer.send(&head, sizeof head);
+    peer.send("x", 1);
+    std::atomic<bool> over{false};
+    Threads threads;
+    threads.start([&] {
+      const std::uint64_t withdrawn = word_of(1, OfferState::kWithdrawn, 0).raw();
+      while (!over && !taken_back) {
+        std::uint64_t reading = word_of(1, OfferState::kReading, 0).raw();
+        taken_back =
+            std::atomic_ref(peer.word_of_peer()).compare_exchange_strong(reading, withdrawn);
+      }
+    });
+    std::vector<std::byte> into(kReadAtOnce);
+    const iovec buffer{into.data(), into.size()};
+    Result result = peer.here.receive({&buffer, 1});
+    over = true;
+    threads.join();
+    if (!taken_back) continue;
+    while (result.status == Status::kWouldBlock) result = peer.here.receive({&buffer, 1});
+    CHECK(result.bytes == 1);
+    CHECK(into[0] == static_cast<std::byte>('x'));
+  }
 }
 
 TEST_CASE("a_receiver_that_changes_the_word_at_will_breaks_the_send") {

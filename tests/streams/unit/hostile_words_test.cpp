@@ -121,6 +121,23 @@ TEST_CASE("more_bytes_than_the_ring_has_break_the_stream") {
   CHECK(sides.here.send({&buffer, 1}).status == Status::kBrokenPipe);
 }
 
+TEST_CASE("a_peer_that_has_taken_or_seen_what_was_not_sent_breaks_the_stream") {
+  const bool taken = GENERATE(false, true);
+  Sides sides;
+  std::byte byte{};
+  const iovec buffer{&byte, 1};
+  REQUIRE(sides.here.send({&buffer, 1}).bytes == 1);
+  Feedback& feedback = sides.board().feedback;
+  const auto tell = [&](std::uint64_t count) {
+    std::atomic_ref(taken ? feedback.taken : feedback.seen)
+        .store(count_word(taken ? kTakenWord : kSeenWord, count));
+    static_cast<void>(sides.here.writable());
+    return sides.here.link().broken();
+  };
+  CHECK_FALSE(tell(1));
+  CHECK(tell(GENERATE(std::uint64_t{0}, std::uint64_t{2})));
+}
+
 TEST_CASE("immediate_data_that_tells_of_more_bytes_than_the_ring_has_breaks_the_stream") {
   CHECK(status_after_immediate(kRing) == Status::kOk);
   CHECK(status_after_immediate(kRing + 1) == Status::kReset);
@@ -195,4 +212,40 @@ TEST_CASE("nobody_begins_a_larger_ring_that_does_not_exist") {
   CHECK(sides.here.send({&buffer, 1}).bytes == 1);
   CHECK(sides.here.writable() <= kRing);
   CHECK_FALSE(sides.here.link().broken());
+}
+
+TEST_CASE("more_packed_bytes_than_the_ring_has_room_for_break_the_stream") {
+  Sides sides;
+  Published& published = reinterpret_cast<Board*>(sides.there.link().data())->published;
+  const std::uint32_t packed = GENERATE(std::uint32_t{kStaging}, kRing);
+  std::atomic_ref(published.packed).store(packed_word(1, packed));
+  std::atomic_ref(sides.board().sent).store(count_word(kSentWord, 1, kPacking));
+  dtutils::Deadline deadline(kPatience);
+  while (sides.here.readable() <= 1 && !sides.here.link().broken()) {
+    require(!deadline.passed(), "nobody fetched them");
+  }
+  CHECK(sides.here.link().broken() == (packed == kRing));
+}
+
+TEST_CASE("a_question_that_is_not_whole_is_answered_when_it_is") {
+  Sides sides;
+  std::atomic_ref<std::uint64_t> armed(sides.board().feedback.armed);
+  const std::uint64_t question = dtutils::hashed_word(3 << 1, kArmedWord);
+  armed.store(question ^ 2);
+  std::byte byte{};
+  const iovec buffer{&byte, 1};
+  REQUIRE(sides.here.send({&buffer, 1}).bytes == 1);
+  int bells = 0;
+  const auto look = [&] {
+    for (int i = 0; i < 20; ++i) {
+      static_cast<void>(sides.here.send_ready());
+      sides.there.link().poll_receives([&](const ibv_wc&) { ++bells; });
+    }
+  };
+  look();
+  CHECK(bells == 0);
+  CHECK_FALSE(sides.here.link().broken());
+  armed.store(question);
+  look();
+  CHECK(bells == 1);
 }

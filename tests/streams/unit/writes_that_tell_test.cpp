@@ -19,10 +19,12 @@ using namespace support;
 namespace {
 
 /// Two sides in one process. The ring of `there` is the larger one, so that `here` packs nothing,
-/// and each of its sends tells.
+/// and each of its sends tells, unless another ring is asked for.
 struct TellingSides {
-  explicit TellingSides(const dtutils::DeviceOptions& options = {})
-      : device(dtutils::open_device("shm", options)) {
+  explicit TellingSides(const dtutils::DeviceOptions& options = {},
+                        std::uint32_t ring_there = 2 * kSmallestRing)
+      : device(dtutils::open_device("shm", options)),
+        there(domain, ring_there, 1, Packetized::Source::kStaged) {
     here.meet(there.introduction());
     there.meet(here.introduction());
   }
@@ -32,7 +34,7 @@ struct TellingSides {
   std::unique_ptr<dtutils::Device> device;
   dtutils::ProtectionDomain domain{*device};
   Packetized here{domain, kSmallestRing, 1, Packetized::Source::kStaged};
-  Packetized there{domain, 2 * kSmallestRing, 1, Packetized::Source::kStaged};
+  Packetized there;
 };
 
 bool send_byte(Packetized& side, std::uint64_t place) {
@@ -57,6 +59,31 @@ int receive_bytes(Packetized& side, std::uint64_t& place) {
 bool readable(int descriptor, int milliseconds) {
   pollfd entry{descriptor, POLLIN, 0};
   return poll(&entry, 1, milliseconds) == 1;
+}
+
+/// One side sends in bursts, and the other one takes what it is woken for, and sleeps again.
+void send_bursts_to_a_sleeper(TellingSides& sides, Random random) {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  for (int round = 0; round < 40; ++round) {
+    dtutils::Deadline deadline(kPatience);
+    // More or fewer than there are credits, and exactly as many.
+    const std::uint64_t burst =
+        random.one_in(3) ? kReceivesForWrites - 1 + random.below(3) : random.below(150);
+    for (const std::uint64_t end = sent + burst; sent != end;) {
+      require(!deadline.passed(), "a send waits");
+      if (send_byte(sides.here, sent)) ++sent;
+    }
+    while (received != sent) {
+      sides.there.arm();
+      const bool woken =
+          sides.there.receive_ready() || readable(sides.there.link().descriptor(), 10'000);
+      require(woken, "nobody woke the sleeper");
+      require(receive_bytes(sides.there, received) >= 0, "the stream broke");
+      require(!deadline.passed(), "bytes do not come");
+    }
+  }
+  CHECK(received == sent);
 }
 
 }  // namespace
@@ -98,6 +125,25 @@ TEST_CASE("credits_for_receives_come_back_so_that_no_word_is_needed") {
   CHECK(load(sides.board_there().sent) == 0);
 }
 
+TEST_CASE("the_last_write_that_can_tell_says_that_more_may_come_untold") {
+  TellingSides sides;
+  dtutils::Deadline deadline(kPatience);
+  for (std::uint64_t i = 0; i < kReceivesForWrites;) {
+    require(!deadline.passed(), "a send waits");
+    if (send_byte(sides.here, i)) ++i;
+  }
+  std::vector<std::uint32_t> flags;
+  while (flags.size() < kReceivesForWrites) {
+    require(!deadline.passed(), "a write did not tell");
+    sides.there.link().poll_receives([&](const ibv_wc& completion) {
+      flags.push_back(dtutils::immediate_of(completion) >> kImmediateBits);
+    });
+  }
+  CHECK(flags.back() == kPacking);
+  flags.pop_back();
+  CHECK(std::all_of(flags.begin(), flags.end(), [](std::uint32_t each) { return each == 0; }));
+}
+
 TEST_CASE("who_was_told_by_immediate_data_sleeps_without_a_question_and_is_woken") {
   TellingSides sides;
   std::uint64_t received = 0;
@@ -122,30 +168,18 @@ TEST_CASE("who_was_told_by_immediate_data_sleeps_without_a_question_and_is_woken
 TEST_CASE("who_was_told_by_words_is_woken_by_each_send") {
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);
-  Random random(seed);
   dtutils::DeviceOptions options;
   options.adversary = dtutils::Adversary{.seed = seed};
   TellingSides sides(options);
-  std::uint64_t sent = 0;
-  std::uint64_t received = 0;
-  for (int round = 0; round < 40; ++round) {
-    dtutils::Deadline deadline(kPatience);
-    // More or fewer than there are credits, and exactly as many.
-    const std::uint64_t burst =
-        random.one_in(3) ? kReceivesForWrites - 1 + random.below(3) : random.below(150);
-    for (const std::uint64_t end = sent + burst; sent != end;) {
-      require(!deadline.passed(), "a send waits");
-      if (send_byte(sides.here, sent)) ++sent;
-    }
-    // It takes what it is woken for, and sleeps again.
-    while (received != sent) {
-      sides.there.arm();
-      const bool woken =
-          sides.there.receive_ready() || readable(sides.there.link().descriptor(), 10'000);
-      require(woken, "nobody woke the sleeper");
-      require(receive_bytes(sides.there, received) >= 0, "the stream broke");
-      require(!deadline.passed(), "bytes do not come");
-    }
-  }
-  CHECK(received == sent);
+  send_bursts_to_a_sleeper(sides, Random(seed));
+}
+
+TEST_CASE("who_may_have_packed_bytes_left_is_woken_by_each_send") {
+  const std::uint64_t seed = test_seed();
+  CAPTURE(seed);
+  dtutils::DeviceOptions options;
+  options.adversary = dtutils::Adversary{.seed = seed};
+  // Rings of one size, so that small sends are packed.
+  TellingSides sides(options, kSmallestRing);
+  send_bursts_to_a_sleeper(sides, Random(seed));
 }

@@ -144,8 +144,7 @@ class Home {
   bool whole(BucketWord block, std::uint32_t slot, unsigned cell,
              std::uint32_t version) const noexcept;
   bool repair_locked(BucketWord block, std::uint32_t slot, SlotWord seen) noexcept;
-  void rewrite(BucketWord block, std::uint32_t slot, SlotWord seen, std::uint32_t check_version,
-               SlotWord next) noexcept;
+  void rewrite(BucketWord block, std::uint32_t slot, SlotWord seen, SlotWord next) noexcept;
   bool freeze(const std::vector<BucketWord>& chain) noexcept;
   std::vector<Entry> entries_of(const std::vector<BucketWord>& chain) const;
   BucketWord build(std::uint64_t range, unsigned depth, const std::vector<Entry>& entries);

@@ -117,16 +117,14 @@ struct BucketWord {
 
 /// The first word of a region: where its directory is, which has 2^depth bucket words.
 struct DirectoryWord {
-  /// epoch : 24 | depth : 8 | place in words : 32.
+  /// depth : 8 | place in words : 32. A directory moves only to become deeper, so no word comes
+  /// back.
   std::uint64_t raw = 0;
 
   /// From its parts.
-  static constexpr DirectoryWord make(std::uint32_t epoch, unsigned depth,
-                                      std::uint64_t place) noexcept {
-    return {std::uint64_t{epoch} << 40 | std::uint64_t{depth} << 32 | place};
+  static constexpr DirectoryWord make(unsigned depth, std::uint64_t place) noexcept {
+    return {std::uint64_t{depth} << 32 | place};
   }
-  /// Grows whenever the directory moves.
-  constexpr std::uint32_t epoch() const noexcept { return static_cast<std::uint32_t>(raw >> 40); }
   /// Bits of the hash that choose an entry.
   constexpr unsigned depth() const noexcept { return raw >> 32 & 0xff; }
   /// Words from the beginning of the region.
