@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kPhases = 3;
 constexpr std::uint32_t kMaxDepth = 5;
-constexpr std::uint32_t kNames = 1u << (kMaxDepth + 1);
+constexpr std::uint32_t kPlaces = 1u << (kMaxDepth + 1);
 /// Longest that a call computes, in virtual time.
 constexpr std::uint64_t kComputeNs = 2'000;
 
@@ -54,7 +54,7 @@ struct Branch {
   void operator()(dsfabric::CallContext& call) const {
     const std::uint32_t workers = call.fabric.total_threads();
     ++forest->executed[phase];
-    if (++forest->runs[(phase * workers + root) * kNames + place] != 1 &&
+    if (++forest->runs[(phase * workers + root) * kPlaces + place] != 1 &&
         forest->violation.empty()) {
       forest->violation = fmt::format("call {} of tree {} ran twice", place, root);
     }
@@ -79,7 +79,7 @@ Outcome run_tree(const Run& run) {
   options.config.threads = static_cast<std::uint32_t>(1 + seed % 2);
   const std::uint32_t workers = run.nodes * options.config.threads;
   Forest forest;
-  forest.runs.resize(std::size_t{kPhases} * workers * kNames);
+  forest.runs.resize(std::size_t{kPhases} * workers * kPlaces);
   const auto program = [&](dsfabric::Fabric& fabric) {
     fabric.run([&](dsfabric::Thread& self) {
       dsfabric::SendChannel calls(self.fabric());

@@ -2,8 +2,8 @@
 // Eight bytes, as the machine has them: a stream has both sides on machines of one kind.
 #include "word.hpp"
 
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 

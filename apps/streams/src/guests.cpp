@@ -19,7 +19,7 @@
 namespace streams {
 namespace {
 
-constexpr char kObject[] = "listener at an address";
+constexpr char kAddressListener[] = "listener at an address";
 
 bool watch(int events, int fd, void* whose) noexcept {
   epoll_event event{};
@@ -33,7 +33,7 @@ bool watch(int events, int fd, void* whose) noexcept {
 void check_accept(int code) {
   const bool starved = code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
   if (!starved && code != EBADF && code != EINVAL && code != ENOTSOCK) return;
-  throw dtutils::Error(kObject, "no connection can be accepted",
+  throw dtutils::Error(kAddressListener, "no connection can be accepted",
                        starved ? "raise the limit of descriptors (ulimit -n), or free memory"
                                : "see what the system says; was the descriptor closed?",
                        code);
@@ -46,7 +46,7 @@ Guests::Guests(int listener, const dtutils::SharedSecret& secret)
   if (events_ >= 0 && watch(events_, listener, nullptr)) return;
   const int code = errno;
   if (events_ >= 0) close(events_);
-  throw dtutils::Error(kObject, "there is no descriptor for its events",
+  throw dtutils::Error(kAddressListener, "there is no descriptor for its events",
                        "raise the limit of descriptors (ulimit -n)", code);
 }
 

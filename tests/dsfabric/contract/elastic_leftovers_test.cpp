@@ -23,7 +23,7 @@ using support::serve_while;
 
 namespace {
 
-constexpr std::uint16_t kRounds = 4;
+constexpr std::uint16_t kGenerations = 4;
 
 /// Of ElasticMemory::words.
 struct LeftoversWord {
@@ -73,13 +73,13 @@ void come_and_go(ElasticForkJob& job, std::uint16_t first) {
 
 TEST_CASE("members_that_come_and_go_leave_nothing_behind_at_one_that_stays") {
   if (support::skipped_on_sim("newcomers come through the sockets of a launcher.")) return;
-  ElasticForkJob job(1, 1 + 2 * kRounds, [](Fabric& fabric, ElasticMemory& memory) {
+  ElasticForkJob job(1, 1 + 2 * kGenerations, [](Fabric& fabric, ElasticMemory& memory) {
     std::atomic<std::uint64_t>& round = memory.words[LeftoversWord::kRound];
     fabric.run([&](Thread& self) {
       const Holdings before(fabric);
       // Nobody comes before that.
       round = 1;
-      for (std::uint16_t i = 1; i <= kRounds; ++i) {
+      for (std::uint16_t i = 1; i <= kGenerations; ++i) {
         const ProcessId left{static_cast<std::uint16_t>(2 * i - 1)};
         const ProcessId died{static_cast<std::uint16_t>(2 * i)};
         serve_while(self, [&] {
@@ -98,7 +98,7 @@ TEST_CASE("members_that_come_and_go_leave_nothing_behind_at_one_that_stays") {
       }
     });
   });
-  for (std::uint16_t i = 0; i < kRounds; ++i) {
+  for (std::uint16_t i = 0; i < kGenerations; ++i) {
     if (!eventually([&] { return job.memory().words[LeftoversWord::kRound] == i + 1u; })) {
       FAIL(job.wait(0));
     }

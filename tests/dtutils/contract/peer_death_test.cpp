@@ -12,7 +12,7 @@ using namespace support;
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 /// Grants memory and receives, then waits to be killed.
 void serve_until_killed(Wire& wire) {
@@ -46,15 +46,15 @@ void expect_failures(Side& side, std::uint64_t outstanding, bool failed = false)
 /// the same host outlives it.
 template <class Request>
 void kill_in_a_stream(Side& side, RemotePeer& peer, Request request) {
-  const auto begin = Clock::now();
-  Clock::time_point death{};
+  const auto begin = SteadyClock::now();
+  SteadyClock::time_point death{};
   std::uint64_t outstanding = 0;
   bool broken = false;
   bool failed = false;
   while (!broken) {
-    const auto now = Clock::now();
+    const auto now = SteadyClock::now();
     REQUIRE(now - begin < kPatience);
-    if (death == Clock::time_point{} && now - begin > milliseconds(50)) {
+    if (death == SteadyClock::time_point{} && now - begin > milliseconds(50)) {
       death = now;
       peer.kill();
     }
@@ -76,8 +76,8 @@ void kill_in_a_stream(Side& side, RemotePeer& peer, Request request) {
       }
     }
   }
-  REQUIRE(death != Clock::time_point{});
-  CHECK(Clock::now() - death < failure_limit(side.qp.device()));
+  REQUIRE(death != SteadyClock::time_point{});
+  CHECK(SteadyClock::now() - death < failure_limit(side.qp.device()));
   expect_failures(side, outstanding, failed || outstanding == 0);
 }
 
@@ -119,10 +119,10 @@ TEST_CASE("send_that_waits_for_a_receive_of_a_killed_peer_fails_in_time") {
   }
   for (std::uint64_t i = 0; i < 200; ++i) success(side.sends, i);
   CHECK(stays_empty(side.sends));
-  const auto death = Clock::now();
+  const auto death = SteadyClock::now();
   peer.kill();
   CHECK(failure(side.sends, 200).status == IBV_WC_RETRY_EXC_ERR);
-  CHECK(Clock::now() - death < failure_limit(*device));
+  CHECK(SteadyClock::now() - death < failure_limit(*device));
   expect_failures(side, 9, true);
 }
 
@@ -136,12 +136,12 @@ TEST_CASE("first_request_after_the_death_of_an_idle_peer_fails_in_time") {
   success(side.sends, 1);
   peer.kill();
   std::this_thread::sleep_for(milliseconds(100));
-  const auto begin = Clock::now();
+  const auto begin = SteadyClock::now();
   const PostResult answer = side.qp.post_write(side.local(0, 8), memory.part(0, 8), 2, kSignaled);
   if (answer == PostResult::kOk) {
     const ibv_wc failed = failure(side.sends, 2);
     CHECK((failed.status == IBV_WC_RETRY_EXC_ERR || failed.status == IBV_WC_WR_FLUSH_ERR));
-    CHECK(Clock::now() - begin < failure_limit(*device));
+    CHECK(SteadyClock::now() - begin < failure_limit(*device));
   } else {
     // The device has noticed the death by itself.
     CHECK(answer == PostResult::kBroken);
@@ -220,7 +220,7 @@ TEST_CASE("memory_that_a_killed_peer_was_writing_to_can_be_released") {
     }
   });
   const auto device = open_device_under_test();
-  const auto begin = Clock::now();
+  const auto begin = SteadyClock::now();
   {
     Side side(*device);
     connect(peer.wire(), side);
@@ -229,7 +229,7 @@ TEST_CASE("memory_that_a_killed_peer_was_writing_to_can_be_released") {
     std::this_thread::sleep_for(milliseconds(50));
     peer.kill();
   }
-  CHECK(Clock::now() - begin < kPatience);
+  CHECK(SteadyClock::now() - begin < kPatience);
 }
 
 TEST_CASE("process_that_ends_normally_is_reported_like_a_killed_one") {
@@ -244,11 +244,11 @@ TEST_CASE("process_that_ends_normally_is_reported_like_a_killed_one") {
   const RemoteMemoryLocator memory = connect(peer.wire(), side);
   peer.wire().meet();
   peer.join();
-  const auto begin = Clock::now();
+  const auto begin = SteadyClock::now();
   const PostResult answer = side.qp.post_write(side.local(0, 8), memory.part(0, 8), 2, kSignaled);
   if (answer == PostResult::kOk) {
     failure(side.sends, 2);
-    CHECK(Clock::now() - begin < failure_limit(*device));
+    CHECK(SteadyClock::now() - begin < failure_limit(*device));
   } else {
     CHECK(answer == PostResult::kBroken);
   }

@@ -115,7 +115,7 @@ void check_close(double is, double expected) {
 TEST_CASE("simulated_latency_of_each_operation_is_that_of_the_model") {
   const SimulationOptions options = exact();
   const NetworkModel& model = options.model;
-  using Qp = QueuePair;
+  using Qp = dtutils::QueuePair;
   using There = RemoteMemoryLocator;
   const auto write = [](std::uint32_t bytes, auto how) {
     return [=](Qp& qp, support::Side& side, const There& there) {
@@ -199,7 +199,8 @@ TEST_CASE("simulated_rate_and_bandwidth_are_those_of_the_model") {
   // The gap between messages, which is no part of the latency of one.
   model.gap = 2us;
   check_close(time_of_each(options, 8, kInlined | kUnsignaled), wire(model, 8) + ns(model.gap));
-  const auto write = [](QueuePair& qp, support::Side& side, const RemoteMemoryLocator& there) {
+  const auto write = [](dtutils::QueuePair& qp, support::Side& side,
+                        const RemoteMemoryLocator& there) {
     return qp.post_write(side.local(0, 8), there.part(0, 8), 1, kInlined | kSignaled);
   };
   check_close(round_trip(options, write), both_ways(model, 1, 8, 0));
