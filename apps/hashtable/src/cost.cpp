@@ -12,11 +12,20 @@
 namespace hashtable::cost {
 namespace {
 
+/// A look at a block whose slots are all taken.
+double full_look(const Basics& basics) noexcept { return std::max(basics.look, basics.crowded); }
+
+/// What a look at the first block takes more than one at its first slot.
+double other_slots(const Basics& basics, const Load& load) noexcept {
+  return load.factor * (full_look(basics) - basics.look);
+}
+
 /// What an insert takes.
 double insert(const Basics& basics, const Load& load) noexcept {
   const double first = (1 - load.factor) * basics.claim;
-  const double other = std::max(load.factor - load.full, 0.0) * basics.taken;
-  const double without_room = first + other + load.further * basics.look;
+  const double other =
+      std::max(load.factor - load.full, 0.0) * (basics.taken + other_slots(basics, load));
+  const double without_room = first + other + load.further * full_look(basics);
   // The inserts between two that ask for room are as many as chance has it.
   const double asleep = std::exp(-basics.awake * load.full / without_room);
   // Where other programs compute, waking may take less than a call that has lost its core.
@@ -32,20 +41,20 @@ double expect(Operation operation, Mode mode, const Basics& basics, double hit_r
     mode = cheaper(operation, basics, hit_rate, load);
   }
   if (mode == Mode::kByCall) return basics.call + (1 + load.chained) * basics.hit;
-  const double chain = load.chained * basics.look;
+  const double search = other_slots(basics, load) + load.chained * full_look(basics);
   switch (operation) {
     case Operation::kInsert:
       return insert(basics, load);
     case Operation::kUpdate:
     case Operation::kInsertOrAssign:
-      return basics.change + basics.write + chain;
+      return basics.change + basics.write + search;
     case Operation::kRemove:
-      return basics.change + chain;
+      return basics.change + search;
     case Operation::kFind:
       break;
   }
-  if (mode != Mode::kCached) return basics.look + chain;
-  return hit_rate * basics.kept + (1 - hit_rate) * (basics.missed + chain);
+  if (mode != Mode::kCached) return basics.look + search;
+  return hit_rate * basics.kept + (1 - hit_rate) * (basics.missed + search);
 }
 
 /// Of one bucket. With more the chains are longer, and their shape is the same.

@@ -18,6 +18,7 @@
 #include "hashtable/detail/ports.hpp"
 #include "places.hpp"
 #include "riutils/riutils.hpp"
+#include "sample.hpp"
 
 namespace hashtable::cost {
 namespace {
@@ -25,7 +26,9 @@ namespace {
 using dsfabric::Thread;
 
 constexpr std::uint32_t kBatches = 5;
-constexpr std::uint32_t kKeys = 256;
+/// Buckets whose first slots, or whose slots at all, keys to look for have.
+constexpr std::uint32_t kBuckets = 64;
+constexpr std::uint32_t kFullBuckets = 32;
 /// Requests to a service thread that sleeps, and how long nobody asks it before each.
 constexpr std::size_t kWakes = 15;
 constexpr std::chrono::microseconds kFallsAsleep{40};
@@ -43,11 +46,10 @@ class Meter {
         places_(self, to_, subject),
         calls_(self),
         slot_(self.fabric()),
-        home_(self, detail::shape_of(1, 1), {.bytes = 512 << 10, .buckets = kKeys / 4}, 0),
+        some_(self, kBuckets, Filling::kSome),
+        crowded_(self, kFullBuckets, Filling::kAll),
         full_(self, to_) {
     keep_entries();
-    detail::LocalPort port(home_);
-    for (std::uint64_t key = 0; key < kKeys; ++key) (void)here(port, key, Operation::kInsert);
   }
 
   Basics measure() {
@@ -69,10 +71,11 @@ class Meter {
       places_.next(0);
       places_.read();
     });
-    basics.look = median([&] { (void)find(known()); });
-    basics.change = median([&] { (void)there(known(), Operation::kRemove, false); });
-    basics.claim = median([&] { (void)there(unknown(), Operation::kInsert, false); });
-    basics.taken = median([&] { (void)there(unknown(), Operation::kInsert, true); });
+    basics.look = median([&] { (void)find(some_); });
+    basics.crowded = median([&] { (void)find(crowded_); });
+    basics.change = median([&] { (void)there(some_.known(draw()), Operation::kRemove, false); });
+    basics.claim = median([&] { (void)there(some_.unknown(draw()), Operation::kInsert, false); });
+    basics.taken = median([&] { (void)there(some_.unknown(draw()), Operation::kInsert, true); });
     basics.kept = median([&] { find_kept(); });
     basics.missed = median([&] { find_and_keep(); });
     basics.call = median(
@@ -88,29 +91,24 @@ class Meter {
     basics.wake = ask_after<kWakes>(kFallsAsleep);
     basics.block_asleep = inserted<1>(kFallsAsleep);
     basics.awake = stays_awake(basics);
-    detail::LocalPort port(home_);
-    basics.hit = median([&] { (void)here(port, known(), Operation::kFind); });
+    basics.hit = median([&] { (void)some_.here(some_.known(draw()), Operation::kFind); });
     return basics;
   }
 
  private:
   using Clock = dtutils::Clock;
-  using Request = detail::Request<1, 1>;
 
   /// Draws a number that no processor can learn to foresee.
   std::uint64_t draw() noexcept {
     drawn_ = drawn_ * 6'364'136'223'846'793'005 + 1;
     return drawn_ >> 32;
   }
-  /// A key that home_ has, and one that it has not.
-  std::uint64_t known() noexcept { return draw() % kKeys; }
-  std::uint64_t unknown() noexcept { return kKeys + draw(); }
 
   /// A find by one-sided operations, as a table does it.
-  Status find(std::uint64_t key) {
-    Request request = request_for(key, Operation::kFind);
-    PlacePort port(places_, home_, request.hash, false);
-    const detail::BucketWord bucket = home_.bucket_of(request.hash);
+  Status find(Sample& sample) {
+    Request request = request_for(sample.known(draw()), Operation::kFind);
+    PlacePort port(places_, sample.home(), request.hash, false);
+    const detail::BucketWord bucket = sample.home().bucket_of(request.hash);
     const std::uint64_t* const block = port.read(bucket.index());
     detail::Seen<1> seen;
     Status status = Status::kDone;
@@ -123,25 +121,13 @@ class Meter {
   /// Another operation; `taken`: an insert claims in vain, and looks then.
   Status there(std::uint64_t key, Operation operation, bool taken) {
     Request request = request_for(key, operation);
-    PlacePort port(places_, home_, request.hash, taken);
-    const detail::BucketWord bucket = home_.bucket_of(request.hash);
+    PlacePort port(places_, some_.home(), request.hash, taken);
+    const detail::BucketWord bucket = some_.home().bucket_of(request.hash);
     if (operation == Operation::kInsert && detail::insert_blindly(port, bucket, request)) {
       return Status::kDone;
     }
     detail::Seen<1> seen;
     return used(request, detail::attempt(port, bucket, request, seen, false).status);
-  }
-  /// An operation in memory of this process.
-  Status here(detail::LocalPort& port, std::uint64_t key, Operation operation) {
-    Request request = request_for(key, operation);
-    detail::Seen<1> seen;
-    return used(request,
-                detail::attempt(port, home_.bucket_of(request.hash), request, seen, false).status);
-  }
-  /// So that the compiler keeps the work.
-  static Status used(const Request& request, Status status) noexcept {
-    asm volatile("" : : "m"(request.value), "r"(status) : "memory");
-    return status;
   }
 
   /// Fills kept_entries_ as finds do, and kept_keys_ with those that are in it.
@@ -166,14 +152,14 @@ class Meter {
     (void)used(request, Status::kDone);
   }
   void find_and_keep() {
-    auto& line = kept_entries_.line(draw() << 20);
-    const std::uint64_t key = known();
-    if (line.key[0] == ~key) return;  // no line has such a key
-    (void)find(key);
+    const std::uint64_t drawn = draw();
+    auto& line = kept_entries_.line(drawn << 20);
+    if (line.key[0] == ~drawn) return;  // no line has such a key
+    (void)find(some_);
     // All of a line but what find_kept() looks for.
-    line.word = {key + 1};
-    line.value[0] = key;
-    line.block = line.at = static_cast<std::uint32_t>(key);
+    line.word = {drawn + 1};
+    line.value[0] = drawn;
+    line.block = line.at = static_cast<std::uint32_t>(drawn);
   }
 
   void ask_service() {
@@ -221,11 +207,6 @@ class Meter {
     }
     return middle(taken);
   }
-  static Request request_for(std::uint64_t key, Operation operation) noexcept {
-    Request request{operation, 0, 0, {key}, {key}};
-    request.hash = detail::hash_of(request.key.data(), 1);
-    return request;
-  }
   static double nanoseconds(Clock::duration taken) noexcept {
     return std::chrono::duration<double, std::nano>(taken).count();
   }
@@ -263,7 +244,8 @@ class Meter {
   std::vector<std::uint64_t> kept_keys_;
   std::size_t next_kept_ = 0;
   std::uint64_t drawn_ = 1;
-  detail::Home home_;
+  Sample some_;
+  Sample crowded_;
   FullTable full_;
 };
 

@@ -39,9 +39,10 @@ TEST_CASE("every_operation_that_leaves_the_process_is_measured") {
       for (const auto figure :
            {&cost::Basics::write, &cost::Basics::read_word, &cost::Basics::read,
             &cost::Basics::compare_and_swap, &cost::Basics::fetch_and_add, &cost::Basics::look,
-            &cost::Basics::change, &cost::Basics::claim, &cost::Basics::taken, &cost::Basics::kept,
-            &cost::Basics::missed, &cost::Basics::call, &cost::Basics::service, &cost::Basics::wake,
-            &cost::Basics::block, &cost::Basics::block_asleep, &cost::Basics::lock}) {
+            &cost::Basics::crowded, &cost::Basics::change, &cost::Basics::claim,
+            &cost::Basics::taken, &cost::Basics::kept, &cost::Basics::missed, &cost::Basics::call,
+            &cost::Basics::service, &cost::Basics::wake, &cost::Basics::block,
+            &cost::Basics::block_asleep, &cost::Basics::lock}) {
         require(basics.*figure > 0, "a figure of an operation");
       }
       require(basics.block > basics.read, "a block that is made, and read");

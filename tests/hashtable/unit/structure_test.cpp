@@ -198,6 +198,18 @@ TEST_CASE("the_cost_model_adds_what_operations_are_made_of") {
         About(0.7 * 1005 + 0.3 * 1517));
   CHECK(cost::expect(kFind, Mode::kOneSided, basics, 0, {.factor = 1, .chained = 0.5}) ==
         About(1515));
+  // Looks take longer the fuller the blocks are.
+  cost::Basics crowded = basics;
+  crowded.crowded = 1050;
+  CHECK(cost::expect(kFind, Mode::kOneSided, crowded, 0, {}) == About(1010));
+  CHECK(cost::expect(kFind, Mode::kOneSided, crowded, 0, {.factor = 0.5}) == About(1030));
+  CHECK(cost::expect(kFind, Mode::kOneSided, crowded, 0, {.factor = 1, .chained = 0.5}) ==
+        About(1050 + 525));
+  CHECK(cost::expect(kFind, Mode::kCached, crowded, 0.7, {.factor = 0.5}) ==
+        About(0.7 * 1005 + 0.3 * 1032));
+  CHECK(cost::expect(kRemove, Mode::kOneSided, crowded, 0, {.factor = 0.5}) == About(1150));
+  CHECK(cost::expect(kInsert, Mode::kOneSided, crowded, 0, {.factor = 0.5}) ==
+        About(0.5 * 127 + 0.5 * (1231 + 20)));
   CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {}) == About(127));
   CHECK(cost::expect(kInsert, Mode::kCached, basics, 0.7, {}) == About(127));
   CHECK(cost::expect(kInsert, Mode::kOneSided, basics, 0, {.factor = 0.5}) ==

@@ -25,8 +25,11 @@ struct Basics {
   double compare_and_swap = 0;
   /// Fetch-and-add.
   double fetch_and_add = 0;
-  /// A table's: hash of a key, RDMA read of its block, a place, and the look for the key in it.
+  /// A table's: hash of a key, RDMA read of its block, a place, and the look for the key in it,
+  /// which has the first slot that it may have.
   double look = 0;
+  /// The same in blocks whose slots are all taken, so that keys are in other slots, too.
+  double crowded = 0;
   /// A table's: the same, then a compare-and-swap in the place.
   double change = 0;
   /// A table's: compare-and-swap of an empty slot of a place, then a write of its entry.
@@ -80,14 +83,18 @@ struct Load {
 
 /// Nanoseconds that an operation is expected to take.
 ///
-///     find   = look + chained * look
-///     cached: hit_rate * kept + (1 - hit_rate) * (missed + chained * look)
-///     insert = (1 - factor) * claim + (factor - full) * taken + further * look + full * room
+///     find   = look + search
+///     search = factor * (full_look - look) + chained * full_look
+///     cached: hit_rate * kept + (1 - hit_rate) * (missed + search)
+///     insert = (1 - factor) * claim + (factor - full) * (taken + factor * (full_look - look))
+///              + further * full_look + full * room
 ///     room   = block + asleep * max(block_asleep - block, 0)
-///     update = change + write + chained * look, and insert_or_assign of a key that is there
-///     remove = change + chained * look
+///     update = change + write + search, and insert_or_assign of a key that is there
+///     remove = change + search
 ///     by call: call + hit + chained * hit
 ///
+/// `full_look` is the greater one of `look` and `crowded`: the fuller a block, the more slots are
+/// looked at, and the less a processor can foresee how many.
 /// The first slot that an insert claims is taken with probability `factor`; an insert into a full
 /// bucket asks the home for room, a block that is chained to it. `asleep`: how likely its service
 /// thread sleeps by then, as chance has it: exp(-awake * full / (an insert without room)).
