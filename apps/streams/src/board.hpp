@@ -19,7 +19,8 @@ namespace streams {
 //         | Board  | unused     | staging         | ring, larger ring   |
 //
 // Byte n of a direction lies in byte n % staging of the staging memory of the sender, if it was
-// packed, and in the ring of the receiver as ring.hpp says. Every word is a hashed one, since
+// packed, and in the ring of the receiver as ring.hpp says. The larger ring lies there only on shm,
+// and elsewhere in memory of its own (later_memory.hpp). Every word is a hashed one, since
 // Soft-RoCE writes and reads words in parts; a word of another hash is one that is not there yet.
 inline constexpr std::size_t kStagingAt = 2048;
 
@@ -53,7 +54,9 @@ enum WordKind : std::uint64_t {
   kArmedWord,
   kPackedWord,
   kHeardWord,
-  kGrownWord
+  kGrownWord,
+  kLargerAtWord,
+  kLargerKeyWord
 };
 
 constexpr std::uint64_t count_word(WordKind kind, std::uint64_t count,
@@ -76,6 +79,17 @@ constexpr std::uint32_t sent_immediate(std::uint64_t count, std::uint32_t flags)
 constexpr std::int64_t ahead_of(std::uint64_t word, std::uint64_t count, unsigned bits) noexcept {
   return static_cast<std::int64_t>((word - count) << (64 - bits)) >> (64 - bits);
 }
+
+/// Pages of 4 KiB: the larger ring begins with one, so that its number fits into a word.
+inline constexpr unsigned kPageBits = 12;
+
+/// Where the larger ring of the receiver is. Written before the sender is told that it may use it.
+struct LargerRing {
+  /// The number of its first page.
+  std::uint64_t page;
+  /// The key for it.
+  std::uint64_t key;
+};
 
 /// The flag of Feedback::taken.
 inline constexpr std::uint32_t kLargerRing = 1;
@@ -116,6 +130,8 @@ struct Board {
   alignas(64) std::uint64_t sent;
   /// Written by the peer, once, before the first byte of the larger ring: which one that is.
   std::uint64_t grown;
+  /// Written by the peer, once, when it offers its larger ring.
+  LargerRing larger;
   /// Written by the peer.
   alignas(64) Feedback feedback;
   /// Read by the peer.

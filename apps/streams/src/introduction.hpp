@@ -34,14 +34,14 @@ struct Introduction {
   std::uint32_t staging;
   /// Receives that it posts for writes with immediate data; 0: none may come.
   std::uint32_t receives;
-  /// Bytes of the ring behind the first one, for which there may be memory later; 0: none.
+  /// Bytes of the larger ring, for which there may be memory later; 0: none.
   std::uint32_t larger_ring;
   std::uint32_t reserved;
 };
 static_assert(sizeof(Introduction) == 88 && std::is_trivially_copyable_v<Introduction>);
 
 inline constexpr std::uint64_t kMagic = 0x6d61657274732d63;
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 
 constexpr bool valid_ring(std::uint32_t ring) noexcept {
   return ring >= kSmallestRing && ring <= kLargestRing && (ring & (ring - 1)) == 0;

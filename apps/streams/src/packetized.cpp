@@ -27,15 +27,11 @@ bool is_direct(dtutils::Device& device, Packetized::Source source) {
          source == Packetized::Source::kAsTheDeviceLets;
 }
 
-/// Pages of the larger ring arrive when it is offered; memory that is pinned has all of its pages
-/// at once.
-RingSizes possible_sizes(dtutils::Device& device, RingSizes sizes, Packetized::Source source) {
-  return {sizes.initial, is_direct(device, source) ? sizes.larger : 0};
-}
-
+/// On shm the pages of the larger ring arrive when it is offered. Memory that is pinned has all of
+/// its pages at once, so there it is registered then.
 Link::Sizes sizes_for(dtutils::Device& device, RingSizes sizes, std::uint32_t staging,
-                      std::uint32_t receives) {
-  return {.memory = kStagingAt + staging + sizes.initial + sizes.larger,
+                      std::uint32_t receives, bool direct) {
+  return {.memory = kStagingAt + staging + sizes.initial + (direct ? sizes.larger : 0),
           .receives = kBells + receives,
           .inline_bytes = std::min(device.info().max_inline, kLongestPiece)};
 }
@@ -44,13 +40,16 @@ Link::Sizes sizes_for(dtutils::Device& device, RingSizes sizes, std::uint32_t st
 
 Packetized::Packetized(dtutils::ProtectionDomain& domain, RingSizes sizes,
                        std::uint32_t useful_space, Source source)
-    : sizes_(possible_sizes(domain.device(), sizes, source)),
+    : sizes_(sizes),
       ring_(sizes_),
       ring_there_(0),
-      staging_(is_direct(domain.device(), source) ? kStaging : sizes_.initial),
+      first_staging_(is_direct(domain.device(), source) ? kStaging : sizes_.initial),
       useful_space_(useful_space),
       writes_(is_direct(domain.device(), source) ? 0 : kReceivesForWrites),
-      link_(domain, sizes_for(domain.device(), sizes_, staging_, writes_.receives())),
+      domain_(domain),
+      link_(domain, sizes_for(domain.device(), sizes_, first_staging_, writes_.receives(),
+                              is_direct(domain.device(), source))),
+      staging_(link_.region().local(kStagingAt, first_staging_)),
       heard_by_write_(writes_.receives() != 0) {
   if (link_.pair().max_inline() < kInlineNeeded) {
     throw dtutils::Error("stream", "the device grants too few inline bytes",
@@ -65,7 +64,7 @@ Introduction Packetized::introduction() const {
   Introduction mine = link_.introduction(FlowControl::kPacketized);
   mine.ring = sizes_.initial;
   mine.larger_ring = sizes_.larger;
-  mine.staging = staging_;
+  mine.staging = first_staging_;
   mine.receives = writes_.receives();
   return mine;
 }
@@ -73,9 +72,8 @@ Introduction Packetized::introduction() const {
 void Packetized::meet(const Introduction& peer) {
   ring_there_ = Ring({peer.ring, peer.larger_ring});
   staging_there_ = peer.staging;
-  packs_ = direct_ != 0 || ring_there_.size() <= staging_;
-  signal_part_ =
-      (direct_ != 0 ? ring_there_.size() : std::min(ring_there_.size(), staging_)) / kPartsOfRing;
+  packs_ = direct_ != 0 || ring_there_.size() <= first_staging_;
+  signal_part_ = part_to_signal();
   writes_.meet(peer.receives);
   link_.connect(peer);
   for (std::uint32_t i = 0; i < kBells + writes_.receives(); ++i) {
@@ -104,6 +102,11 @@ void Packetized::poll_sends() noexcept {
     }
   })) {
   }
+}
+
+void Packetized::wait_a_bit(dtutils::Backoff& backoff) noexcept {
+  poll_sends();
+  backoff.pause();
 }
 
 void Packetized::poll() noexcept {

@@ -10,6 +10,7 @@
 #include "board.hpp"
 #include "cursor.hpp"
 #include "dtutils/wait.hpp"
+#include "later_memory.hpp"
 #include "link.hpp"
 #include "ring.hpp"
 #include "ring_budget.hpp"
@@ -41,16 +42,7 @@ namespace streams {
 // what the other side has published. Later changes are told by a bell (an empty message), once a
 // number.
 //
-// On shm the ring grows once, when it was full often (ring.hpp):
-//
-//   receiver  takes memory for the larger ring; offers it by a flag beside the count of bytes taken
-//   sender    with nothing packed: writes into `grown` which byte is the first one of the larger
-//             ring; all bytes from that one on go there
-//   receiver  looks at `grown` before it believes in a count that may be behind that byte
-//
-// One queue pair keeps the order of the sender's writes, so the receiver knows of the larger ring
-// before it knows of a byte in it. What is packed is found by reading, which that does not order:
-// so the sender packs nothing until it knows that the receiver has bytes of the larger ring.
+// The ring grows once: packetized_grow.cpp.
 //
 /// Owner thread only.
 class Packetized {
@@ -134,6 +126,7 @@ class Packetized {
   std::uint64_t free_from() const noexcept;
   std::size_t space() const noexcept;
   std::size_t staging_space() const noexcept;
+  std::uint32_t part_to_signal() const noexcept;
   std::size_t sendable() const noexcept;
   bool may_pack(std::size_t bytes) const noexcept;
   bool pack_at_once(std::span<const iovec> buffers, std::size_t limit) noexcept;
@@ -150,6 +143,8 @@ class Packetized {
   bool may_tell_by_write() noexcept;
   bool write_and_tell(dtutils::LocalBuffer from, unsigned flags) noexcept;
   bool tell_sent() noexcept;
+  /// Writes words into the board of the peer.
+  bool post_words(void* words, std::uint32_t length, std::size_t at) noexcept;
   void note_told(std::uint32_t flags) noexcept;
   bool tell_all(std::uint32_t flag) noexcept;
   void publish() noexcept;
@@ -173,15 +168,17 @@ class Packetized {
   // packetized_grow.cpp
   /// Receiver.
   void offer_larger_ring() noexcept;
+  bool make_larger_ring() noexcept;
+  bool tell_of_larger_ring() noexcept;
   /// False: the sender has written what it cannot.
   bool look_for_larger_ring() noexcept;
   /// Sender, with nothing packed.
+  bool may_begin_larger_ring() const noexcept;
   void begin_larger_ring() noexcept;
-
-  // packetized_base.cpp
-  void wait_a_bit(dtutils::Backoff& backoff) noexcept;
+  void enlarge_staging() noexcept;
 
   // packetized.cpp
+  void wait_a_bit(dtutils::Backoff& backoff) noexcept;
   void poll() noexcept;
   void poll_sends() noexcept;
   bool wants_space() noexcept;
@@ -192,15 +189,17 @@ class Packetized {
   std::uint64_t arming() const noexcept { return armed_ << 1 | (wanted_space_ ? 1 : 0); }
 
   Board& board() const noexcept { return *reinterpret_cast<Board*>(link_.data()); }
-  std::byte* staging() const noexcept { return link_.data() + kStagingAt; }
-  std::byte* ring() const noexcept { return staging() + staging_; }
+  std::byte* staged(std::size_t offset) const noexcept;
+  /// `length` bytes of the ring here, from a place on, and there.
+  dtutils::LocalBuffer in_ring(std::size_t offset, std::size_t length) const noexcept;
+  dtutils::RemoteMemoryLocator in_ring_there(std::size_t offset, std::size_t length) const noexcept;
 
   /// The memory of this side, and of the peer.
   RingSizes sizes_;
   Ring ring_;
   Ring ring_there_;
-  /// Bytes.
-  std::uint32_t staging_;
+  /// Bytes of the first staging memories, which the other side may read.
+  std::uint32_t first_staging_;
   std::uint32_t staging_there_ = 0;
   std::uint32_t useful_space_;
   /// Largest piece that leaves from the user's memory; 0: all bytes are packed first.
@@ -212,7 +211,14 @@ class Packetized {
   /// Written bytes of which the last is signaled at the latest.
   std::uint32_t signal_part_ = 0;
   WritesThatTell writes_;
+  dtutils::ProtectionDomain& domain_;
+  /// The larger ring of this side, and the staging memory for that of the peer. Before link_, so
+  /// that no request is under way any more when they go.
+  LaterMemory later_ring_;
+  LaterMemory later_staging_;
   Link link_;
+  /// The staging memory in use; its length is a power of two.
+  dtutils::LocalBuffer staging_;
 
   // Sending. Counts of bytes since the beginning: given to send; written into the ring; told of;
   // known to be written by completions; and what the peer has taken and seen.
@@ -231,9 +237,10 @@ class Packetized {
   /// With packing_: how far bytes may be packed.
   std::uint64_t pack_until_ = 0;
   /// The peer offers a larger ring; this side has begun it, and does not know yet that the peer
-  /// knows.
+  /// knows; where it is.
   bool larger_offered_there_ = false;
   bool switching_ = false;
+  dtutils::RemoteMemoryLocator larger_there_{};
   /// Sends since the last bytes arrived.
   std::uint32_t sends_ = 0;
   bool end_wanted_ = false;
@@ -249,10 +256,11 @@ class Packetized {
   std::uint64_t taken_ = 0;
   std::uint64_t returned_ = 0;
   /// How often the ring was found full; how often before the larger one is offered, and whether it
-  /// was.
+  /// was; where it is, once there is memory.
   std::uint64_t times_full_ = 0;
   std::uint64_t full_before_offer_ = kFullBeforeOffer;
   bool larger_offered_ = false;
+  dtutils::LocalBuffer larger_{};
   RingBudget budget_;
   /// Told to the peer as known here.
   std::uint64_t seen_ = 0;

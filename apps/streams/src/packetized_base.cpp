@@ -22,7 +22,7 @@ bool Packetized::send_whole(std::span<const std::byte> bytes) noexcept {
     return true;
   }
   if (!write_packed()) return false;
-  if (larger_offered_there_ && ring_there_.may_grow()) begin_larger_ring();
+  if (may_begin_larger_ring()) begin_larger_ring();
   const auto fits = [&] {
     return bytes.size() <= space() && link_.has_room(kRoom) &&
            (bytes.size() <= direct_ || bytes.size() <= staging_space());
@@ -39,11 +39,6 @@ bool Packetized::send_whole(std::span<const std::byte> bytes) noexcept {
   }
   send_packed();
   return true;
-}
-
-void Packetized::wait_a_bit(dtutils::Backoff& backoff) noexcept {
-  poll_sends();
-  backoff.pause();
 }
 
 void Packetized::wake_peer() noexcept {

@@ -83,6 +83,15 @@ Result Packetized::why_nothing() const noexcept {
   return {0, link_.flushed() ? Status::kReset : Status::kWouldBlock};
 }
 
+dtutils::LocalBuffer Packetized::in_ring(std::size_t offset, std::size_t length) const noexcept {
+  const auto bytes = static_cast<std::uint32_t>(length);
+  if (offset < sizes_.initial) {
+    return link_.region().local(kStagingAt + first_staging_ + offset, bytes);
+  }
+  std::byte* const larger = static_cast<std::byte*>(larger_.address);
+  return {larger + (offset - sizes_.initial), bytes, larger_.lkey};
+}
+
 std::size_t Packetized::copy_out(std::span<const iovec> buffers, std::size_t limit) noexcept {
   const std::uint64_t begin = taken_;
   Cursor cursor(buffers);
@@ -91,7 +100,7 @@ std::size_t Packetized::copy_out(std::span<const iovec> buffers, std::size_t lim
                           for (std::size_t done = 0; done != length;) {
                             const Ring::Place from = ring_.place_of(begin + at + done);
                             const std::size_t piece = std::min(length - done, from.run);
-                            std::memcpy(into + done, ring() + from.offset, piece);
+                            std::memcpy(into + done, in_ring(from.offset, piece).address, piece);
                             done += piece;
                           }
                         });
@@ -147,14 +156,7 @@ bool Packetized::tell_feedback() noexcept {
                  armed_ == 0 ? 0 : dtutils::hashed_word(number & dtutils::kHashedMask, kArmedWord),
                  count_word(kHeardWord, writes_.heard())};
   const std::uint32_t length = writes_.receives() != 0 ? sizeof words : offsetof(Feedback, heard);
-  const unsigned flags = link_.flags(false);
-  if (!link_.count(link_.pair().post_write({&words, length, 0},
-                                           link_.there(offsetof(Board, feedback), length),
-                                           written_ << 2 | kWritten, flags | dtutils::kInlined),
-                   flags)) {
-    return false;
-  }
-  if ((flags & dtutils::kSignaled) != 0) signaled_ = written_;
+  if (!post_words(&words, length, offsetof(Board, feedback))) return false;
   returned_ = taken_;
   writes_.count_returned();
   return true;
@@ -214,8 +216,7 @@ void Packetized::fetch(std::uint64_t bytes) noexcept {
         std::min<std::size_t>({end - at, std::size_t{staging_there_} - from, into.run});
     at += length;
     const unsigned flags = at == end ? dtutils::kSignaled : link_.flags(false);
-    const auto local = link_.region().local(kStagingAt + staging_ + into.offset,
-                                            static_cast<std::uint32_t>(length));
+    const dtutils::LocalBuffer local = in_ring(into.offset, length);
     const std::uint64_t id = written_ << 2 | (at == end ? kFetched : kWritten);
     if (!link_.count(
             link_.pair().post_read(local, link_.there(kStagingAt + from, length), id, flags),

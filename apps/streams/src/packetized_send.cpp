@@ -61,8 +61,13 @@ std::size_t Packetized::space() const noexcept {
 }
 
 std::size_t Packetized::staging_space() const noexcept {
-  const std::uint64_t used = accepted_ - (packs_ ? free_from() : written_to());
-  return used >= staging_ ? 0 : staging_ - used;
+  const std::uint64_t used = accepted_ - (packs_ || switching_ ? free_from() : written_to());
+  return used >= staging_.length ? 0 : staging_.length - used;
+}
+
+std::uint32_t Packetized::part_to_signal() const noexcept {
+  const std::uint32_t ring = ring_there_.size();
+  return (direct_ != 0 ? ring : std::min(ring, staging_.length)) / kPartsOfRing;
 }
 
 std::size_t Packetized::sendable() const noexcept {
@@ -81,13 +86,13 @@ bool Packetized::pack_at_once(std::span<const iovec> buffers, std::size_t limit)
   }
   const iovec& buffer = buffers.front();
   if (buffer.iov_len == 0 || buffer.iov_len > limit) return false;
-  const std::size_t offset = accepted_ & (staging_ - 1);
+  const std::size_t offset = accepted_ & (staging_.length - 1);
   // Nothing came from the peer since the last look, and there is no end on the way.
-  if (accepted_ + buffer.iov_len > pack_until_ || offset + buffer.iov_len > staging_ ||
+  if (accepted_ + buffer.iov_len > pack_until_ || offset + buffer.iov_len > staging_.length ||
       load(board().sent) != sent_word_ || load(board().feedback.seen) != seen_word_) {
     return false;
   }
-  std::memcpy(staging() + offset, buffer.iov_base, buffer.iov_len);
+  std::memcpy(staged(offset), buffer.iov_base, buffer.iov_len);
   accepted_ += buffer.iov_len;
   publish_packed();
   // seq_cst: pairs with the write and the read of ask(); see the head of packetized.hpp.
@@ -98,15 +103,26 @@ bool Packetized::pack_at_once(std::span<const iovec> buffers, std::size_t limit)
   return true;
 }
 
+std::byte* Packetized::staged(std::size_t offset) const noexcept {
+  return static_cast<std::byte*>(staging_.address) + offset;
+}
+
 void Packetized::pack(Cursor& cursor, std::size_t bytes) noexcept {
   const std::uint64_t begin = accepted_;
   accepted_ +=
       cursor.advance(bytes, [&](const std::byte* from, std::size_t at, std::size_t length) {
-        const std::size_t offset = (begin + at) & (staging_ - 1);
-        const std::size_t first = std::min<std::size_t>(length, staging_ - offset);
-        std::memcpy(staging() + offset, from, first);
-        if (first != length) std::memcpy(staging(), from + first, length - first);
+        const std::size_t offset = (begin + at) & (staging_.length - 1);
+        const std::size_t first = std::min<std::size_t>(length, staging_.length - offset);
+        std::memcpy(staged(offset), from, first);
+        if (first != length) std::memcpy(staged(0), from + first, length - first);
       });
+}
+
+dtutils::RemoteMemoryLocator Packetized::in_ring_there(std::size_t offset,
+                                                       std::size_t length) const noexcept {
+  const std::uint32_t initial = ring_there_.sizes().initial;
+  return offset < initial ? link_.there(kStagingAt + staging_there_ + offset, length)
+                          : larger_there_.part(offset - initial, length);
 }
 
 bool Packetized::write_piece(dtutils::LocalBuffer from, std::uint64_t at, unsigned flags,
@@ -115,9 +131,9 @@ bool Packetized::write_piece(dtutils::LocalBuffer from, std::uint64_t at, unsign
   const std::uint64_t part = packing_ ? kPacked : signal_part_;
   const bool must = at + from.length - signaled_ >= part || closed_;
   flags |= link_.flags(must);
-  const std::uint64_t offset = kStagingAt + staging_there_ + ring_there_.place_of(at).offset;
   const std::uint64_t id = (at + from.length) << 2 | kWritten;
-  const dtutils::RemoteMemoryLocator to = link_.there(offset, from.length);
+  const dtutils::RemoteMemoryLocator to =
+      in_ring_there(ring_there_.place_of(at).offset, from.length);
   const dtutils::PostResult posted =
       immediate == nullptr
           ? link_.pair().post_write(from, to, id, flags)
@@ -132,12 +148,12 @@ bool Packetized::write_packed() noexcept {
   while (written_ != accepted_) {
     if (!link_.has_room(1)) poll_sends();
     if (!link_.has_room(1)) return false;
-    const std::size_t from = written_ & (staging_ - 1);
+    const std::size_t from = written_ & (staging_.length - 1);
     const std::size_t length = std::min<std::size_t>(
-        {accepted_ - written_, staging_ - from, ring_there_.place_of(written_).run});
+        {accepted_ - written_, staging_.length - from, ring_there_.place_of(written_).run});
     const bool fits = length <= link_.pair().max_inline();
-    const dtutils::LocalBuffer local{staging() + from, static_cast<std::uint32_t>(length),
-                                     link_.region().lkey()};
+    const dtutils::LocalBuffer local{staged(from), static_cast<std::uint32_t>(length),
+                                     staging_.lkey};
     const unsigned flags = fits ? dtutils::kInlined : 0u;
     const bool tells = written_ + length == accepted_ && may_tell_by_write();
     if (!(tells ? write_and_tell(local, flags) : write_piece(local, written_, flags))) return false;
@@ -188,7 +204,7 @@ Result Packetized::send(std::span<const iovec> buffers, std::size_t limit) noexc
   std::size_t done = 0;
   while (done < wanted) {
     if (!write_packed()) break;
-    if (larger_offered_there_ && ring_there_.may_grow()) begin_larger_ring();
+    if (may_begin_larger_ring()) begin_larger_ring();
     std::size_t bytes = std::min(wanted - done, sendable());
     if (bytes == 0 || !link_.has_room(kRoomToSend)) {
       poll();

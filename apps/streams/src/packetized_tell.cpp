@@ -54,16 +54,20 @@ bool Packetized::tell_sent() noexcept {
   if (may_tell_by_write()) return write_and_tell({}, 0);
   const std::uint32_t told = flags_behind(written_);
   std::uint64_t word = count_word(kSentWord, written_, told);
+  if (!post_words(&word, sizeof word, offsetof(Board, sent))) return false;
+  note_told(told);
+  ring_bell(false);
+  return true;
+}
+
+bool Packetized::post_words(void* words, std::uint32_t length, std::size_t at) noexcept {
   const unsigned flags = link_.flags(closed_);
-  if (!link_.count(link_.pair().post_write({&word, sizeof word, 0},
-                                           link_.there(offsetof(Board, sent), sizeof word),
+  if (!link_.count(link_.pair().post_write({words, length, 0}, link_.there(at, length),
                                            written_ << 2 | kWritten, flags | dtutils::kInlined),
                    flags)) {
     return false;
   }
   if ((flags & dtutils::kSignaled) != 0) signaled_ = written_;
-  note_told(told);
-  ring_bell(false);
   return true;
 }
 

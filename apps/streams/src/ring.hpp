@@ -17,7 +17,8 @@ struct RingSizes {
   std::uint32_t larger;
 };
 
-/// As each of the two sides knows it. The larger ring lies behind the first one:
+/// As each of the two sides knows it. Places in the larger ring are counted behind those in the
+/// first one, wherever it lies:
 ///
 ///   byte  0              initial
 ///         | first ring   | larger ring             |
@@ -35,6 +36,8 @@ class Ring {
   bool may_grow() const noexcept { return size_ < sizes_.larger; }
   /// The first byte of the larger ring. Only of one that has grown.
   std::uint64_t grown_at() const noexcept { return grown_at_; }
+  /// Bytes of the first ring, and of the larger one.
+  const RingSizes& sizes() const noexcept { return sizes_; }
   void grow(std::uint64_t at) noexcept {
     grown_at_ = at;
     size_ = sizes_.larger;

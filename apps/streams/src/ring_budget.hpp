@@ -14,11 +14,11 @@ class RingBudget {
   RingBudget() = default;
   RingBudget(const RingBudget&) = delete;
   RingBudget& operator=(const RingBudget&) = delete;
-  ~RingBudget() { give_back(); }
+  ~RingBudget() { give_back(taken_); }
 
   /// False: others have so much that kLargerRings would be exceeded.
   bool take(std::size_t bytes) noexcept;
-  void give_back() noexcept;
+  void give_back(std::size_t bytes) noexcept;
 
  private:
   std::size_t taken_ = 0;

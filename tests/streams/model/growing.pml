@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Model of a ring that grows (packetized.hpp, ring.hpp): the receiver offers a larger ring, the
-// sender chooses the first byte in it, and bytes may be packed and fetched before and after. Each
-// byte is taken out of the place in which it lies.
+// Model of a ring that grows (packetized_grow.cpp, ring.hpp): the receiver offers a larger ring,
+// the sender chooses the first byte in it, and bytes may be packed and fetched before and after.
+// Each byte is taken out of the place in which it lies.
 
 /* spin-check: cc="-DSAFETY" expect=pass */
 /* Mistakes that must show. */

@@ -34,7 +34,7 @@ struct Sides {
 
 std::uint64_t any_word(Random& random) {
   const std::uint64_t noise = static_cast<std::uint64_t>(random.below(SIZE_MAX));
-  const auto kind = static_cast<WordKind>(1 + random.below(7));
+  const auto kind = static_cast<WordKind>(1 + random.below(9));
   // Noise, a word that fits with any content, or one that is nearly right.
   switch (random.below(3)) {
     case 0:
@@ -90,10 +90,10 @@ TEST_CASE("words_of_a_hostile_peer_break_only_the_stream") {
     use(sides.there, random);
     for (int k = 0; k < 20; ++k) {
       Board& board = sides.board();
-      std::uint64_t* const words[] = {&board.sent,           &board.feedback.taken,
-                                      &board.feedback.seen,  &board.feedback.armed,
-                                      &board.feedback.heard, &board.grown};
-      std::atomic_ref(*words[random.below(6)]).store(any_word(random));
+      std::uint64_t* const words[] = {
+          &board.sent,           &board.feedback.taken, &board.feedback.seen, &board.feedback.armed,
+          &board.feedback.heard, &board.grown,          &board.larger.page,   &board.larger.key};
+      std::atomic_ref(*words[random.below(std::size(words))]).store(any_word(random));
       if (source == Packetized::Source::kStaged && random.one_in(2)) {
         const auto told = static_cast<std::uint32_t>(any_word(random));
         Link& peer = sides.there.link();
@@ -212,6 +212,20 @@ TEST_CASE("nobody_begins_a_larger_ring_that_does_not_exist") {
   CHECK(sides.here.send({&buffer, 1}).bytes == 1);
   CHECK(sides.here.writable() <= kRing);
   CHECK_FALSE(sides.here.link().broken());
+}
+
+TEST_CASE("a_larger_ring_in_memory_that_does_not_exist_breaks_the_stream") {
+  Sides sides(Packetized::Source::kStaged);
+  std::vector<std::byte> bytes(kRing);
+  const iovec buffer{bytes.data(), bytes.size()};
+  sides.board().larger = {dtutils::hashed_word(17, kLargerAtWord),
+                          dtutils::hashed_word(42, kLargerKeyWord)};
+  std::atomic_ref(sides.board().feedback.taken).store(count_word(kTakenWord, 0, kLargerRing));
+  dtutils::Deadline deadline(kPatience);
+  while (sides.here.send({&buffer, 1}).status != Status::kBrokenPipe) {
+    require(!deadline.passed(), "the stream goes on");
+  }
+  CHECK(sides.here.link().broken());
 }
 
 TEST_CASE("more_packed_bytes_than_the_ring_has_room_for_break_the_stream") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All bytes leave from staging memory, as on verbs, and the peer's ring is larger than that.
+// All bytes leave from staging memory, as on verbs, and the peer's ring is larger than that, from
+// the beginning or once it has grown.
 #include <algorithm>
 #include <vector>
 
@@ -27,14 +28,16 @@ std::unique_ptr<dtutils::Device> open_late_device() {
 
 /// Two sides in one process, of which `here` has the smaller ring, and staging memory.
 struct StagedSides {
-  StagedSides() {
+  explicit StagedSides(RingSizes here_has = kSmallestRing, RingSizes there_has = kLarge)
+      : here(domain, here_has, 1, Packetized::Source::kStaged),
+        there(domain, there_has, 1, Packetized::Source::kStaged) {
     here.meet(there.introduction());
     there.meet(here.introduction());
   }
   std::unique_ptr<dtutils::Device> device = open_late_device();
   dtutils::ProtectionDomain domain{*device};
-  Packetized here{domain, kSmallestRing, 1, Packetized::Source::kStaged};
-  Packetized there{domain, kLarge, 1, Packetized::Source::kStaged};
+  Packetized here;
+  Packetized there;
 };
 
 std::byte staged_byte(std::uint64_t place) {
@@ -65,6 +68,35 @@ struct Direction {
   std::uint64_t received = 0;
 };
 
+/// Sends and receives at both sides, and looks at all bytes.
+void exchange(StagedSides& sides, Random& random, std::uint64_t total) {
+  Direction out;
+  Direction back;
+  // Of all sizes, and more short ones than long ones, which are packed where that may be.
+  const auto some = [&] {
+    return 1 + random.below(random.one_in(3) ? std::size_t{2} * kSmallestRing : std::size_t{200});
+  };
+  dtutils::Deadline deadline(kPatience);
+  while (out.received < total || back.received < total / 16) {
+    require(!deadline.passed(), "bytes did not arrive");
+    switch (random.below(6)) {
+      case 0:
+        back.send(sides.there, some());
+        break;
+      case 1:
+        back.receive(sides.here, some());
+        break;
+      case 2:
+      case 3:
+        out.receive(sides.there, some());
+        break;
+      default:
+        out.send(sides.here, some());
+    }
+    if (random.one_in(50)) (random.one_in(2) ? sides.here : sides.there).arm();
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a_sender_with_a_smaller_ring_fills_the_ring_of_its_peer_and_then_waits") {
@@ -92,30 +124,18 @@ TEST_CASE("bytes_out_of_staging_memory_stay_in_order_whatever_the_sizes") {
   CAPTURE(seed);
   Random random(seed);
   StagedSides sides;
-  Direction out;
-  Direction back;
-  // Of all sizes, and more short ones than long ones, which are packed where that may be.
-  const auto some = [&] {
-    return 1 + random.below(random.one_in(3) ? std::size_t{2} * kSmallestRing : std::size_t{200});
-  };
-  dtutils::Deadline deadline(kPatience);
-  constexpr std::uint64_t kTotal = 6 * kLarge;
-  while (out.received < kTotal || back.received < kTotal / 16) {
-    require(!deadline.passed(), "bytes did not arrive");
-    switch (random.below(6)) {
-      case 0:
-        back.send(sides.there, some());
-        break;
-      case 1:
-        back.receive(sides.here, some());
-        break;
-      case 2:
-      case 3:
-        out.receive(sides.there, some());
-        break;
-      default:
-        out.send(sides.here, some());
-    }
-    if (random.one_in(50)) (random.one_in(2) ? sides.here : sides.there).arm();
-  }
+  exchange(sides, random, 6 * kLarge);
+}
+
+TEST_CASE("bytes_out_of_staging_memory_stay_in_order_when_the_ring_grows") {
+  const std::uint64_t seed = test_seed();
+  CAPTURE(seed);
+  Random random(seed);
+  constexpr RingSizes kGrows{kSmallestRing, kLarge};
+  // A sender gets as much staging memory as its own ring may have, which may be none.
+  const RingSizes sender = GENERATE_COPY(
+      values<RingSizes>({kGrows, kSmallestRing, {kSmallestRing, 4 * kSmallestRing}, kLarge}));
+  StagedSides sides(sender, kGrows);
+  exchange(sides, random, 20 * kLarge);
+  CHECK(reinterpret_cast<Board*>(sides.there.link().data())->grown != 0);
 }

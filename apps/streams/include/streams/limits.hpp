@@ -12,12 +12,12 @@ namespace streams {
 /// Bytes of the ring in the receiver's memory, one for each direction of a stream, unless the user
 /// asks for another size.
 inline constexpr std::uint32_t kRing = 8192;
-/// Bytes of the ring of a direction that was full often, on shm, unless the user asks for another
-/// size.
+/// Bytes of the ring of a direction that was full often, unless the user asks for another size.
 inline constexpr std::uint32_t kGrownRing = std::uint32_t{1} << 17;
 /// The receiver offers it when it has found its ring full so often.
 inline constexpr std::uint32_t kFullBeforeOffer = 8;
-/// All rings of a process that have grown take so many bytes at most; no others grow meanwhile.
+/// All rings of a process that have grown, and what their senders have registered for them on
+/// devices other than shm, take so many bytes at most; no others grow meanwhile.
 inline constexpr std::size_t kLargerRings = std::size_t{1} << 26;
 /// The smallest and the largest ring.
 inline constexpr std::uint32_t kSmallestRing = 4096;

@@ -43,10 +43,10 @@ struct StreamOptions {
   /// Bytes that the peer can send before this side receives any: a power of two from kSmallestRing
   /// to kLargestRing. Each side chooses its own. Not for kCredits.
   std::uint32_t ring = kRing;
-  /// What that becomes on shm while the stream is used, once the ring was full kFullBeforeOffer
-  /// times: a power of two to kLargestRing, or at most `ring`: it stays as it is. It stays so, too,
-  /// while the kernel has no memory, or the larger rings of this process take kLargerRings. A ring
-  /// that has grown does not shrink again.
+  /// What that becomes while the stream is used, once the ring was full kFullBeforeOffer times: a
+  /// power of two to kLargestRing, or at most `ring`: it stays as it is. It stays so, too, while
+  /// the kernel has no memory, or the larger rings of this process take kLargerRings. A ring that
+  /// has grown does not shrink again.
   std::uint32_t largest_ring = kGrownRing;
   /// With kZeroCopy, for what this side sends: Stream::send returns at once from kAsynchronousFrom
   /// bytes on (AZ-SDP: paper 003, section 3), and the memory is write-protected until the peer has

@@ -31,11 +31,11 @@ class ZeroCopy;
 /// device still has, when this process is killed, or ends without destroying the stream.
 ///
 /// The data path does not allocate, lock, or make system calls; the device does one to wake a
-/// sleeper, a receiver has the kernel allocate a larger ring (StreamOptions::largest_ring), and
-/// with kZeroCopy memory that is new to the stream is registered. (On devices that do not tell of
-/// a peer's death, looks in vain make one each kLookForPeer.) Made by Listener::accept and
-/// `connect`, accept_over and connect_over. All methods: owner thread only, one thread at a time; a
-/// child made by fork(2) may not use it.
+/// sleeper, the sides of a direction take memory for a larger ring, once
+/// (StreamOptions::largest_ring), and with kZeroCopy memory that is new to the stream is
+/// registered. (On devices that do not tell of a peer's death, looks in vain make one each
+/// kLookForPeer.) Made by Listener::accept and `connect`, accept_over and connect_over. All
+/// methods: owner thread only, one thread at a time; a child made by fork(2) may not use it.
 class Stream {
  public:
   Stream(const Stream&) = delete;
