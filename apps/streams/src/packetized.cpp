@@ -20,6 +20,9 @@ constexpr std::uint32_t kLooksBeforeYield = 64;
 constexpr std::uint32_t kBells = 2;
 /// Inline bytes that are worth a request.
 constexpr std::uint32_t kLongestPiece = 512;
+/// The same where all bytes leave so, and a request takes the time in which some hundred are
+/// copied.
+constexpr std::uint32_t kLongestDirect = 4096;
 
 bool is_direct(dtutils::Device& device, Packetized::Source source) {
   // The shm device takes bytes out of any memory while they are posted.
@@ -34,10 +37,10 @@ RingSizes possible_sizes(dtutils::Device& device, RingSizes sizes, Packetized::S
 }
 
 Link::Sizes sizes_for(dtutils::Device& device, RingSizes sizes, std::uint32_t staging,
-                      std::uint32_t receives) {
+                      std::uint32_t receives, std::uint32_t piece) {
   return {.memory = kStagingAt + staging + sizes.initial + sizes.larger,
           .receives = kBells + receives,
-          .inline_bytes = std::min(device.info().max_inline, kLongestPiece)};
+          .inline_bytes = std::min(device.info().max_inline, piece)};
 }
 
 }  // namespace
@@ -50,7 +53,8 @@ Packetized::Packetized(dtutils::ProtectionDomain& domain, RingSizes sizes,
       staging_(is_direct(domain.device(), source) ? kStaging : sizes_.initial),
       useful_space_(useful_space),
       writes_(is_direct(domain.device(), source) ? 0 : kReceivesForWrites),
-      link_(domain, sizes_for(domain.device(), sizes_, staging_, writes_.receives())),
+      link_(domain, sizes_for(domain.device(), sizes_, staging_, writes_.receives(),
+                              is_direct(domain.device(), source) ? kLongestDirect : kLongestPiece)),
       heard_by_write_(writes_.receives() != 0) {
   if (link_.pair().max_inline() < kInlineNeeded) {
     throw dtutils::Error("stream", "the device grants too few inline bytes",

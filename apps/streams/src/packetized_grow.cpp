@@ -52,6 +52,7 @@ bool Packetized::look_for_larger_ring() noexcept {
 
 void Packetized::begin_larger_ring() noexcept {
   // One more request than what comes behind it may take.
+  if (!link_.has_room(kRoomToSend + 1)) poll_sends();
   if (!link_.has_room(kRoomToSend + 1)) return;
   std::uint64_t word = count_word(kGrownWord, accepted_);
   const unsigned flags = link_.flags(false);
