@@ -26,7 +26,8 @@ class Patience {
   template <class Look>
   bool spin(Look look) noexcept {
     Clock::time_point now = Clock::now();
-    const Clock::time_point end = now + budget_;
+    const bool brief = budget_ == kLeast && ++fruitless_ % kSpinsInVain != 0;
+    const Clock::time_point end = brief ? now : now + budget_;
     if (spins_without_yields_ != 0) --spins_without_yields_;
     for (std::uint32_t i = 0;; ++i) {
       const bool over = now >= end;
@@ -42,6 +43,7 @@ class Patience {
       }
       if (look(i)) {
         yield_first_ = yields;
+        fruitless_ = 0;
         budget_ = std::min(kMost, 2 * budget_);
         return true;
       }
@@ -57,6 +59,9 @@ class Patience {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::nanoseconds kLeast{1'000};
+  /// While even that was in vain, one spin in so many looks, and the others only give the core
+  /// away.
+  static constexpr std::uint32_t kSpinsInVain = 8;
   /// What it takes to fall asleep and to be woken is of this size.
   static constexpr std::chrono::nanoseconds kMost{50'000};
   static constexpr std::uint32_t kLooksPerYield = 16;
@@ -78,6 +83,8 @@ class Patience {
   }
 
   std::chrono::nanoseconds budget_ = kMost;
+  /// Spins of the least budget since the last one that brought news.
+  std::uint32_t fruitless_ = 0;
   /// The last news came right after a yield.
   bool yield_first_ = false;
   std::uint32_t penalty_ = kSpinsAtFirst;

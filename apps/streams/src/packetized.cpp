@@ -20,6 +20,9 @@ constexpr std::uint32_t kLooksBeforeYield = 64;
 constexpr std::uint32_t kBells = 2;
 /// Inline bytes that are worth a request.
 constexpr std::uint32_t kLongestPiece = 512;
+/// The same where all bytes leave so, and a request takes the time in which some hundred are
+/// copied.
+constexpr std::uint32_t kLongestDirect = 4096;
 
 bool is_direct(dtutils::Device& device, Packetized::Source source) {
   // The shm device takes bytes out of any memory while they are posted.
@@ -31,9 +34,10 @@ bool is_direct(dtutils::Device& device, Packetized::Source source) {
 /// its pages at once, so there it is registered then.
 Link::Sizes sizes_for(dtutils::Device& device, RingSizes sizes, std::uint32_t staging,
                       std::uint32_t receives, bool direct) {
-  return {.memory = kStagingAt + staging + sizes.initial + (direct ? sizes.larger : 0),
-          .receives = kBells + receives,
-          .inline_bytes = std::min(device.info().max_inline, kLongestPiece)};
+  return {
+      .memory = kStagingAt + staging + sizes.initial + (direct ? sizes.larger : 0),
+      .receives = kBells + receives,
+      .inline_bytes = std::min(device.info().max_inline, direct ? kLongestDirect : kLongestPiece)};
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ bool Packetized::make_larger_ring() noexcept {
 
 bool Packetized::tell_of_larger_ring() noexcept {
   // One more request than what comes behind it may take.
+  if (!link_.has_room(kRoomToSend + 1)) poll_sends();
   if (!link_.has_room(kRoomToSend + 1)) return false;
   const auto page = reinterpret_cast<std::uint64_t>(larger_.address) >> kPageBits;
   const std::uint32_t key = direct_ != 0 ? link_.region().rkey() : later_ring_.region().rkey();
@@ -98,6 +99,7 @@ bool Packetized::look_for_larger_ring() noexcept {
 
 void Packetized::begin_larger_ring() noexcept {
   // One more request than what comes behind it may take.
+  if (!link_.has_room(kRoomToSend + 1)) poll_sends();
   if (!link_.has_room(kRoomToSend + 1)) return;
   const std::uint64_t page = load(board().larger.page);
   const std::uint64_t key = load(board().larger.key);

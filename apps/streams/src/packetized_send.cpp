@@ -166,8 +166,10 @@ std::size_t Packetized::write(Cursor& cursor, std::size_t bytes) noexcept {
   while (done < bytes) {
     if (!link_.has_room(kRoomToSend)) poll_sends();
     if (!link_.has_room(kRoomToSend)) break;
+    // Not more than what is told of at once: the peer takes it while the next piece is written.
     const std::size_t limit =
-        std::min<std::size_t>({bytes - done, direct_, ring_there_.place_of(accepted_).run});
+        std::min<std::size_t>({bytes - done, direct_, ring_there_.size() / kPartsOfRing,
+                               ring_there_.place_of(accepted_).run});
     bool posted = false;
     std::size_t length = 0;
     // One piece of one buffer: what an inline request can carry.

@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kMaxDepth = 1u << 15;
 /// A completion queue holds the completions of two full queues.
 inline constexpr std::uint32_t kMaxCompletions = 2 * kMaxDepth;
 inline constexpr std::uint32_t kMaxScatterGather = 16;
-inline constexpr std::uint32_t kMaxInline = 1024;
+inline constexpr std::uint32_t kMaxInline = 4096;
 /// Bytes of one request (InfiniBand Architecture 9.3.3).
 inline constexpr std::uint64_t kMaxMessage = std::uint64_t{1} << 31;
 

@@ -22,7 +22,10 @@ bool skipped_without_inline(const Pair& pair, std::uint32_t needed = 1) {
 }  // namespace
 
 TEST_CASE("inline_write_takes_its_bytes_during_the_post") {
-  Pair pair;
+  SideOptions options;
+  options.memory = 256 << 10;
+  options.queue_pair.max_inline = GENERATE(kInline, 100'000u);
+  Pair pair(options);
   if (skipped_without_inline(pair)) return;
   const std::uint32_t size = pair.a.qp.max_inline();
   std::vector<std::byte> unregistered(size);
