@@ -13,6 +13,7 @@
 #include "dsfabric/fabric.hpp"
 #include "dtutils/clock.hpp"
 #include "dtutils/rdma_memory.hpp"
+#include "dtutils/selective_signaling.hpp"
 #include "dtutils/wait.hpp"
 #include "locks/detail/worker.hpp"
 #include "srsl_server.hpp"
@@ -117,6 +118,9 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
   /// Whether the homes of others know of all that this process has given up; after the deadline,
   /// whether they have been told.
   bool told_of_failures(dtutils::Deadline& deadline);
+  /// Whether none of the workers, which are frozen, is in a step, and all that they have posted has
+  /// arrived, or is of a connection that is broken.
+  bool stands_still();
 
   dsfabric::Fabric& fabric_;
   const std::uint32_t number_;
@@ -138,6 +142,9 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
   std::mutex mutex_;
   bool left_ = false;
   std::vector<bool> frozen_by_;
+  /// What each worker had posted to each process when all of them stood still; empty: nobody has
+  /// looked since they were frozen.
+  std::vector<dtutils::RetireTag> posted_;
   std::vector<std::span<LockWords>> adopted_;
   std::vector<std::atomic<bool>> cut_off_;
   std::vector<std::atomic<bool>> settled_;
