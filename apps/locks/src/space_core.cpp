@@ -144,7 +144,7 @@ SpaceCore::SpaceCore(dsfabric::Fabric& fabric, std::uint32_t number,
       expedited_(register_barrier()),
       stepping_(fabric.info(fabric.process()).threads),
       words_by_process_(fabric.founders()),
-      frozen_by_(fabric.founders()),
+      freezes_(fabric.founders()),
       cut_off_(fabric.founders()),
       settled_(fabric.founders()),
       server_(fabric, number),
@@ -212,7 +212,7 @@ void SpaceCore::on_failure(dsfabric::ProcessId process) {
   // When this process has failed itself, its locks are gone, and nobody is asked about them.
   if (process != here()) keeper_->wake();
   cut_off_[process.value].store(true, std::memory_order_release);
-  thaw(process);
+  thaw(process, kAllRepairs);
 }
 
 }  // namespace locks::detail

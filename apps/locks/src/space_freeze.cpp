@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 
@@ -18,7 +19,8 @@ constexpr std::chrono::milliseconds kWaitForOne{100};
 
 }  // namespace
 
-FreezeAnswer SpaceCore::freeze(dsfabric::ProcessId home, std::span<const std::uint16_t> dead) {
+FreezeAnswer SpaceCore::freeze(dsfabric::ProcessId home, std::uint64_t repair,
+                               std::span<const std::uint16_t> dead) {
   for (const std::uint16_t process : dead) {
     // Who is given up itself does not ask why: its connections are broken.
     if (process == here().value || fabric_.failed({process})) continue;
@@ -28,11 +30,11 @@ FreezeAnswer SpaceCore::freeze(dsfabric::ProcessId home, std::span<const std::ui
     const std::scoped_lock lock(mutex_);
     if (left_) return FreezeAnswer::kNoSpace;
     if (fabric_.state(home) != dsfabric::PeerState::kActive) return FreezeAnswer::kReady;
-    if (!frozen_by_[home.value]) {
-      frozen_by_[home.value] = true;
-      // Sequentially consistent: pairs with Step, together with the barrier below.
-      if (frozen_.fetch_add(1, std::memory_order_seq_cst) == 0) posted_.clear();
-    }
+    Freeze& freeze = freezes_[home.value];
+    if (repair <= freeze.over) return FreezeAnswer::kNotYet;
+    // Sequentially consistent: pairs with Step, together with the barrier below.
+    if (freeze.by == 0 && frozen_.fetch_add(1, std::memory_order_seq_cst) == 0) posted_.clear();
+    freeze.by = std::max(freeze.by, repair);
   }
   for (const std::uint16_t process : dead) {
     // One that has left here, before another process took it for failed, writes no more.
@@ -75,25 +77,27 @@ bool SpaceCore::stands_still() {
   return true;
 }
 
-void SpaceCore::thaw(dsfabric::ProcessId home) noexcept {
+void SpaceCore::thaw(dsfabric::ProcessId home, std::uint64_t repair) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (!frozen_by_[home.value]) return;
-  frozen_by_[home.value] = false;
+  Freeze& freeze = freezes_[home.value];
+  freeze.over = std::max(freeze.over, repair);
+  if (freeze.by == 0 || freeze.by > repair) return;
+  freeze.by = 0;
   // Release: pairs with Step, which then sees what the home has written.
   frozen_.fetch_sub(1, std::memory_order_release);
 }
 
 void SpaceCore::thaw_from_gone() noexcept {
-  for (std::uint16_t i = 0; i < frozen_by_.size(); ++i) {
-    if (fabric_.state({i}) != dsfabric::PeerState::kActive) thaw({i});
+  for (std::uint16_t i = 0; i < freezes_.size(); ++i) {
+    if (fabric_.state({i}) != dsfabric::PeerState::kActive) thaw({i}, kAllRepairs);
   }
 }
 
 std::vector<dsfabric::ProcessId> SpaceCore::frozen_by() {
   const std::scoped_lock lock(mutex_);
   std::vector<dsfabric::ProcessId> homes;
-  for (std::uint16_t i = 0; i < frozen_by_.size(); ++i) {
-    if (frozen_by_[i]) homes.push_back({i});
+  for (std::uint16_t i = 0; i < freezes_.size(); ++i) {
+    if (freezes_[i].by != 0) homes.push_back({i});
   }
   return homes;
 }

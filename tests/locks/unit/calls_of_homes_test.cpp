@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Calls between homes and others that come late, or in another order.
+#include <cstdint>
+
+#include "locks/support/simulated_locks.hpp"
+#include "space_core.hpp"
+#include "support/catch.hpp"
+
+using namespace locks;
+using namespace locks::detail;
+using support::run_nodes;
+using support::serve_while_waiting;
+
+TEST_CASE("calls_of_a_home_that_run_late_neither_end_a_freeze_nor_begin_one") {
+  bool ended = false;
+  CHECK(run_nodes<Ncosed>(2, [&](dsfabric::Thread& self, LockSpace&) {
+          if (self.id().process.value == 0) {
+            serve_while_waiting(self, [&] { return ended; });
+            return;
+          }
+          const auto core = SpaceCore::find(self.fabric(), 0);
+          const dsfabric::ProcessId home{0};
+          CHECK(core->freeze(home, 1, {}) == FreezeAnswer::kReady);
+          core->thaw(home, 1);
+          CHECK(core->frozen() == 0);
+          // The second repair begins, and the end of the first one is told twice.
+          CHECK(core->freeze(home, 2, {}) == FreezeAnswer::kReady);
+          core->thaw(home, 1);
+          CHECK(core->frozen() == 1);
+          CHECK(core->frozen_by().size() == 1);
+          // The third one begins before the end of the second one is heard.
+          CHECK(core->freeze(home, 3, {}) == FreezeAnswer::kReady);
+          core->thaw(home, 2);
+          CHECK(core->frozen() == 1);
+          core->thaw(home, 3);
+          CHECK(core->frozen() == 0);
+          // A question of a round that was begun again.
+          CHECK(core->freeze(home, 3, {}) == FreezeAnswer::kNotYet);
+          CHECK(core->frozen() == 0);
+          ended = true;
+        }) == "");
+}
