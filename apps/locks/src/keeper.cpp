@@ -85,7 +85,7 @@ void Keeper::repair(bool limited) {
     if (!freeze_all(limited)) continue;
     end_freezing();
     if (core_.options().scheme == Scheme::kSrsl) {
-      core_.server().remove_dead();
+      core_.server().remove_dead(dead_);
       complete = true;
     } else {
       complete = read_all();

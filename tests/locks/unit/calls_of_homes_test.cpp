@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls between homes and others that come late, or in another order.
+#include <array>
 #include <cstdint>
 
 #include "locks/support/simulated_locks.hpp"
@@ -37,6 +38,32 @@ TEST_CASE("calls_of_a_home_that_run_late_neither_end_a_freeze_nor_begin_one") {
           // A question of a round that was begun again.
           CHECK(core->freeze(home, 3, {}) == FreezeAnswer::kNotYet);
           CHECK(core->frozen() == 0);
+          ended = true;
+        }) == "");
+}
+
+TEST_CASE("a_server_takes_out_those_whom_all_have_cut_off_and_nobody_else") {
+  // 1 holds the lock and 2 waits, when 0 gives up both; all have cut off 2.
+  bool ended = false;
+  CHECK(run_nodes<Srsl>(3, [&](dsfabric::Thread& self, LockSpace&) {
+          if (self.id().process.value != 0) {
+            serve_while_waiting(self, [&] { return ended; });
+            return;
+          }
+          SrslServer& server = SpaceCore::find(self.fabric(), 0)->server();
+          const auto request_of = [](std::uint32_t rank) {
+            return SrslRequest{64, place_number(rank, 0), Mode::kExclusive};
+          };
+          server.request(request_of(1));
+          server.request(request_of(2));
+          self.fabric().fail({1}, "this test gives it up");
+          self.fabric().fail({2}, "this test gives it up");
+          server.remove_dead(std::array<std::uint16_t, 1>{2});
+          CHECK(server.try_request(request_of(0)) == SrslServer::kRefused);
+          server.remove_dead(std::array<std::uint16_t, 2>{1, 2});
+          CHECK(server.try_request(request_of(0)) ==
+                static_cast<std::uint32_t>(Verdict::kOwnerDied));
+          server.release(request_of(0));
           ended = true;
         }) == "");
 }
