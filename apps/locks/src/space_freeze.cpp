@@ -29,7 +29,9 @@ FreezeAnswer SpaceCore::freeze(dsfabric::ProcessId home, std::uint64_t repair,
   {
     const std::scoped_lock lock(mutex_);
     if (left_) return FreezeAnswer::kNoSpace;
-    if (fabric_.state(home) != dsfabric::PeerState::kActive) return FreezeAnswer::kReady;
+    // One that this process has given up, without having heard of it: its locks are not used any
+    // more, but not all that was posted has arrived. It will hear, and ask no more.
+    if (fabric_.state(home) != dsfabric::PeerState::kActive) return FreezeAnswer::kNotYet;
     Freeze& freeze = freezes_[home.value];
     if (repair <= freeze.over) return FreezeAnswer::kNotYet;
     // Sequentially consistent: pairs with Step, together with the barrier below.

@@ -42,6 +42,21 @@ TEST_CASE("calls_of_a_home_that_run_late_neither_end_a_freeze_nor_begin_one") {
         }) == "");
 }
 
+TEST_CASE("who_has_given_up_a_home_does_not_answer_that_it_stands_still_for_it") {
+  bool ended = false;
+  CHECK(run_nodes<Ncosed>(2, [&](dsfabric::Thread& self, LockSpace&) {
+          if (self.id().process.value == 0) {
+            serve_while_waiting(self, [&] { return ended; });
+            return;
+          }
+          self.fabric().fail({0}, "this test gives it up");
+          const auto core = SpaceCore::find(self.fabric(), 0);
+          CHECK(core->freeze({0}, 1, {}) == FreezeAnswer::kNotYet);
+          CHECK(core->frozen() == 0);
+          ended = true;
+        }) == "");
+}
+
 TEST_CASE("a_server_takes_out_those_whom_all_have_cut_off_and_nobody_else") {
   // 1 holds the lock and 2 waits, when 0 gives up both; all have cut off 2.
   bool ended = false;
