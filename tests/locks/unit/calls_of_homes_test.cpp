@@ -3,14 +3,30 @@
 #include <array>
 #include <cstdint>
 
+#include "dsfabric/send_channel.hpp"
 #include "locks/support/simulated_locks.hpp"
 #include "space_core.hpp"
 #include "support/catch.hpp"
+#include "support/require.hpp"
 
 using namespace locks;
 using namespace locks::detail;
+using namespace std::chrono_literals;
+using dsfabric::ThreadId;
 using support::run_nodes;
 using support::serve_while_waiting;
+
+namespace {
+
+bool service_thread_is_busy = false;
+bool service_thread_goes_on = false;
+
+void keep_busy() {
+  service_thread_is_busy = true;
+  support::await([] { return service_thread_goes_on; });
+}
+
+}  // namespace
 
 TEST_CASE("calls_of_a_home_that_run_late_neither_end_a_freeze_nor_begin_one") {
   bool ended = false;
@@ -81,4 +97,47 @@ TEST_CASE("a_server_takes_out_those_whom_all_have_cut_off_and_nobody_else") {
           server.release(request_of(0));
           ended = true;
         }) == "");
+}
+
+TEST_CASE("a_request_that_a_server_reads_after_its_sender_was_taken_out_is_dropped") {
+  // The service thread of 0 is busy when the request of 1 comes, until the repair is over. 1 dies
+  // when its message has arrived.
+  service_thread_is_busy = false;
+  service_thread_goes_on = false;
+  bool asked = false;
+  bool got = false;
+  bool ended = false;
+  CHECK(run_nodes<Srsl>(3, [&](dsfabric::Thread& self, LockSpace& space) {
+          SharedMutex<Srsl> mutex(space, LockId{{0}, 1});
+          switch (self.id().process.value) {
+            case 0:
+              // This worker serves nothing, so that the service thread has all messages.
+              support::await([&] { return space.repairs() == 1; });
+              service_thread_goes_on = true;
+              serve_while_waiting(self, [&] { return ended; });
+              break;
+            case 1:
+              serve_while_waiting(self, [&] { return service_thread_is_busy; });
+              support::SimulatedPoint::hook = [&](Point reached) {
+                if (reached != Point::kTold) return;
+                dtutils::sleep_for(100us);
+                asked = true;
+                support::crash_here();
+              };
+              mutex.lock();
+              break;
+            default: {
+              dsfabric::SendChannel calls(self.fabric());
+              support::require(calls.call(ThreadId::service_of({0}), [] { keep_busy(); }),
+                               "the call");
+              serve_while_waiting(self, [&] { return service_thread_goes_on; });
+              dtutils::sleep_for(1ms);
+              got = mutex.try_lock_for(100ms);
+              if (got) mutex.unlock();
+              ended = true;
+            }
+          }
+        }) == "");
+  CHECK(asked);
+  CHECK(got);
 }
