@@ -77,6 +77,7 @@ bool Keeper::takes_part(std::uint16_t process) const {
 }
 
 void Keeper::repair(bool limited) {
+  ++repair_;
   bool complete = false;
   while (!complete && !stopped()) {
     begin_round();
@@ -84,7 +85,7 @@ void Keeper::repair(bool limited) {
     if (!freeze_all(limited)) continue;
     end_freezing();
     if (core_.options().scheme == Scheme::kSrsl) {
-      core_.server().remove_dead();
+      core_.server().remove_dead(dead_);
       complete = true;
     } else {
       complete = read_all();
@@ -109,7 +110,7 @@ bool Keeper::freeze_all(bool limited) {
     if (i != here.value && takes_part(i)) left.push_back(i);
   }
   for (auto sleep = kFirstSleep;; sleep = std::min(2 * sleep, kLongestSleep)) {
-    const bool ready = core_.freeze(here, dead_) != FreezeAnswer::kNotYet;
+    const bool ready = core_.freeze(here, repair_, dead_) != FreezeAnswer::kNotYet;
     if (!ask(left, limited)) return false;
     if (ready && left.empty()) return true;
     dtutils::sleep_for(sleep);
@@ -117,10 +118,10 @@ bool Keeper::freeze_all(bool limited) {
 }
 
 bool Keeper::ask(std::vector<std::uint16_t>& left, bool limited) {
-  const auto freeze = [space = core_.number(), here = core_.here()](
+  const auto freeze = [space = core_.number(), here = core_.here(), repair = repair_](
                           dsfabric::CallContext& call, const std::vector<std::uint16_t>& dead) {
     const auto core = SpaceCore::find(call.fabric, space);
-    return core ? core->freeze(here, dead) : FreezeAnswer::kNoSpace;
+    return core ? core->freeze(here, repair, dead) : FreezeAnswer::kNoSpace;
   };
   dsfabric::SendChannel calls(core_.fabric());
   std::vector<dsfabric::RemoteFuture<FreezeAnswer>> answers;
@@ -262,7 +263,7 @@ void Keeper::await_thaw() {
           if (!deadline.passed()) continue;
           core_.fabric().fail(home, "it has stopped in the middle of a repair of its locks");
         }
-        if (result.get()) core_.thaw(home);
+        if (result.get()) core_.thaw(home, SpaceCore::kAllRepairs);
       } catch (const dtutils::Error&) {
         // It is gone, which the next look shows.
       }
@@ -272,8 +273,9 @@ void Keeper::await_thaw() {
 
 void Keeper::thaw_all() {
   dsfabric::SendChannel calls(core_.fabric());
-  const auto tell = [space = core_.number(), here = core_.here()](dsfabric::CallContext& call) {
-    if (const auto core = SpaceCore::find(call.fabric, space)) core->thaw(here);
+  const auto tell = [space = core_.number(), here = core_.here(),
+                     repair = repair_](dsfabric::CallContext& call) {
+    if (const auto core = SpaceCore::find(call.fabric, space)) core->thaw(here, repair);
   };
   for (std::uint16_t i = 0; i < core_.fabric().founders(); ++i) {
     if (i == core_.here().value) continue;
@@ -283,7 +285,7 @@ void Keeper::thaw_all() {
       // It is gone, or this process is ending.
     }
   }
-  core_.thaw(core_.here());
+  core_.thaw(core_.here(), repair_);
 }
 
 }  // namespace locks::detail

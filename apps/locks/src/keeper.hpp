@@ -103,6 +103,8 @@ class Keeper {
   std::atomic<std::uint64_t> repairs_{0};
 
   // The thread's own.
+  /// The number of the repair.
+  std::uint64_t repair_ = 0;
   std::vector<std::uint16_t> dead_;
   /// Processes that have the space still.
   std::vector<bool> present_;

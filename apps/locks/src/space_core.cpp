@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SpaceCore: how workers and handlers find it, its memory, and the freeze.
+// SpaceCore: how workers and handlers find it, and its memory.
 #include "space_core.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,6 @@
 namespace locks::detail {
 namespace {
 
-constexpr std::chrono::milliseconds kFlushOfOne{100};
 constexpr std::uint32_t kMaxLocks = 1u << 28;
 
 /// The spaces of a process, by number; and how many each worker has made.
@@ -35,11 +34,9 @@ std::shared_ptr<Registry> registry_of(dsfabric::Fabric& fabric) {
       fabric.attachment(&key, [](dsfabric::Fabric&) { return std::make_shared<Registry>(); }));
 }
 
-long barrier_of_all_threads(int command) noexcept { return syscall(SYS_membarrier, command, 0, 0); }
-
 /// False where the kernel has no such barrier, or does not let this process use it.
 bool register_barrier() noexcept {
-  return barrier_of_all_threads(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 bool same(const LockSpaceOptions& one, const LockSpaceOptions& other) noexcept {
@@ -132,15 +129,6 @@ bool SpaceCore::told_of_failures(dtutils::Deadline& deadline) {
   return keeper_->idle() || (deadline.passed() && keeper_->has_told());
 }
 
-std::vector<dsfabric::ProcessId> SpaceCore::frozen_by() {
-  const std::scoped_lock lock(mutex_);
-  std::vector<dsfabric::ProcessId> homes;
-  for (std::uint16_t i = 0; i < frozen_by_.size(); ++i) {
-    if (frozen_by_[i]) homes.push_back({i});
-  }
-  return homes;
-}
-
 std::shared_ptr<SpaceCore> SpaceCore::find(dsfabric::Fabric& fabric, std::uint32_t number) {
   const std::shared_ptr<Registry> registry = registry_of(fabric);
   const std::scoped_lock lock(registry->mutex);
@@ -156,7 +144,7 @@ SpaceCore::SpaceCore(dsfabric::Fabric& fabric, std::uint32_t number,
       expedited_(register_barrier()),
       stepping_(fabric.info(fabric.process()).threads),
       words_by_process_(fabric.founders()),
-      frozen_by_(fabric.founders()),
+      freezes_(fabric.founders()),
       cut_off_(fabric.founders()),
       settled_(fabric.founders()),
       server_(fabric, number),
@@ -218,61 +206,13 @@ void SpaceCore::adopt(std::span<LockWords> words) {
   adopted_.push_back(words);
 }
 
-FreezeAnswer SpaceCore::freeze(dsfabric::ProcessId home, std::span<const std::uint16_t> dead) {
-  for (const std::uint16_t process : dead) {
-    // Who is given up itself does not ask why: its connections are broken.
-    if (process == here().value || fabric_.failed({process})) continue;
-    fabric_.fail({process}, fmt::format("process {} has given it up", home.value));
-  }
-  {
-    const std::scoped_lock lock(mutex_);
-    if (left_) return FreezeAnswer::kNoSpace;
-    if (fabric_.state(home) != dsfabric::PeerState::kActive) return FreezeAnswer::kReady;
-    if (!frozen_by_[home.value]) {
-      frozen_by_[home.value] = true;
-      // Sequentially consistent: pairs with Step, together with the barrier below.
-      frozen_.fetch_add(1, std::memory_order_seq_cst);
-    }
-  }
-  for (const std::uint16_t process : dead) {
-    // One that has left here, before another process took it for failed, writes no more.
-    const bool left = fabric_.state({process}) == dsfabric::PeerState::kLeft;
-    if (process != here().value && !left && !cut_off({process})) return FreezeAnswer::kNotYet;
-  }
-  if (expedited_) (void)barrier_of_all_threads(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-  for (const Stepping& stepping : stepping_) {
-    if (stepping.flag.load(std::memory_order_seq_cst) != 0) return FreezeAnswer::kNotYet;
-  }
-  for (std::uint32_t worker = 0; worker < stepping_.size(); ++worker) {
-    for (std::uint16_t to = 0; to < fabric_.founders(); ++to) {
-      // When it fails, the process there is gone, and what was for it does not matter.
-      if (!fabric_.failed({to})) (void)fabric_.transmitter_of(worker, {to}).flush(kFlushOfOne);
-    }
-  }
-  return FreezeAnswer::kReady;
-}
-
-void SpaceCore::thaw(dsfabric::ProcessId home) noexcept {
-  const std::scoped_lock lock(mutex_);
-  if (!frozen_by_[home.value]) return;
-  frozen_by_[home.value] = false;
-  // Release: pairs with Step, which then sees what the home has written.
-  frozen_.fetch_sub(1, std::memory_order_release);
-}
-
-void SpaceCore::thaw_from_gone() noexcept {
-  for (std::uint16_t i = 0; i < frozen_by_.size(); ++i) {
-    if (fabric_.state({i}) != dsfabric::PeerState::kActive) thaw({i});
-  }
-}
-
 void SpaceCore::on_failure(dsfabric::ProcessId process) {
   // Newcomers to an elastic job have no locks.
   if (process.value >= cut_off_.size()) return;
   // When this process has failed itself, its locks are gone, and nobody is asked about them.
   if (process != here()) keeper_->wake();
   cut_off_[process.value].store(true, std::memory_order_release);
-  thaw(process);
+  thaw(process, kAllRepairs);
 }
 
 }  // namespace locks::detail

@@ -13,6 +13,7 @@
 #include "dsfabric/fabric.hpp"
 #include "dtutils/clock.hpp"
 #include "dtutils/rdma_memory.hpp"
+#include "dtutils/selective_signaling.hpp"
 #include "dtutils/wait.hpp"
 #include "locks/detail/worker.hpp"
 #include "srsl_server.hpp"
@@ -84,13 +85,17 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
 
   // --- failure ----------------------------------------------------------------------------------
   /// From now on no worker of this process takes a step, until `home` says that it may, or is gone.
+  /// `repair` is that of the home, counted from 1; for one that is over, nothing happens.
   /// The processes in `dead` are declared failed here too. kReady when all of them are cut
   /// off here, no worker is in a step, and what was posted has arrived; after kNotYet it is to be
   /// asked again; kNoSpace when the workers of this process have left the space. Does not wait for
   /// other threads. Any thread.
-  FreezeAnswer freeze(dsfabric::ProcessId home, std::span<const std::uint16_t> dead);
-  /// Ends what freeze began. Any thread.
-  void thaw(dsfabric::ProcessId home) noexcept;
+  FreezeAnswer freeze(dsfabric::ProcessId home, std::uint64_t repair,
+                      std::span<const std::uint16_t> dead);
+  /// Ends what freeze began for that repair, and for those before. Any thread.
+  void thaw(dsfabric::ProcessId home, std::uint64_t repair) noexcept;
+  /// As the repair of thaw(): nothing that the home still says freezes this process.
+  static constexpr std::uint64_t kAllRepairs = UINT64_MAX;
   /// The same for homes that are gone. What one said at last may be lost, when this process was
   /// stopped while it left. Any thread.
   void thaw_from_gone() noexcept;
@@ -117,6 +122,9 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
   /// Whether the homes of others know of all that this process has given up; after the deadline,
   /// whether they have been told.
   bool told_of_failures(dtutils::Deadline& deadline);
+  /// Whether none of the workers, which are frozen, is in a step, and all that they have posted has
+  /// arrived, or is of a connection that is broken.
+  bool stands_still();
 
   dsfabric::Fabric& fabric_;
   const std::uint32_t number_;
@@ -137,7 +145,17 @@ class SpaceCore : public std::enable_shared_from_this<SpaceCore> {
   alignas(64) std::atomic<std::uint32_t> frozen_{0};
   std::mutex mutex_;
   bool left_ = false;
-  std::vector<bool> frozen_by_;
+  /// Of one home. Its calls run in any order, since several threads serve them.
+  struct Freeze {
+    /// The repair that this process is frozen for; 0: for none.
+    std::uint64_t by = 0;
+    /// The last repair that has said that all may go on.
+    std::uint64_t over = 0;
+  };
+  std::vector<Freeze> freezes_;
+  /// What each worker had posted to each process when all of them stood still; empty: nobody has
+  /// looked since they were frozen.
+  std::vector<dtutils::RetireTag> posted_;
   std::vector<std::span<LockWords>> adopted_;
   std::vector<std::atomic<bool>> cut_off_;
   std::vector<std::atomic<bool>> settled_;

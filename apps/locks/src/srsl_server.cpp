@@ -2,15 +2,19 @@
 // SrslServer: queues, and answers.
 #include "srsl_server.hpp"
 
+#include <algorithm>
+
 #include "dsfabric/send_channel.hpp"
 #include "dtutils/device_memory.hpp"
 #include "space_core.hpp"
 
 namespace locks::detail {
 
-bool SrslServer::gone(PlaceNumber number) const {
-  return fabric_.failed(fabric_.thread_of_rank(rank_of(number)).process);
+dsfabric::ProcessId SrslServer::process_of(PlaceNumber number) const {
+  return fabric_.thread_of_rank(rank_of(number)).process;
 }
+
+bool SrslServer::gone(PlaceNumber number) const { return fabric_.failed(process_of(number)); }
 
 bool SrslServer::admits(const Queue& queue, Mode mode) noexcept {
   if (queue.holder != 0) return false;
@@ -86,19 +90,22 @@ void SrslServer::release(const SrslRequest& request) {
   send(grants);
 }
 
-void SrslServer::remove_dead() {
+void SrslServer::remove_dead(std::span<const std::uint16_t> dead) {
+  const auto died = [&](PlaceNumber number) {
+    return std::ranges::find(dead, process_of(number).value) != dead.end();
+  };
   std::vector<Grant> grants;
   {
     const std::scoped_lock lock(mutex_);
     std::vector<std::uint64_t> all;
     for (auto& [lock_address, queue] : queues_) {
       all.push_back(lock_address);
-      if (queue.holder != 0 && gone(queue.holder)) {
+      if (queue.holder != 0 && died(queue.holder)) {
         queue.holder = 0;
         queue.died = true;
       }
-      std::erase_if(queue.readers, [&](PlaceNumber number) { return gone(number); });
-      std::erase_if(queue.waiting, [&](const Waiter& waiter) { return gone(waiter.number); });
+      std::erase_if(queue.readers, died);
+      std::erase_if(queue.waiting, [&](const Waiter& waiter) { return died(waiter.number); });
       grant_next(queue, grants);
     }
     for (const std::uint64_t lock_address : all) forget_if_free(lock_address);

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "dsfabric/ids.hpp"
 #include "locks/detail/place.hpp"
 
 namespace dsfabric {
@@ -37,8 +39,9 @@ class SrslServer {
   std::uint32_t try_request(const SrslRequest& request);
   static constexpr std::uint32_t kRefused = 0xffff;
   void release(const SrslRequest& request);
-  /// Takes out all requests of processes that have failed. Every process has cut them off.
-  void remove_dead();
+  /// Takes out all requests of these processes, which every process has cut off. One that has
+  /// failed since then keeps its locks: others may not have cut it off.
+  void remove_dead(std::span<const std::uint16_t> dead);
   /// Refuses all that wait and all that will ask: the workers of this process leave the space.
   void close();
   /// Answers a request with Verdict::kHomeGone, where there is no server any more.
@@ -61,6 +64,7 @@ class SrslServer {
     Verdict verdict;
   };
 
+  dsfabric::ProcessId process_of(PlaceNumber number) const;
   bool gone(PlaceNumber number) const;
   static bool admits(const Queue& queue, Mode mode) noexcept;
   static Verdict admit(Queue& queue, const Waiter& waiter);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A process that ends its LockSpace while others are stopped, and nobody has called them failed.
-#include <chrono>
+#include <cstdint>
 #include <optional>
 
 #include "locks/support/lock_job.hpp"
@@ -22,14 +22,14 @@ void leave_or_stay(Member& member, Thread& self) {
   std::optional<LockSpace> space(std::in_place, self);
   self.barrier();
   auto& words = member.memory.words;
+  const std::uint64_t calls = self.fabric().calls_run();
   ++words[kReady];
   if (member.rank == 3) support::serve_nothing();
   support::serve_until(self, [&] { return self.fabric().failed({3}); });
   ++words[kSeen];
   if (member.rank == 0) {
-    // As long as the repairs of others take to come here.
-    const auto until = dtutils::Clock::now() + std::chrono::milliseconds(300);
-    support::serve_until(self, [&] { return dtutils::Clock::now() > until; });
+    // A home has asked it to freeze: nobody else calls it.
+    support::serve_until(self, [&] { return self.fabric().calls_run() > calls; });
     ++words[kSeen];
     serve_until_word(member, self, kSeen, 4);
     space.reset();
