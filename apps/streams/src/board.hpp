@@ -53,7 +53,8 @@ enum WordKind : std::uint64_t {
   kArmedWord,
   kPackedWord,
   kHeardWord,
-  kGrownWord
+  kGrownWord,
+  kSurvivorWord
 };
 
 constexpr std::uint64_t count_word(WordKind kind, std::uint64_t count,
@@ -77,13 +78,15 @@ constexpr std::int64_t ahead_of(std::uint64_t word, std::uint64_t count, unsigne
   return static_cast<std::int64_t>((word - count) << (64 - bits)) >> (64 - bits);
 }
 
-/// The flag of Feedback::taken.
+/// A flag of Feedback::taken.
 inline constexpr std::uint32_t kLargerRing = 1;
+/// Another one: if this process dies, others may go on with the connection.
+inline constexpr std::uint32_t kShared = 2;
 
 /// What the receiver tells the sender.
 struct Feedback {
-  /// Bytes received by the program: their space is free. Above them kLargerRing: from now on there
-  /// is memory for the larger ring.
+  /// Bytes received by the program: their space is free. Above them flags; kLargerRing: from now on
+  /// there is memory for the larger ring.
   std::uint64_t taken;
   /// Bytes that the receiver knows of. What comes behind them may not stay packed.
   std::uint64_t seen;
@@ -122,6 +125,9 @@ struct Board {
   alignas(64) Published published;
   /// Where the Published of the peer arrives when this side reads it.
   alignas(64) Published answer;
+  /// Written by this side: bytes that the program has received, for a process that goes on when
+  /// this one has died.
+  std::uint64_t received;
 };
 static_assert(sizeof(Board) == 256 && std::is_trivially_copyable_v<Board>);
 static_assert(offsetof(Board, feedback) == 64 && offsetof(Board, published) == 128);
