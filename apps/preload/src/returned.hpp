@@ -42,6 +42,18 @@ class Returned {
   bool has_program() const noexcept {
     return fate_.load(std::memory_order_acquire) == Fate::kProgram;
   }
+  /// By the owner: whether another process could go on with the connection if the owner died now:
+  /// both directions go over the stream, and no byte is in memory of the owner alone.
+  void set_resumable(bool resumable) noexcept {
+    resumable_.store(resumable, std::memory_order_release);
+  }
+  bool resumable() const noexcept { return resumable_.load(std::memory_order_acquire); }
+  /// By another process, when the owner has died without giving the stream back: it says the word
+  /// instead. False: nobody shall.
+  bool inherit() noexcept { return decide(Fate::kInherited); }
+  bool inherited() const noexcept {
+    return fate_.load(std::memory_order_acquire) == Fate::kInherited;
+  }
   /// The owner sends nothing more over its stream, and has said so to the peer.
   void let_send() noexcept { sends_.store(true, std::memory_order_release); }
   /// The owner has closed the connection, and brings nothing more.
@@ -58,7 +70,8 @@ class Returned {
   std::uint64_t end() const noexcept { return end_.load(std::memory_order_acquire); }
 
   /// Who reads, or writes, or looks at TCP for the owner, has it. Not for long: who cannot have it
-  /// within a second, or finds that its last one died with it, gives the connection up.
+  /// within a second, or finds that its last one died with it while `Hearing`, gives the connection
+  /// up. Who dies otherwise has changed nothing, or a count tells.
   class Lock {
    public:
     explicit Lock(Returned& of) noexcept;
@@ -73,6 +86,18 @@ class Returned {
   };
 
   // With the lock.
+  /// While a word is taken off TCP, and before what it says is noted here: who dies then takes it
+  /// along.
+  class Hearing {
+   public:
+    explicit Hearing(Returned& of) noexcept : of_(of) { of_.hearing_ = true; }
+    Hearing(const Hearing&) = delete;
+    Hearing& operator=(const Hearing&) = delete;
+    ~Hearing() { of_.hearing_ = false; }
+
+   private:
+    Returned& of_;
+  };
   void go_on_with_tcp() noexcept { next_.store(Next::kTcp, std::memory_order_release); }
   /// Free memory for more bytes: in two pieces, of which either may be empty. None while too many
   /// other connections have theirs.
@@ -91,7 +116,7 @@ class Returned {
   std::uint64_t taken() const noexcept { return taken_; }
 
  private:
-  enum class Fate : std::uint8_t { kOpen, kGiven, kProgram };
+  enum class Fate : std::uint8_t { kOpen, kGiven, kProgram, kInherited };
 
   /// Whether it is this one, now or since it was decided.
   bool decide(Fate fate) noexcept {
@@ -102,10 +127,12 @@ class Returned {
   pthread_mutex_t mutex_;
   std::atomic<bool> asked_;
   std::atomic<Fate> fate_;
+  std::atomic<bool> resumable_;
   std::atomic<bool> sends_;
   std::atomic<bool> abandoned_;
   std::atomic<Next> next_;
   bool knows_taken_;
+  bool hearing_;
   /// Which part of the memory for bytes it has, from 1 on; 0: none, as long as no byte waits.
   std::uint32_t place_;
   std::atomic<std::uint64_t> begin_;

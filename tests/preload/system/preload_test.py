@@ -110,6 +110,24 @@ def orphans():
                         assert process.returncode == 0, f"{state} {stops}"
 
 
+def survivors():
+    """The process that has the stream is killed, and others have the connection."""
+    two = {"ways": WAYS[:2]}
+    for server in (["echo"], ["echo_epoll", "level"], ["echo_epoll", "edge"]):
+        for state in ("sent", "part", "arrived"):
+            pairs(server, "killed_client", "carried", state, **two)
+        for first in ("idle", "receives"):
+            pairs(server, "two_die_client", "carried", first, **two)
+    pairs(["echo"], "random_kills_client", "carried", 7, **two)
+    for then in ("wakes", "dies"):
+        pairs(["echo"], "stopped_client", "carried", then, **two)
+    for preload in (False, True):
+        for server, client in (("only_sends", "reads_on_client"),
+                               ("only_receives", "writes_on_client")):
+            with running(role(server), preload, **PIPES) as process:
+                run(role(client, process.stdout.readline().strip()), preload)
+
+
 def programs():
     pairs(["close_all"], "random_client", "carried", ways=WAYS[:2])
     pairs(["echo"], "spawn_client", "carried", ways=WAYS[:2])
