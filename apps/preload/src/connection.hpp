@@ -91,6 +91,9 @@ class Connection : public Entry {
   bool share() noexcept;
   /// Before this process becomes another program, which may get the descriptor.
   void leave_to_program(int fd) noexcept;
+  /// Before `end`, which changes nothing then for other processes: this one keeps it, but for the
+  /// kernel alone.
+  void leave_to_kernel() noexcept { holders_.stay(); }
   /// Whether another process has asked for what this one has the stream of.
   bool is_asked_for() const noexcept;
   /// Gives the stream back to TCP, as far as it goes now. True when nothing is left to do.

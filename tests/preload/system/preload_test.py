@@ -49,6 +49,8 @@ def semantics():
         for carried in (0, 1):
             run(role("uring_client", port, carried), True)
         run(role("uring_first", port), True)
+    with running(role("echo_epoll", "level"), True, **PIPES) as process:
+        run(role("uring_between", process.stdout.readline().strip()), True)
 
 
 def forks():
