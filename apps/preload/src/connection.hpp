@@ -197,7 +197,9 @@ class Connection : public Entry {
   void pass_on(int fd) noexcept;
   void ask_back() noexcept;
   void inherit(int fd) noexcept;
+  void tell_heirs(int fd) noexcept;
   void speak_for_owner(int fd) noexcept;
+  void finish_word(int fd) noexcept;
   void take_remains(int fd) noexcept;
   void note_resumable() noexcept;
   /// Before bytes leave the stream for memory of this process, or the stream ends.

@@ -127,6 +127,7 @@ bool Connection::give_back(int fd) noexcept {
   const std::uint64_t before = arrived();
   if (in_ == In::kOrphaned) hear_survivor(fd);
   if (in_ == In::kOrphaned) return false;
+  if (!given_) tell_heirs(fd);
   if (!returned.give()) return true;
   given_ = true;
   if (out_ != Out::kTcpAgain) hand_over();

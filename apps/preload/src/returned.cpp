@@ -68,7 +68,7 @@ void Returned::begin() noexcept {
   pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&mutex_, &kind);
   pthread_mutexattr_destroy(&kind);
-  asked_ = sends_ = abandoned_ = knows_taken_ = hearing_ = resumable_ = false;
+  asked_ = sends_ = abandoned_ = knows_taken_ = knows_word_ = hearing_ = resumable_ = false;
   fate_ = Fate::kOpen;
   next_ = Next::kOwner;
   // What a connection left that ended with bytes unread.

@@ -39,6 +39,7 @@ class Returned {
   /// A process that has the connection becomes another program, which knows of no word, so none
   /// shall be said. False: it has been, or will be.
   bool leave_to_program() noexcept { return decide(Fate::kProgram); }
+  bool given() const noexcept { return fate_.load(std::memory_order_acquire) == Fate::kGiven; }
   bool has_program() const noexcept {
     return fate_.load(std::memory_order_acquire) == Fate::kProgram;
   }
@@ -113,6 +114,16 @@ class Returned {
     knows_taken_ = true;
   }
   bool knows_taken() const noexcept { return knows_taken_; }
+  /// For one that goes on when the owner has ended before others may send: the word that the owner
+  /// says, and how many bytes the kernel has taken for TCP before.
+  void tell_word(std::uint64_t word, std::uint64_t written) noexcept {
+    word_ = word;
+    written_ = written;
+    knows_word_ = true;
+  }
+  bool knows_word() const noexcept { return knows_word_; }
+  std::uint64_t word() const noexcept { return word_; }
+  std::uint64_t written() const noexcept { return written_; }
   std::uint64_t taken() const noexcept { return taken_; }
 
  private:
@@ -132,12 +143,15 @@ class Returned {
   std::atomic<bool> abandoned_;
   std::atomic<Next> next_;
   bool knows_taken_;
+  bool knows_word_;
   bool hearing_;
   /// Which part of the memory for bytes it has, from 1 on; 0: none, as long as no byte waits.
   std::uint32_t place_;
   std::atomic<std::uint64_t> begin_;
   std::atomic<std::uint64_t> end_;
   std::uint64_t taken_;
+  std::uint64_t word_;
+  std::uint64_t written_;
 };
 
 /// Makes the memory for bytes. When the library is loaded, before anybody forks.

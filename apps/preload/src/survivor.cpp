@@ -13,6 +13,7 @@
 #include <poll.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 
 #include "connection.hpp"
@@ -50,9 +51,32 @@ void Connection::inherit(int fd) noexcept {
   if (returned.next() == Returned::Next::kOwner) take_remains(fd);
 }
 
+/// By the owner, before it gives the stream back: what it would take along if it died meanwhile.
+void Connection::tell_heirs(int fd) noexcept {
+  Returned& returned = *holders_.returned();
+  const auto written = bytes_written(fd);
+  if (in_ != In::kStream || out_ != Out::kStream || ahead_.size() != 0 || !written) return;
+  const Returned::Lock lock(returned);
+  if (!lock) return;
+  returned.tell_taken(taken_);
+  returned.tell_word(streamed_, *written);
+}
+
+/// The owner has died between giving the stream back and letting others send.
+void Connection::finish_word(int fd) noexcept {
+  Returned& returned = *holders_.returned();
+  const auto written = bytes_written(fd);
+  if (!returned.knows_word() || !written) return returned.lose();
+  const std::uint64_t said = *written - returned.written();
+  if (said > sizeof(Word)) return returned.lose();
+  auto left = static_cast<unsigned>(sizeof(Word) - said);
+  if (say_word(fd, returned.word(), left) != EAGAIN) returned.let_send();
+}
+
 /// Says the word that the owner has not said.
 void Connection::speak_for_owner(int fd) noexcept {
   Returned& returned = *holders_.returned();
+  if (returned.given()) return finish_word(fd);
   const auto word = owners_stream_ == nullptr ? std::nullopt : owners_stream_->survivor_word();
   if (!word || !returned.resumable() || !returned.inherit()) return returned.lose();
   unsigned left = sizeof(Word);
@@ -98,7 +122,10 @@ void Connection::hear_survivor(int fd) noexcept {
     return;
   }
   ++changes_;
-  if (!heard->end && !stream_->has_all(heard->word)) return cut(fd);
+  // Or the owner's own word: it died before it could say over the stream that it gives it back.
+  const bool whole =
+      heard->end || stream_->has_all(heard->word) || heard->word == taken_ + ahead_.size();
+  if (!whole) return cut(fd);
   in_ = In::kTcpAgain;
   out_ = Out::kTcpAgain;
   if (!heard->end) {

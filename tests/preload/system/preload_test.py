@@ -84,7 +84,7 @@ def shared():
         for server, client in (("only_sends", "fork_reads_client"),
                                ("only_receives", "fork_writes_client")):
             with running(role(server), preload, **PIPES) as process:
-                run(role(client, process.stdout.readline().strip()), preload)
+                run(role(client, process.stdout.readline().strip(), int(preload)), preload)
 
 
 def orphans():
@@ -127,7 +127,7 @@ def survivors():
         for server, client in (("only_sends", "reads_on_client"),
                                ("only_receives", "writes_on_client")):
             with running(role(server), preload, **PIPES) as process:
-                run(role(client, process.stdout.readline().strip()), preload)
+                run(role(client, process.stdout.readline().strip(), int(preload)), preload)
 
 
 def programs():

@@ -197,11 +197,11 @@ def random_kills_client(port, carried, seed):
     assert carried == "1" or set(told) == {"ok"}
 
 
-def reads_on_client(port):
+def reads_on_client(port, carried):
     """The child goes on with what a peer sends that is full of bytes."""
     def owner(tell):
         connection = connected(port)
-        ping(connection, 50)
+        warm(connection, carried == "1")
         connection.sendall(b"done")
         this = os.getpid()
 
@@ -220,11 +220,11 @@ def reads_on_client(port):
     assert told == "ok", told
 
 
-def writes_on_client(port):
+def writes_on_client(port, carried):
     """The child sends what its parent has not sent."""
     def owner(tell):
         connection = connected(port)
-        ping(connection, 50)
+        warm(connection, carried == "1")
         connection.sendall(b"done")
         this = os.getpid()
 
