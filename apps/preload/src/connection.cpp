@@ -54,6 +54,7 @@ void Connection::begin(bool connected_here, bool other_host) noexcept {
   transfers_ = 0;
   receives_ = received_ = sends_ = sent_ = 0;
   next_try_ = transfers_before_stream();
+  owners_stream_ = nullptr;
   holders_.begin();
   manner_.reset();
 }
@@ -150,7 +151,9 @@ bool Connection::settled() noexcept {
 /// TCP resets a connection that is closed with bytes unread.
 void Connection::reset_if_unread(int fd) noexcept {
   if (stream_ == nullptr || given_) return;
-  const bool unread = in_ == In::kStream ? stream_readable() != 0 : ahead_.size() != 0;
+  // What an orphan has sent may not have come to the others.
+  const bool unread =
+      in_ == In::kStream ? stream_readable() != 0 : ahead_.size() != 0 || in_ == In::kOrphaned;
   if (unread) let_close_reset(fd);
 }
 
@@ -163,10 +166,11 @@ short Connection::stream_events(int fd) noexcept {
   if (in_ == In::kTcp || in_ == In::kStream) {
     if (read_shut_ || ahead_.size() != 0 || has_news) events |= kReadable;
   } else if (in_ == In::kLost || in_ == In::kCut || ahead_.size() != 0 ||
-             (in_ == In::kEnded && read_shut_)) {
+             ((in_ == In::kEnded || in_ == In::kOrphaned) && read_shut_)) {
     events |= kReadable;
   }
-  if (out_ == Out::kStream && stream_->send_ready()) events |= kWritable;
+  const bool sends = out_ == Out::kStream && in_ != In::kOrphaned;
+  if (sends && stream_->send_ready()) events |= kWritable;
   return events;
 }
 
@@ -182,7 +186,7 @@ short Connection::tcp_events() const noexcept {
 
 short Connection::tcp_question(short wanted) const noexcept {
   // Also for who does not receive: what the peer says there ends this side's stream, too.
-  if (in_ == In::kEnded) wanted |= POLLIN;
+  if (in_ == In::kEnded || in_ == In::kOrphaned) wanted |= POLLIN;
   return static_cast<short>(wanted & tcp_events());
 }
 
@@ -211,7 +215,9 @@ int Connection::unread(int fd) noexcept {
   if (in_ == In::kTcp && stream_ != nullptr) find_beginning(fd);
   if (stream_ != nullptr) look_for_end(fd);
   if (in_ == In::kStream) return static_cast<int>(stream_readable());
-  if (ahead_.size() != 0 || in_ == In::kEnded) return static_cast<int>(ahead_.size());
+  if (ahead_.size() != 0 || in_ == In::kEnded || in_ == In::kOrphaned) {
+    return static_cast<int>(ahead_.size());
+  }
   real().ioctl(fd, FIONREAD, &waiting);
   // Who is told of too few waits for an edge of those that were there before.
   const bool all_of_tcp = in_ == In::kRest && static_cast<std::uint64_t>(waiting) >= rest_;
@@ -239,7 +245,11 @@ bool Connection::may_receive_ahead() const noexcept {
   return !given_ && stream_ != nullptr && in_ == In::kStream && ahead_.has_room();
 }
 
-bool Connection::receive_ahead() noexcept { return may_receive_ahead() && ahead_.fill(*stream_); }
+bool Connection::receive_ahead() noexcept {
+  if (!may_receive_ahead()) return false;
+  forget_resumable();
+  return ahead_.fill(*stream_);
+}
 
 std::size_t Connection::stream_readable() const noexcept {
   return ahead_.size() + stream_->readable();

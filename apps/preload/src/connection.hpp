@@ -36,6 +36,7 @@ struct Registration;
 /// A stream stays with its owner, the process that made it. Others that fork(2) made from it have
 /// the connection as a foreign one until they want it: then they ask the owner to give the stream
 /// back, and share with it what it receives until the peer has left the stream, too (`Returned`).
+/// When the owner is killed, one of them goes on from the memory of the stream (survivor.cpp).
 ///
 /// All but the constructor and `kKind`: with `mutex` held. No call waits, except that a broken
 /// stream waits for kPatience for what TCP says about it.
@@ -90,6 +91,9 @@ class Connection : public Entry {
   bool share() noexcept;
   /// Before this process becomes another program, which may get the descriptor.
   void leave_to_program(int fd) noexcept;
+  /// Before `end`, which changes nothing then for other processes: this one keeps it, but for the
+  /// kernel alone.
+  void leave_to_kernel() noexcept { holders_.stay(); }
   /// Whether another process has asked for what this one has the stream of.
   bool is_asked_for() const noexcept;
   /// Gives the stream back to TCP, as far as it goes now. True when nothing is left to do.
@@ -155,8 +159,10 @@ class Connection : public Entry {
 
   /// What a direction over a stream begins with: the bytes that were sent over TCP before.
   using Beginning = std::uint64_t;
+  /// Bytes of a direction over a stream that are the library's: that it was taken, and that.
+  static constexpr std::size_t kOwnBytes = 1 + sizeof(Beginning);
   enum class Out : std::uint8_t { kTcp, kStream, kTcpAgain };
-  enum class In : std::uint8_t { kTcp, kRest, kStream, kEnded, kTcpAgain, kLost, kCut };
+  enum class In : std::uint8_t { kTcp, kRest, kStream, kEnded, kOrphaned, kTcpAgain, kLost, kCut };
 
   void hear_peer() noexcept;
   int begin_stream(int fd, Buffers& buffers) noexcept;
@@ -191,6 +197,15 @@ class Connection : public Entry {
   void pass_on(int fd) noexcept;
   void ask_back() noexcept;
   void inherit(int fd) noexcept;
+  void tell_heirs(int fd) noexcept;
+  void speak_for_owner(int fd) noexcept;
+  void finish_word(int fd) noexcept;
+  void take_remains(int fd) noexcept;
+  void note_resumable() noexcept;
+  /// Before bytes leave the stream for memory of this process, or the stream ends.
+  void forget_resumable() noexcept;
+  In after_break() noexcept;
+  void hear_survivor(int fd) noexcept;
   void settle_returned() noexcept;
   void cut(int fd) noexcept;
   void reset_if_unread(int fd) noexcept;
@@ -203,6 +218,10 @@ class Connection : public Entry {
   /// The stream is another process's.
   bool foreign_ = false;
   Owner owner_;
+  /// The copy of what the owner has, of which only the memory means something.
+  const streams::Stream* owners_stream_ = nullptr;
+  /// Since when it waits for another process of the peer.
+  std::chrono::steady_clock::time_point orphaned_since_;
   /// The stream is this process's, but what it brings may be read by others.
   bool given_ = false;
   bool is_shared_ = false;

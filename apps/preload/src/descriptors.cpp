@@ -118,4 +118,14 @@ void leave(int fd) noexcept {
   }
 }
 
+void leave_all_to_kernel() noexcept {
+  const HoldSignals hold;
+  pool<EpollSet>().for_each([](EpollSet& set) { set.forget_connections(); });
+  for_each_entry([](int fd, const Entry& entry) {
+    if (entry.kind() == Entry::Kind::kEpollSet) return;
+    if (const auto connection = table().lock<Connection>(fd)) connection->leave_to_kernel();
+    leave(fd);
+  });
+}
+
 }  // namespace preload

@@ -13,6 +13,7 @@
 #include "epoll_tags.hpp"
 #include "kernel_socket.hpp"
 #include "real.hpp"
+#include "uring.hpp"
 
 namespace preload {
 namespace {
@@ -119,6 +120,7 @@ void EpollSet::add(int set, int fd, const epoll_event& event) {
 }
 
 void EpollSet::link(int set, Registration& registration) {
+  if (has_uring()) return;
   const auto connection = table().lock<Connection>(registration.fd);
   if (!connection) return;
   make_kick(set);
@@ -208,6 +210,7 @@ void EpollSet::end() noexcept {
   hot_.clear();
   inner_.clear();
   carried_ = 0;
+  keeps_tags_ = false;
   if (kick_ >= 0) real().close(kick_);
   kick_ = -1;
   const std::scoped_lock lock(requests_mutex_);
@@ -215,9 +218,47 @@ void EpollSet::end() noexcept {
   requested_ = false;
 }
 
+void EpollSet::forget_connections() noexcept {
+  const std::scoped_lock lock(mutex);
+  for (auto& [fd, registration] : registrations_) {
+    if (registration.connection == nullptr) continue;
+    const std::scoped_lock connection(registration.connection->mutex);
+    if (!registration.gone) std::erase(registration.connection->registrations, &registration);
+    registration.connection = nullptr;
+  }
+}
+
+bool EpollSet::leave_to_kernel(int set) noexcept {
+  // Whether the kernel would report one that reports once is not known here.
+  constexpr std::uint32_t kFixed = EPOLLONESHOT | EPOLLEXCLUSIVE;
+  if (keeps_tags_ || waiting_ != 0 || sleepers_.load() != 0 || carried_ != 0 || descriptors != 1) {
+    return false;
+  }
+  const auto give = [&](bool tags) {
+    return std::all_of(registrations_.begin(), registrations_.end(), [&](auto& each) {
+      epoll_event event = each.second.wanted;
+      if ((event.events & kFixed) != 0) return false;
+      if (tags) event.data.u64 = tag_of(each.first);
+      return real().epoll_ctl(set, EPOLL_CTL_MOD, each.first, &event) == 0;
+    });
+  };
+  if (!inner_.empty() || !give(false)) {
+    // One of a descriptor that was closed may live by a copy of it.
+    give(true);
+    keeps_tags_ = true;
+    return false;
+  }
+  if (kick_ >= 0) real().epoll_ctl(set, EPOLL_CTL_DEL, kick_, nullptr);
+  end();
+  table().enter(set, nullptr);
+  descriptors = 0;
+  return true;
+}
+
 void EpollSet::leave_to_parent() noexcept {
   new (&requests_mutex_) Mutex;
   sleepers_ = 0;
+  waiting_ = 0;
 }
 
 void EpollSet::heat(Registration& registration) {

@@ -78,8 +78,14 @@ class EpollSet : public Entry {
   void expect_connection(int fd) noexcept;
   /// Forgets all when the last descriptor is closed.
   void end() noexcept;
+  /// The kernel alone looks at connections. Without `mutex`.
+  void forget_connections() noexcept;
   /// In a forked child, whose connections with streams are the parent's.
   void leave_to_parent() noexcept;
+
+  /// In a process that has an io_uring: the kernel has it alone from now on. False: not now, or
+  /// never.
+  bool leave_to_kernel(int set) noexcept;
 
   /// As epoll_pwait(2), without `mutex`.
   int wait(int set, epoll_event* events, int most, End end, const sigset_t* mask);
@@ -150,6 +156,10 @@ class EpollSet : public Entry {
   /// Where the next look begins, so that none is always the last.
   std::size_t turn_ = 0;
   std::size_t carried_ = 0;
+  /// Threads in `wait`, which may have events of the kernel that they look up here.
+  int waiting_ = 0;
+  /// It stays as it is also in a process that has an io_uring.
+  bool keeps_tags_ = false;
   /// An eventfd in the kernel's instance, made with the first connection or inner set.
   int kick_ = -1;
   std::atomic<int> sleepers_{0};

@@ -268,6 +268,7 @@ int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset
   pthread_testcancel();
   Report report(events, most);
   std::unique_lock lock(mutex);
+  ++waiting_;
   int code = 0;
   for (bool last = false, slept = false; !last && code == 0 && report.count() == 0;) {
     last = over(end);
@@ -283,15 +284,14 @@ int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset
       cool_idle(report);
     } else if (hot_.empty() || (!spin(set, report, lock) && cool(report))) {
       End soonest = end;
-      if (!hot_.empty()) {
-        soonest = steady_clock::now() + kLookForOwner;
-        if (end && *end < *soonest) soonest = end;
-      }
+      const auto look_again = steady_clock::now() + kLookForOwner;
+      if (!hot_.empty() && (!end || look_again < *end)) soonest = look_again;
       code = ask(set, report, milliseconds_left(soonest), mask, lock);
       slept = true;  // And the kernel has told what it had.
     }
   }
   leave_to_sleepers();
+  --waiting_;
   if (report.count() != 0 || code == 0) return report.count();
   errno = code;
   return -1;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include "connection.hpp"
@@ -28,6 +29,9 @@ constexpr timespec kStepBeforeProgram{0, 10'000'000};
 /// Who waits for the owner's peer looks after a millisecond, which doubles after so many looks.
 constexpr unsigned kLooksBeforeLonger = 8;
 constexpr unsigned kLongestShift = 6;
+/// Who waits for another process of the peer is woken by what it says, and looks for the end of its
+/// patience.
+constexpr std::chrono::milliseconds kOrphansLook{100};
 
 bool has_ended_process(int process) noexcept {
   pollfd entry{process, POLLIN, 0};
@@ -63,6 +67,8 @@ bool Connection::share() noexcept {
   if (!is_shared_ && holders_.returned() != nullptr) {
     holders_.returned()->begin();
     is_shared_ = true;
+    stream_->announce_sharing(true);
+    note_resumable();
   }
   return true;
 }
@@ -72,7 +78,7 @@ void Connection::leave_to_parent(const Owner& parent) noexcept {
   pending = false;
   if (stream_ == nullptr) return;
   // Its destructor would end what the parent uses.
-  static_cast<void>(stream_.release());
+  owners_stream_ = stream_.release();
   foreign_ = true;
   owner_ = parent;
   given_ = heard_ = false;
@@ -119,12 +125,17 @@ bool Connection::give_up(int fd) noexcept {
 bool Connection::give_back(int fd) noexcept {
   Returned& returned = *holders_.returned();
   const std::uint64_t before = arrived();
+  if (in_ == In::kOrphaned) hear_survivor(fd);
+  if (in_ == In::kOrphaned) return false;
+  if (!given_) tell_heirs(fd);
   if (!returned.give()) return true;
   given_ = true;
   if (out_ != Out::kTcpAgain) hand_over();
-  // Without TCP there is nothing that could be mistaken for the word.
-  if (say_word(fd, streamed_, word_left_) != EAGAIN) returned.let_send();
+  const int code = say_word(fd, streamed_, word_left_);
+  // Before others send: then they can go on without this process.
   pass_on(fd);
+  // Without TCP there is nothing that could be mistaken for the word.
+  if (code != EAGAIN) returned.let_send();
   if (before != arrived()) wake_all();
   return returned.may_send() && returned.next() != Returned::Next::kOwner;
 }
@@ -141,7 +152,9 @@ void Connection::pass_on(int fd) noexcept {
   const auto is_over = [this] {
     return ahead_.size() == 0 && (in_ == In::kTcpAgain || in_ == In::kLost || in_ == In::kCut);
   };
+  std::optional<Returned::Hearing> hearing;
   while (!is_over()) {
+    if (in_ != In::kStream && !hearing) hearing.emplace(returned);
     const std::array<iovec, 2> room = returned.room();
     Buffers buffers(room);
     if (buffers.empty()) break;
@@ -174,19 +187,6 @@ void Connection::ask_back() noexcept {
   }
 }
 
-/// The owner has ended: TCP says whether it has left all that the peer sent before it left.
-void Connection::inherit(int fd) noexcept {
-  Returned& returned = *holders_.returned();
-  const Returned::Lock lock(returned);
-  const bool waits = returned.next() == Returned::Next::kOwner;
-  if (!lock || (!waits && returned.may_send())) return;
-  if (!returned.may_send() || !returned.knows_taken()) return returned.lose();
-  const auto heard = hear_word(fd);
-  if (!heard) return;
-  if (!heard->end && heard->word == returned.taken()) return returned.go_on_with_tcp();
-  returned.lose();
-}
-
 void Connection::look_at_returned(int fd) noexcept {
   if (given_) return pass_on(fd);
   Returned* const returned = holders_.returned();
@@ -213,6 +213,7 @@ void Connection::settle_returned() noexcept {
 
 std::chrono::milliseconds Connection::longest_sleep() noexcept {
   const Returned* const returned = foreign_ ? holders_.returned() : nullptr;
+  if (in_ == In::kOrphaned) return kOrphansLook;
   if (returned == nullptr) return std::chrono::milliseconds(0);
   if (returned->may_send() && returned->next() != Returned::Next::kOwner) {
     return std::chrono::milliseconds(0);

@@ -22,6 +22,8 @@ class Holders {
   void add_child() noexcept;
   /// This process closes it.
   void leave() noexcept;
+  /// This process goes on with it past the library, so it stays counted.
+  void stay() noexcept { slot_ = kNone; }
   /// This process ends, and its threads may use the connection until it has: nothing but the
   /// count changes.
   void leave_at_exit() noexcept;

@@ -14,11 +14,13 @@
 namespace preload {
 
 void Connection::leave_stream() noexcept {
+  forget_resumable();
   out_ = Out::kTcpAgain;
   stream_->finish_sending();
 }
 
 void Connection::hand_over() noexcept {
+  forget_resumable();
   // One that was never begun needs no word: all went over TCP.
   word_left_ = out_ == Out::kStream ? sizeof(Word) : 0;
   out_ = Out::kTcpAgain;
@@ -42,15 +44,18 @@ bool Connection::look_for_end(int fd) noexcept {
     if (!stream_->receive_ready()) return false;
     if (stream_->readable() != 0) return true;
     std::byte none;
-    if (stream_->try_peek(std::span(&none, 1)).status != streams::Status::kEnd) return true;
-    in_ = In::kEnded;
+    const bool ended = stream_->try_peek(std::span(&none, 1)).status == streams::Status::kEnd;
+    if (!ended && after_break() == In::kLost) return true;
+    in_ = ended ? In::kEnded : In::kOrphaned;
   }
   if (in_ == In::kEnded) hear_end(fd);
+  if (in_ == In::kOrphaned) hear_survivor(fd);
   return false;
 }
 
 /// Of a stream that has ended: true when its direction goes on with TCP, or is lost.
 bool Connection::hear_end(int fd) noexcept {
+  forget_resumable();
   if (!stream_->handed_over()) {
     // TCP says the rest; another program may have it, which knows of no word.
     in_ = In::kTcpAgain;
@@ -82,6 +87,7 @@ int Connection::why_broken(int fd) noexcept {
   // An owner that has given the stream back, and has ended then, said so behind what it sent.
   receive_ahead();
   look_for_end(fd);
+  if (in_ == In::kOrphaned) return EAGAIN;
   if (out_ != Out::kStream) return 0;
   out_ = Out::kTcpAgain;
   if (!stream_->closed_by_peer()) return why_lost(fd);

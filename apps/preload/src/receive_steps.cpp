@@ -37,6 +37,7 @@ int Connection::try_receive(int fd, Buffers& buffers, int flags) noexcept {
     const std::size_t before = buffers.done();
     const int code = receive_step(fd, buffers, flags);
     const bool nothing = buffers.done() == begin;
+    note_resumable();
     if (code == kLookAgain && (nothing || in_ == In::kStream)) continue;
     // A step fills as many buffers as a window has, and there may be bytes for others.
     const bool filled = buffers.done() != before && buffers.between();
@@ -57,6 +58,12 @@ int Connection::receive_step(int fd, Buffers& buffers, int flags) noexcept {
     case In::kEnded:
       if (ahead_.size() != 0) return receive_ahead_bytes(buffers, flags);
       if (hear_end(fd)) return kLookAgain;
+      return read_shut_ ? 0 : EAGAIN;
+    case In::kOrphaned:
+      if (ahead_.size() != 0) return receive_ahead_bytes(buffers, flags);
+      hear_survivor(fd);
+      if (in_ == In::kCut) return ECONNRESET;
+      if (in_ != In::kOrphaned) return kLookAgain;
       return read_shut_ ? 0 : EAGAIN;
     case In::kTcpAgain:
       if (ahead_.size() != 0) return receive_ahead_bytes(buffers, flags);
@@ -149,7 +156,7 @@ int Connection::receive_stream(Buffers& buffers, int flags) noexcept {
       in_ = In::kEnded;
       return kLookAgain;
     case Status::kReset:
-      in_ = In::kLost;
+      in_ = after_break();
       return kLookAgain;
     default:
       return read_shut_ ? 0 : EAGAIN;

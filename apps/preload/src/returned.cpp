@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <utility>
 
 #include "read_ahead.hpp"
 
@@ -67,7 +68,7 @@ void Returned::begin() noexcept {
   pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
   pthread_mutex_init(&mutex_, &kind);
   pthread_mutexattr_destroy(&kind);
-  asked_ = sends_ = abandoned_ = knows_taken_ = false;
+  asked_ = sends_ = abandoned_ = knows_taken_ = knows_word_ = hearing_ = resumable_ = false;
   fate_ = Fate::kOpen;
   next_ = Next::kOwner;
   // What a connection left that ended with bytes unread.
@@ -82,9 +83,8 @@ Returned::Lock::Lock(Returned& of) noexcept : of_(of), has_(false) {
   end.tv_sec += kPatienceSeconds;
   const int code = pthread_mutex_clocklock(&of.mutex_, CLOCK_MONOTONIC, &end);
   if (code == EOWNERDEAD) {
-    // It may have taken bytes off TCP that nobody has seen.
     pthread_mutex_consistent(&of.mutex_);
-    of.lose();
+    if (of.hearing_) of.lose();
   } else if (code != 0) {
     of.lose();
     return;
@@ -115,8 +115,8 @@ std::array<iovec, 2> Returned::bytes() const noexcept {
 void Returned::drop(std::size_t bytes) noexcept {
   begin_.store(begin_.load(std::memory_order_relaxed) + bytes, std::memory_order_release);
   if (size() != 0 || place_ == 0) return;
-  give_place(place_);
-  place_ = 0;
+  // In this order: who dies between keeps a place from others, and uses none that is not its own.
+  give_place(std::exchange(place_, 0));
 }
 
 }  // namespace preload

@@ -17,6 +17,7 @@
 #include "poll.hpp"
 #include "real.hpp"
 #include "upgrade.hpp"
+#include "uring.hpp"
 
 namespace preload {
 namespace {
@@ -111,6 +112,22 @@ ssize_t answer(std::size_t done, int code) noexcept {
   return -1;
 }
 
+/// The descriptor was closed, or is the kernel's alone now, since the process has an io_uring.
+ssize_t go_on_with_kernel(int fd, Buffers& buffers, int flags, bool sends) {
+  if (!has_uring()) return answer(buffers.done(), EBADF);
+  ssize_t bytes;
+  do {
+    Buffers::Window window;
+    const std::span<iovec> rest = buffers.next(window, SIZE_MAX);
+    msghdr message{};
+    message.msg_iov = rest.data();
+    message.msg_iovlen = rest.size();
+    bytes = sends ? real().sendmsg(fd, &message, flags) : real().recvmsg(fd, &message, flags);
+    if (bytes > 0) buffers.advance(static_cast<std::size_t>(bytes));
+  } while (sends && bytes > 0 && !buffers.empty());
+  return answer(buffers.done(), bytes < 0 ? errno : 0);
+}
+
 }  // namespace
 
 bool is_connection(int fd) noexcept {
@@ -125,7 +142,7 @@ ssize_t receive(int fd, std::span<const iovec> parts, int flags) {
   const bool all = (flags & MSG_WAITALL) != 0 && (flags & MSG_PEEK) == 0;
   for (;;) {
     auto connection = table().lock<Connection>(fd);
-    if (!connection) return answer(buffers.done(), EBADF);
+    if (!connection) break;
     const std::size_t before = buffers.done();
     int code = connection->try_receive(fd, buffers, flags);
     const std::size_t bytes = buffers.done() - before;
@@ -138,6 +155,7 @@ ssize_t receive(int fd, std::span<const iovec> parts, int flags) {
     code = call.wait();
     if (code != 0) return answer(buffers.done(), code);
   }
+  return go_on_with_kernel(fd, buffers, flags, false);
 }
 
 ssize_t send(int fd, std::span<const iovec> parts, int flags) {
@@ -147,7 +165,7 @@ ssize_t send(int fd, std::span<const iovec> parts, int flags) {
   const std::size_t leave_from = leaves_from(fd, parts, flags);
   for (;;) {
     auto connection = table().lock<Connection>(fd);
-    if (!connection) return answer(buffers.done(), EBADF);
+    if (!connection) break;
     const std::size_t before = buffers.done();
     int code = connection->try_send(fd, buffers, flags, leave_from);
     const std::size_t sent = buffers.done() - before;
@@ -165,6 +183,7 @@ ssize_t send(int fd, std::span<const iovec> parts, int flags) {
     if (code == EAGAIN) code = call.wait();
     if (code != 0) return answer(buffers.done(), code);
   }
+  return go_on_with_kernel(fd, buffers, flags, true);
 }
 
 ssize_t send_file(int fd, int file, off64_t* offset, std::size_t length) noexcept {

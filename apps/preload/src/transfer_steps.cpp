@@ -24,6 +24,7 @@ using streams::Status;
 int Connection::try_send(int fd, Buffers& buffers, int flags, std::size_t leave_from) noexcept {
   if (foreign_) return send_foreign(fd, buffers, flags);
   if (stream_ != nullptr) look_for_end(fd);
+  if (in_ == In::kOrphaned) return ++blocked_, EAGAIN;
   if (out_ == Out::kTcp && stream_ != nullptr && (flags & MSG_OOB) == 0 && !buffers.empty()) {
     hear_peer();
     if (heard_ && begin_stream(fd, buffers) == 0) return 0;
@@ -31,6 +32,7 @@ int Connection::try_send(int fd, Buffers& buffers, int flags, std::size_t leave_
   if (out_ == Out::kStream) {
     if ((flags & MSG_OOB) != 0) return EOPNOTSUPP;
     const int code = send_stream(buffers, leave_from);
+    note_resumable();
     // As in the kernel, a part of a send makes an edge like one that found no space.
     if (code == EAGAIN || (code == 0 && !buffers.empty())) want_space();
     if (code != EPIPE) return code;

@@ -56,7 +56,8 @@ enum WordKind : std::uint64_t {
   kHeardWord,
   kGrownWord,
   kLargerAtWord,
-  kLargerKeyWord
+  kLargerKeyWord,
+  kSurvivorWord
 };
 
 constexpr std::uint64_t count_word(WordKind kind, std::uint64_t count,
@@ -91,13 +92,15 @@ struct LargerRing {
   std::uint64_t key;
 };
 
-/// The flag of Feedback::taken.
+/// A flag of Feedback::taken.
 inline constexpr std::uint32_t kLargerRing = 1;
+/// Another one: if this process dies, others may go on with the connection.
+inline constexpr std::uint32_t kShared = 2;
 
 /// What the receiver tells the sender.
 struct Feedback {
-  /// Bytes received by the program: their space is free. Above them kLargerRing: from now on there
-  /// is memory for the larger ring.
+  /// Bytes received by the program: their space is free. Above them flags; kLargerRing: from now on
+  /// there is memory for the larger ring.
   std::uint64_t taken;
   /// Bytes that the receiver knows of. What comes behind them may not stay packed.
   std::uint64_t seen;
@@ -138,6 +141,9 @@ struct Board {
   alignas(64) Published published;
   /// Where the Published of the peer arrives when this side reads it.
   alignas(64) Published answer;
+  /// Written by this side: bytes that the program has received, for a process that goes on when
+  /// this one has died.
+  std::uint64_t received;
 };
 static_assert(sizeof(Board) == 256 && std::is_trivially_copyable_v<Board>);
 static_assert(offsetof(Board, feedback) == 64 && offsetof(Board, published) == 128);

@@ -59,7 +59,11 @@ Packetized::Packetized(dtutils::ProtectionDomain& domain, RingSizes sizes,
     throw dtutils::Error("stream", "the device grants too few inline bytes",
                          "use another device, or FlowControl::kCredits");
   }
-  if (is_direct(domain.device(), source)) direct_ = link_.pair().max_inline();
+  if (is_direct(domain.device(), source)) {
+    direct_ = link_.pair().max_inline();
+    // A child that goes on for this process finds it there, too.
+    larger_ = link_.region().local(larger_behind(), 0);
+  }
   new (link_.data()) Board{};
   publish();
 }

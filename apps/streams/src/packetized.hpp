@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "board.hpp"
@@ -75,6 +76,17 @@ class Packetized {
   void arm() noexcept;
   bool peer_closed() const noexcept { return (flags_there_ & kClosed) != 0; }
   bool peer_handed_over() const noexcept { return is_handed_over(flags_there_); }
+
+  // The calls of Stream of the same names, for a connection that several processes have.
+  void announce_sharing(bool shared) noexcept;
+  bool awaits_survivor() noexcept;
+  bool has_all(std::uint64_t word) const noexcept;
+  std::optional<std::uint64_t> survivor_word() const noexcept;
+  std::uint64_t owner_received() const noexcept { return load(board().received); }
+  std::uint64_t owner_was_sent() const noexcept;
+  bool owner_was_sent_end() const noexcept;
+  std::size_t copy_unreceived(std::span<const iovec> into, std::uint64_t end) const noexcept;
+
   /// Tells the peer that this side neither sends nor receives any more. False: again later.
   bool say_closed() noexcept;
   /// All that was sent is with the peer, or never will be.
@@ -159,6 +171,8 @@ class Packetized {
   void look(bool keeps_bytes) noexcept;
   Result why_nothing() const noexcept;
   std::size_t copy_out(std::span<const iovec> buffers, std::size_t limit) noexcept;
+  /// Bytes of the stream from `begin` on, which lie as `places` says.
+  void copy_from(const Ring& places, std::uint64_t begin, std::span<std::byte> into) const noexcept;
   void return_space() noexcept;
   bool tell_feedback() noexcept;
   void ask() noexcept;
@@ -168,6 +182,9 @@ class Packetized {
   // packetized_grow.cpp
   /// Receiver.
   void offer_larger_ring() noexcept;
+  std::size_t larger_behind() const noexcept {
+    return kStagingAt + first_staging_ + sizes_.initial;
+  }
   bool make_larger_ring() noexcept;
   bool tell_of_larger_ring() noexcept;
   /// False: the sender has written what it cannot.
@@ -176,6 +193,9 @@ class Packetized {
   bool may_begin_larger_ring() const noexcept;
   void begin_larger_ring() noexcept;
   void enlarge_staging() noexcept;
+
+  // packetized_survivor.cpp
+  bool sent_to_the_dead() noexcept;
 
   // packetized.cpp
   void wait_a_bit(dtutils::Backoff& backoff) noexcept;
@@ -247,6 +267,9 @@ class Packetized {
   bool handed_over_ = false;
   bool closed_ = false;
   bool more_unread_ = false;
+  /// The connection has several processes; that of the peer has.
+  bool shared_ = false;
+  bool shared_there_ = false;
   /// The number of `armed` that was answered by a bell; a bell could not be posted yet.
   std::uint64_t answered_ = 0;
   bool bell_pending_ = false;
@@ -256,7 +279,7 @@ class Packetized {
   std::uint64_t taken_ = 0;
   std::uint64_t returned_ = 0;
   /// How often the ring was found full; how often before the larger one is offered, and whether it
-  /// was; where it is, once there is memory.
+  /// was; where it is, with no length before there is memory.
   std::uint64_t times_full_ = 0;
   std::uint64_t full_before_offer_ = kFullBeforeOffer;
   bool larger_offered_ = false;

@@ -57,9 +57,8 @@ void Packetized::offer_larger_ring() noexcept {
 
 bool Packetized::make_larger_ring() noexcept {
   if (!budget_.take(sizes_.larger)) return false;
-  const std::size_t behind = kStagingAt + first_staging_ + sizes_.initial;
-  if (direct_ != 0 && link_.take_pages(behind, sizes_.larger)) {
-    larger_ = link_.region().local(behind, sizes_.larger);
+  if (direct_ != 0 && link_.take_pages(larger_behind(), sizes_.larger)) {
+    larger_.length = sizes_.larger;
   } else if (direct_ == 0 && later_ring_.take(domain_, sizes_.larger)) {
     larger_ = later_ring_.region().local(0, sizes_.larger);
   } else {

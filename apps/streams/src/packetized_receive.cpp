@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The receiver of a packetized stream: takes bytes out of the ring, and fetches packed ones.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "packetized.hpp"
@@ -97,13 +98,18 @@ std::size_t Packetized::copy_out(std::span<const iovec> buffers, std::size_t lim
   Cursor cursor(buffers);
   return cursor.advance(std::min<std::uint64_t>(arrived_ - taken_, limit),
                         [&](std::byte* into, std::size_t at, std::size_t length) {
-                          for (std::size_t done = 0; done != length;) {
-                            const Ring::Place from = ring_.place_of(begin + at + done);
-                            const std::size_t piece = std::min(length - done, from.run);
-                            std::memcpy(into + done, in_ring(from.offset, piece).address, piece);
-                            done += piece;
-                          }
+                          copy_from(ring_, begin + at, {into, length});
                         });
+}
+
+void Packetized::copy_from(const Ring& places, std::uint64_t begin,
+                           std::span<std::byte> into) const noexcept {
+  for (std::size_t done = 0; done != into.size();) {
+    const Ring::Place from = places.place_of(begin + done);
+    const std::size_t piece = std::min(into.size() - done, from.run);
+    std::memcpy(into.data() + done, in_ring(from.offset, piece).address, piece);
+    done += piece;
+  }
 }
 
 Result Packetized::receive(std::span<const iovec> buffers, std::size_t limit) noexcept {
@@ -113,6 +119,8 @@ Result Packetized::receive(std::span<const iovec> buffers, std::size_t limit) no
   }
   const std::size_t bytes = copy_out(buffers, limit);
   taken_ += bytes;
+  // Relaxed: who reads it waits for the end of this process before.
+  std::atomic_ref(board().received).store(taken_, std::memory_order_relaxed);
   return_space();
   return {bytes, Status::kOk};
 }
@@ -151,8 +159,8 @@ bool Packetized::tell_feedback() noexcept {
   if (!link_.has_room(kRoomToSend)) poll_sends();
   if (!link_.has_room(kRoomToSend)) return false;
   const std::uint64_t number = arming();
-  Feedback words{count_word(kTakenWord, taken_, larger_offered_ ? kLargerRing : 0),
-                 count_word(kSeenWord, seen_),
+  const std::uint32_t told = (larger_offered_ ? kLargerRing : 0) | (shared_ ? kShared : 0);
+  Feedback words{count_word(kTakenWord, taken_, told), count_word(kSeenWord, seen_),
                  armed_ == 0 ? 0 : dtutils::hashed_word(number & dtutils::kHashedMask, kArmedWord),
                  count_word(kHeardWord, writes_.heard())};
   const std::uint32_t length = writes_.receives() != 0 ? sizeof words : offsetof(Feedback, heard);

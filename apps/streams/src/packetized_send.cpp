@@ -25,6 +25,8 @@ void Packetized::read_feedback() noexcept {
     taken_there_ += static_cast<std::uint64_t>(more);
     taken_word_ = taken;
     if ((flags_of(taken) & kLargerRing) != 0) larger_offered_there_ = true;
+    shared_there_ = (flags_of(taken) & kShared) != 0;
+    if (shared_there_) pack_until_ = 0;
   }
   // seq_cst: pairs with the write and the read of ask(); see the head of packetized.hpp.
   const std::uint64_t seen = std::atomic_ref(feedback.seen).load(std::memory_order_seq_cst);
@@ -226,6 +228,7 @@ Result Packetized::send(std::span<const iovec> buffers, std::size_t limit) noexc
     if (step == 0) break;
   }
   send_packed();
+  if (shared_there_ && sent_to_the_dead()) return {0, Status::kBrokenPipe};
   if (done != 0) return {done, Status::kOk};
   return {0, link_.broken() ? Status::kBrokenPipe : Status::kWouldBlock};
 }

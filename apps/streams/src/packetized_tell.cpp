@@ -20,7 +20,9 @@ std::uint32_t Packetized::flags_behind(std::uint64_t end) const noexcept {
     flags = handed_over_ ? kEnded | kUnread : kEnded;
   }
   // Who answers each message has no use for packing: the peer waits for what it gets.
-  const bool packing = packs_ && !switching_ && sends_ >= kSendsBeforePacking &&
+  // What is packed would be lost with this process, and what the peer has not fetched with that.
+  const bool alone = !shared_ && !shared_there_;
+  const bool packing = packs_ && alone && !switching_ && sends_ >= kSendsBeforePacking &&
                        end - told_ <= kPacked && !end_wanted_;
   return flags | (packing ? kPacking : 0);
 }

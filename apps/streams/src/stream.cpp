@@ -105,6 +105,38 @@ bool Stream::handed_over() noexcept {
   });
 }
 
+void Stream::announce_sharing(bool shared) noexcept {
+  if (packetized_ != nullptr) packetized_->announce_sharing(shared);
+}
+
+bool Stream::awaits_survivor() noexcept {
+  return packetized_ != nullptr && packetized_->awaits_survivor();
+}
+
+bool Stream::has_all(std::uint64_t word) const noexcept {
+  return packetized_ != nullptr && packetized_->has_all(word);
+}
+
+std::optional<std::uint64_t> Stream::survivor_word() const noexcept {
+  return packetized_ == nullptr ? std::nullopt : packetized_->survivor_word();
+}
+
+std::uint64_t Stream::owner_received() const noexcept {
+  return packetized_ == nullptr ? 0 : packetized_->owner_received();
+}
+
+std::uint64_t Stream::owner_was_sent() const noexcept {
+  return packetized_ == nullptr ? 0 : packetized_->owner_was_sent();
+}
+
+bool Stream::owner_was_sent_end() const noexcept {
+  return packetized_ != nullptr && packetized_->owner_was_sent_end();
+}
+
+std::size_t Stream::copy_unreceived(std::span<const iovec> into, std::uint64_t end) const noexcept {
+  return packetized_ == nullptr ? 0 : packetized_->copy_unreceived(into, end);
+}
+
 int Stream::descriptor() const noexcept {
   return with_flow([](auto& flow) { return flow.link().descriptor(); });
 }

@@ -88,14 +88,45 @@ def two_networks():
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
 
 
-def hosts_networks():
-    """Two networks have no names and no addresses in common, as two hosts have none, but they share
-    the memory of shm."""
+@contextlib.contextmanager
+def two_hosts():
+    """As two_networks, with a broker in the first one. They have no names and no addresses in
+    common, as two hosts have none, but they share the memory of shm."""
     os.environ["CARIAMA_TEST_DEVICE"] = "shm"
     os.environ["CARIAMA_TEST_HOST"] = "10.213.7.1"
     with two_networks() as (one, other), between_hosts() as start_broker:
         del HOSTS["CARIAMA_PRELOAD_LOCAL"]
         start_broker(*one)
+        yield one, other
+
+
+def hosts_forks():
+    """A process forks that will have a stream to another host, or has one."""
+    with two_hosts() as (one, other):
+        for server, client, *arguments in (
+                # The child serves what its parent has accepted.
+                ("echo_fork", "random_client", 1, 100), ("echo_child", "random_client", 1, 100),
+                ("echo_forking_mixin", "random_client", 1, 100),
+                # Parent and child write, or read, in turn.
+                ("only_receives", "fork_writes_client", 1), ("only_sends", "fork_reads_client", 1),
+                ("echo", "fork_unread_client", 1, "receive", "child"),
+                ("echo", "fork_unread_client", 1, "level", "parent"),
+                ("echo", "fork_split_client", 1), ("echo_then_forks", "both_fork_client", 1),
+                # The process that has the stream ends.
+                ("echo", "orphan_client", 1, "unread", "exits"),
+                ("echo", "orphan_client", 1, "fresh", "closes"),
+                ("echo", "orphan_client", 1, "used", "killed"),
+                ("echo", "child_dies_client", 1)):
+            with running([*one, *role(server)], "hosts", **PIPES) as process:
+                port = process.stdout.readline().strip()
+                print(server, client, *arguments, flush=True)
+                run([*other, *role(client, port, *arguments)], "hosts")
+                if server == "echo":
+                    assert process.poll() is None
+
+
+def hosts_networks():
+    with two_hosts() as (one, other):
         for client, carried in (("hosts", True), ("stranger", False), (False, False), (True, False)):
             with running([*one, *role("echo")], "hosts", **PIPES) as process:
                 port = process.stdout.readline().strip()

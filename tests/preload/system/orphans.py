@@ -55,10 +55,7 @@ def orphan_client(port, carried, state, way):
     os.waitpid(parent, 0)
     assert select.select([here], [], [], PATIENCE)[0], "hangs"
     seen = os.read(here, 100).decode()
-    allowed = ["ok"]
-    if carried == "1" and way == "killed" and state not in ("used", "asked"):
-        allowed.append("ECONNRESET")
-    assert seen in allowed, f"{state} {way}: {seen}"
+    assert seen == "ok", f"{state} {way}: {seen}"
 
 
 def outcome(connection, state):

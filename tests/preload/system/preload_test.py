@@ -49,6 +49,8 @@ def semantics():
         for carried in (0, 1):
             run(role("uring_client", port, carried), True)
         run(role("uring_first", port), True)
+    with running(role("echo_epoll", "level"), True, **PIPES) as process:
+        run(role("uring_between", process.stdout.readline().strip()), True)
 
 
 def forks():
@@ -82,7 +84,7 @@ def shared():
         for server, client in (("only_sends", "fork_reads_client"),
                                ("only_receives", "fork_writes_client")):
             with running(role(server), preload, **PIPES) as process:
-                run(role(client, process.stdout.readline().strip()), preload)
+                run(role(client, process.stdout.readline().strip(), int(preload)), preload)
 
 
 def orphans():
@@ -108,6 +110,24 @@ def orphans():
                         server.kill()
                         process.communicate("killed\n", timeout=harness.PATIENCE)
                         assert process.returncode == 0, f"{state} {stops}"
+
+
+def survivors():
+    """The process that has the stream is killed, and others have the connection."""
+    two = {"ways": WAYS[:2]}
+    for server in (["echo"], ["echo_epoll", "level"], ["echo_epoll", "edge"]):
+        for state in ("sent", "part", "arrived"):
+            pairs(server, "killed_client", "carried", state, **two)
+        for first in ("idle", "receives"):
+            pairs(server, "two_die_client", "carried", first, **two)
+    pairs(["echo"], "random_kills_client", "carried", 7, **two)
+    for then in ("wakes", "dies"):
+        pairs(["echo"], "stopped_client", "carried", then, **two)
+    for preload in (False, True):
+        for server, client in (("only_sends", "reads_on_client"),
+                               ("only_receives", "writes_on_client")):
+            with running(role(server), preload, **PIPES) as process:
+                run(role(client, process.stdout.readline().strip(), int(preload)), preload)
 
 
 def programs():

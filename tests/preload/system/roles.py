@@ -9,9 +9,10 @@ import processes
 import semantics
 import servers
 import shared_streams
+import survivors
 
 if __name__ == "__main__":
     role = next(getattr(module, sys.argv[1]) for module in (
-        servers, clients, semantics, processes, descriptor_limits, shared_streams, orphans)
+        servers, clients, semantics, processes, descriptor_limits, shared_streams, orphans, survivors)
                 if hasattr(module, sys.argv[1]))
     role(*sys.argv[2:])

@@ -133,10 +133,10 @@ def fork_split_client(port, carried):
             sent += piece
 
 
-def fork_reads_client(port):
+def fork_reads_client(port, carried):
     """Parent and child read in turns from a peer that only sends."""
     connection = connected(port)
-    ping(connection, 50)
+    warm(connection, carried == "1")
     connection.sendall(b"done")
     turns = Turns()
     generator = random.Random(9)
@@ -159,10 +159,10 @@ def fork_reads_client(port):
     assert not connection.recv(1)
 
 
-def fork_writes_client(port):
+def fork_writes_client(port, carried):
     """Both send in turns to a peer that only receives."""
     connection = connected(port)
-    ping(connection, 50)
+    warm(connection, carried == "1")
     connection.sendall(b"done")
     turns = Turns()
     pieces = list(range(0, len(PATTERN), 70000))

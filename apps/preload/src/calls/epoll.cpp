@@ -8,6 +8,7 @@
 #include "descriptors.hpp"
 #include "epoll_set.hpp"
 #include "real.hpp"
+#include "uring.hpp"
 
 using namespace preload;
 
@@ -16,6 +17,7 @@ namespace {
 /// The set at `fd`; nullptr when the kernel alone knows it.
 EpollSet* set_at(int fd) noexcept {
   const auto set = table().lock<EpollSet>(fd);
+  if (set && has_uring() && set->leave_to_kernel(fd)) return nullptr;
   return set.entry;
 }
 
@@ -32,7 +34,7 @@ extern "C" {
 
 int epoll_create1(int flags) noexcept {
   const int fd = real().epoll_create1(flags);
-  if (fd >= 0) enter_epoll_set(fd);
+  if (fd >= 0 && !has_uring()) enter_epoll_set(fd);
   return fd;
 }
 

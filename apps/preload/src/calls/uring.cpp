@@ -13,12 +13,21 @@
 #include <cstdarg>
 #include <cstddef>
 
+#include "descriptors.hpp"
 #include "fork.hpp"
 #include "real.hpp"
 
 using namespace preload;
 
 namespace {
+
+/// False: the process has had streams.
+bool may_have_uring() noexcept {
+  const bool before = has_uring();
+  if (!permit_uring()) return false;
+  if (!before) leave_all_to_kernel();
+  return true;
+}
 
 /// As the kernel answers: errno values are negative. Allocators call syscall(2) while they begin,
 /// when the C library's own function cannot be looked up yet.
@@ -79,7 +88,7 @@ long syscall(long number, ...) noexcept {
   long arguments[6];
   for (long& each : arguments) each = va_arg(list, long);
   va_end(list);
-  if (number == SYS_io_uring_setup && !permit_uring()) {
+  if (number == SYS_io_uring_setup && !may_have_uring()) {
     errno = EPERM;
     return -1;
   }
@@ -96,20 +105,20 @@ long syscall(long number, ...) noexcept {
 // Of liburing, whose functions do not call each other by name.
 
 int io_uring_setup(unsigned entries, void* parameters) {
-  return permit_uring() ? real().uring_setup(entries, parameters) : -EPERM;
+  return may_have_uring() ? real().uring_setup(entries, parameters) : -EPERM;
 }
 
 int io_uring_queue_init(unsigned entries, void* ring, unsigned flags) {
-  return permit_uring() ? real().uring_init(entries, ring, flags) : -EPERM;
+  return may_have_uring() ? real().uring_init(entries, ring, flags) : -EPERM;
 }
 
 int io_uring_queue_init_params(unsigned entries, void* ring, void* parameters) {
-  return permit_uring() ? real().uring_init_with(entries, ring, parameters) : -EPERM;
+  return may_have_uring() ? real().uring_init_with(entries, ring, parameters) : -EPERM;
 }
 
 int io_uring_queue_init_mem(unsigned entries, void* ring, void* parameters, void* memory,
                             std::size_t size) {
-  if (!permit_uring()) return -EPERM;
+  if (!may_have_uring()) return -EPERM;
   return real().uring_init_in(entries, ring, parameters, memory, size);
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "dtutils/protection_domain.hpp"
@@ -35,7 +36,8 @@ class ZeroCopy;
 /// (StreamOptions::largest_ring), and with kZeroCopy memory that is new to the stream is
 /// registered. (On devices that do not tell of a peer's death, looks in vain make one each
 /// kLookForPeer.) Made by Listener::accept and `connect`, accept_over and connect_over. All
-/// methods: owner thread only, one thread at a time; a child made by fork(2) may not use it.
+/// methods: owner thread only, one thread at a time; a child made by fork(2) may not use it, but
+/// for the calls that say so.
 class Stream {
  public:
   Stream(const Stream&) = delete;
@@ -97,6 +99,38 @@ class Stream {
   /// killed, or has become another program (exec), before it closed it: then the bytes that it had
   /// not received are lost.
   bool closed_by_peer() noexcept;
+
+  // Several processes may have a connection, by fork(2), and a way besides the stream, such as TCP.
+  // When the one that has the stream, its owner, dies, another one and the peer can go on there,
+  // and tell whether all bytes have come. Packetized flow control on shm only.
+  //
+  //   survivor                                    peer
+  //   survivor_word()     ---- other way --->     has_all(word)
+  //   owner_was_sent()    <--- other way ----     how many bytes it has sent over the stream
+  //   as many, or more: copy_unreceived
+
+  /// By the owner: whether its peer shall wait for a survivor when this process dies. Both sides
+  /// pack nothing meanwhile, and a send answers kBrokenPipe, and counts nothing, when the owner had
+  /// died before.
+  void announce_sharing(bool shared) noexcept;
+  /// By the peer: true when the stream broke because the owner died, and others may go on.
+  bool awaits_survivor() noexcept;
+  /// By the peer, after that: whether all bytes have arrived that the owner had sent. False also
+  /// for a word that no survivor says.
+  bool has_all(std::uint64_t word) const noexcept;
+
+  // By a child made by fork(2) when the stream was there, and once the owner has ended. These calls
+  // read memory that the child shares with it; any thread.
+  /// Empty: it cannot go on.
+  std::optional<std::uint64_t> survivor_word() const noexcept;
+  /// How many bytes the owner has received.
+  std::uint64_t owner_received() const noexcept;
+  /// How many bytes of the peer have arrived.
+  std::uint64_t owner_was_sent() const noexcept;
+  /// Whether the peer had ended its sending.
+  bool owner_was_sent_end() const noexcept;
+  /// Copies what was not received, up to the byte `end` of all that have arrived. How many bytes.
+  std::size_t copy_unreceived(std::span<const iovec> into, std::uint64_t end) const noexcept;
 
   /// For poll(2) and epoll(7), edge by edge: after `arm` it becomes readable when something
   /// changes, be it bytes, space or the end. Then look with receive_ready and send_ready.
