@@ -243,7 +243,9 @@ void Keeper::write_all() {
         write(offsetof(Place, granted), sizeof(std::uint64_t));
       }
     }
-    (void)transmitter.flush(kFlushBeforeThaw);
+    if (!transmitter.flush(kFlushBeforeThaw)) {
+      core_.fabric().fail({places.process}, "the places of its locks cannot be written");
+    }
   }
 }
 
