@@ -30,7 +30,7 @@ struct Basics {
   double look = 0;
   /// The same in blocks whose slots are all taken, so that keys are in other slots, too.
   double crowded = 0;
-  /// A table's: the same, then a compare-and-swap in the place.
+  /// A table's: a look as of `look`, then a compare-and-swap in the place.
   double change = 0;
   /// A table's: compare-and-swap of an empty slot of a place, then a write of its entry.
   double claim = 0;
