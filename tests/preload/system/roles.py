@@ -10,9 +10,11 @@ import semantics
 import servers
 import shared_streams
 import survivors
+import urings
 
 if __name__ == "__main__":
     role = next(getattr(module, sys.argv[1]) for module in (
-        servers, clients, semantics, processes, descriptor_limits, shared_streams, orphans, survivors)
+        servers, clients, semantics, processes, descriptor_limits, shared_streams, orphans, survivors,
+        urings)
                 if hasattr(module, sys.argv[1]))
     role(*sys.argv[2:])
