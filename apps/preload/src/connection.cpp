@@ -166,7 +166,7 @@ short Connection::stream_events(int fd) noexcept {
   if (in_ == In::kTcp || in_ == In::kStream) {
     if (read_shut_ || ahead_.size() != 0 || has_news) events |= kReadable;
   } else if (in_ == In::kLost || in_ == In::kCut || ahead_.size() != 0 ||
-             ((in_ == In::kEnded || in_ == In::kOrphaned) && read_shut_)) {
+             (waits_for_word() && read_shut_)) {
     events |= kReadable;
   }
   const bool sends = out_ == Out::kStream && in_ != In::kOrphaned;
@@ -186,7 +186,7 @@ short Connection::tcp_events() const noexcept {
 
 short Connection::tcp_question(short wanted) const noexcept {
   // Also for who does not receive: what the peer says there ends this side's stream, too.
-  if (in_ == In::kEnded || in_ == In::kOrphaned) wanted |= POLLIN;
+  if (waits_for_word()) wanted |= POLLIN;
   return static_cast<short>(wanted & tcp_events());
 }
 
@@ -215,7 +215,7 @@ int Connection::unread(int fd) noexcept {
   if (in_ == In::kTcp && stream_ != nullptr) find_beginning(fd);
   if (stream_ != nullptr) look_for_end(fd);
   if (in_ == In::kStream) return static_cast<int>(stream_readable());
-  if (ahead_.size() != 0 || in_ == In::kEnded || in_ == In::kOrphaned) {
+  if (ahead_.size() != 0 || waits_for_word()) {
     return static_cast<int>(ahead_.size());
   }
   real().ioctl(fd, FIONREAD, &waiting);

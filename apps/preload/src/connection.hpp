@@ -164,6 +164,8 @@ class Connection : public Entry {
   enum class Out : std::uint8_t { kTcp, kStream, kTcpAgain };
   enum class In : std::uint8_t { kTcp, kRest, kStream, kEnded, kOrphaned, kTcpAgain, kLost, kCut };
 
+  /// The stream brings nothing more, and what the peer says over TCP then is not there yet.
+  bool waits_for_word() const noexcept { return in_ == In::kEnded || in_ == In::kOrphaned; }
   void hear_peer() noexcept;
   int begin_stream(int fd, Buffers& buffers) noexcept;
   int send_stream(Buffers& buffers, std::size_t leave_from) noexcept;

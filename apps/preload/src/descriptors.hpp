@@ -29,11 +29,11 @@ void enter_copy(int fd, int copy) noexcept;
 /// Before `fd` is closed, by this process itself.
 void leave(int fd) noexcept;
 
-/// Calls `visit(fd, entry)` for every descriptor that has an entry.
 /// The process will have no stream, and has none: the kernel has all that it looks at alone, epoll
 /// instances from their next wait on. Any thread.
 void leave_all_to_kernel() noexcept;
 
+/// Calls `visit(fd, entry)` for every descriptor that has an entry.
 template <class Visit>
 void for_each_entry(Visit visit) {
   const auto end = static_cast<int>(table().end());

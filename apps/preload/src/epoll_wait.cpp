@@ -284,8 +284,10 @@ int EpollSet::wait(int set, epoll_event* events, int most, End end, const sigset
       cool_idle(report);
     } else if (hot_.empty() || (!spin(set, report, lock) && cool(report))) {
       End soonest = end;
-      const auto look_again = steady_clock::now() + kLookForOwner;
-      if (!hot_.empty() && (!end || look_again < *end)) soonest = look_again;
+      if (!hot_.empty()) {
+        const auto look_again = steady_clock::now() + kLookForOwner;
+        soonest = std::min(end.value_or(look_again), look_again);
+      }
       code = ask(set, report, milliseconds_left(soonest), mask, lock);
       slept = true;  // And the kernel has told what it had.
     }
