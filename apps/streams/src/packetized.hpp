@@ -131,6 +131,8 @@ class Packetized {
   /// What else is posted leaves room for that, so that the end of sending, and bytes that may not
   /// stay packed, leave without another call of the program.
   static constexpr std::uint32_t kRoomToSend = 2 * kRoomToFinish;
+  /// Space that is given back, and its bell, leave room for it, too.
+  static constexpr std::uint32_t kRoomToReturn = kRoomToFinish + 2;
 
   // packetized_send.cpp
   void read_feedback() noexcept;
@@ -173,6 +175,8 @@ class Packetized {
   std::size_t copy_out(std::span<const iovec> buffers, std::size_t limit) noexcept;
   /// Bytes of the stream from `begin` on, which lie as `places` says.
   void copy_from(const Ring& places, std::uint64_t begin, std::span<std::byte> into) const noexcept;
+  void await_room_to_return() noexcept;
+  bool owes_space() const noexcept;
   void return_space() noexcept;
   bool tell_feedback() noexcept;
   void ask() noexcept;

@@ -121,6 +121,7 @@ Result Packetized::receive(std::span<const iovec> buffers, std::size_t limit) no
   taken_ += bytes;
   // Relaxed: who reads it waits for the end of this process before.
   std::atomic_ref(board().received).store(taken_, std::memory_order_relaxed);
+  if (arrived_ == taken_ && owes_space() && !link_.has_room(kRoomToReturn)) await_room_to_return();
   return_space();
   return {bytes, Status::kOk};
 }
@@ -143,12 +144,25 @@ bool Packetized::receive_ready() noexcept {
   return arrived_ != taken_ || is_ended(flags_there_) || link_.flushed();
 }
 
-void Packetized::return_space() noexcept {
+void Packetized::await_room_to_return() noexcept {
+  // A program that has all bytes may make no call before the peer has sent more, for which that
+  // needs the space. This ends early where the network stands still.
+  dtutils::Deadline deadline(kPatienceForReturn);
+  dtutils::Backoff backoff;
+  while (!link_.broken() && !link_.has_room(kRoomToReturn) && !deadline.passed()) {
+    wait_a_bit(backoff);
+  }
+}
+
+bool Packetized::owes_space() const noexcept {
   // The sender packs only while little is in flight, as far as it knows: who has taken all bytes
   // tells so as early as before the ring has grown.
   const std::uint32_t ring = arrived_ == taken_ ? sizes_.initial : ring_.size();
-  if (taken_ - returned_ < ring / kPartsOfRing && !writes_.owes_credits()) return;
-  if (link_.broken()) return;
+  return taken_ - returned_ >= ring / kPartsOfRing || writes_.owes_credits();
+}
+
+void Packetized::return_space() noexcept {
+  if (!owes_space() || link_.broken()) return;
   if (times_full_ >= full_before_offer_) offer_larger_ring();
   if (!tell_feedback()) return;
   publish();
@@ -156,8 +170,8 @@ void Packetized::return_space() noexcept {
 }
 
 bool Packetized::tell_feedback() noexcept {
-  if (!link_.has_room(kRoomToSend)) poll_sends();
-  if (!link_.has_room(kRoomToSend)) return false;
+  if (!link_.has_room(kRoomToReturn)) poll_sends();
+  if (!link_.has_room(kRoomToReturn)) return false;
   const std::uint64_t number = arming();
   const std::uint32_t told = (larger_offered_ ? kLargerRing : 0) | (shared_ ? kShared : 0);
   Feedback words{count_word(kTakenWord, taken_, told), count_word(kSeenWord, seen_),

@@ -109,6 +109,18 @@ TEST_CASE("a_receiver_that_never_reads_stops_the_sender") {
   CHECK(pair.here->send(text("more"), kPatience).status == Status::kOk);
 }
 
+TEST_CASE("a_receive_of_all_bytes_gives_their_space_back_without_another_call") {
+  const StreamOptions options = GENERATE(kPacketizedStream, kCreditStream, kZeroCopyStream);
+  const std::size_t piece = GENERATE(std::size_t{300}, std::size_t{kRing / 2});
+  Domain domain;
+  StreamPair pair(domain.pd, options);
+  for (std::uint64_t place = 0; place < 400 * piece; place += piece) {
+    // Nobody makes a call for the other side.
+    REQUIRE(pair.here->send(bytes_from(place, piece), kPatience).bytes == piece);
+    receive_bytes(*pair.there, place, piece);
+  }
+}
+
 TEST_CASE("a_message_of_credits_takes_a_buffer_however_short_it_is") {
   Domain domain;
   StreamPair pair(domain.pd, kCreditStream);

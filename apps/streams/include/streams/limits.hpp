@@ -34,6 +34,9 @@ inline constexpr std::chrono::nanoseconds kPatienceWithPacking{500};
 /// The receiver gives space back, and the sender tells of what it wrote, once they are this part of
 /// the ring (services.md, 8: a quarter).
 inline constexpr std::uint32_t kPartsOfRing = 4;
+/// How long a receive that took all bytes waits for room in the send queue, to give space back. The
+/// device makes room without the program of the peer.
+inline constexpr std::chrono::milliseconds kPatienceForReturn{1};
 /// One request in so many is signaled, and each that ends a part of the ring.
 inline constexpr std::uint32_t kSignalInterval = 4;
 /// Requests of the send queue.
