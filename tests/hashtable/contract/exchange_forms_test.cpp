@@ -135,6 +135,57 @@ void exchange_by_aggregated_calls(dsfabric::Thread& self, Mode mode) {
   self.barrier();
 }
 
+/// Whatever travels with the calls, and what does not fit into one.
+void exchange_texts_by_aggregated_calls(dsfabric::Thread& self, Mode mode, bool collide) {
+  Texts table(self, {.mode = mode, .bytes = 4 << 20});
+  if (collide) table.detail().collide();
+  self.barrier();
+  const std::string mine = "key of " + std::to_string(self.fabric().rank_of(self.id())) + ", ";
+  const std::size_t sizes[] = {0, 1, 7, 8, 300, 1000, 1024, 3000, 6000};
+  const auto key = [&](std::size_t was, std::size_t is) {
+    return mine + std::to_string(was) + " " + std::to_string(is);
+  };
+  std::vector<std::pair<std::string, Texts::Pending>> pending;
+  const auto begin = [&](const std::string& of, std::size_t expected, std::size_t desired) {
+    pending.emplace_back(of, table.start_compare_exchange(of, std::string(expected, 'o'),
+                                                          std::string(desired, 'n')));
+  };
+  for (const std::size_t was : sizes) {
+    for (const std::size_t is : sizes) {
+      begin(key(was, is), was, is);
+    }
+  }
+  table.flush();
+  for (auto& [of, each] : pending) require(each.get() == Status::kMissing, "no such key");
+  pending.clear();
+  for (const std::size_t was : sizes) {
+    for (const std::size_t is : sizes) {
+      require(table.insert(key(was, is), std::string(was, 'o')) == Status::kDone, "an insert");
+      begin(key(was, is), was + 1, is);
+      begin(key(was, is), was, is);
+    }
+  }
+  table.flush();
+  for (std::size_t i = 0; i < pending.size(); i += 2) {
+    auto& [of, differs] = pending[i];
+    const std::size_t was = sizes[i / 2 / std::size(sizes)];
+    const std::size_t is = sizes[i / 2 % std::size(sizes)];
+    // What is done in get() comes behind the other one.
+    const bool late = differs.get() == Status::kDiffers && differs.value() == std::string(is, 'n');
+    require(late || differs.value() == std::string(was, 'o'), "another value");
+    require(pending[i + 1].second.get() == Status::kDone, "the value");
+    require(table.find(of) == std::string(is, 'n'), "is exchanged");
+  }
+  bool refused = false;
+  try {
+    (void)table.start_compare_exchange(mine, "", std::string(10 << 20, 'n'));
+  } catch (const dtutils::Error&) {
+    refused = true;
+  }
+  require(refused, "a value that is larger than the largest");
+  self.barrier();
+}
+
 void exchange_texts(dsfabric::Thread& self, Mode mode, bool collide) {
   Texts table(self, {.mode = mode, .bytes = 2 << 20});
   if (collide) table.detail().collide();
@@ -239,6 +290,17 @@ TEST_CASE("exchanges_go_by_aggregated_calls") {
     CAPTURE(static_cast<int>(mode));
     support::in_every_mode({.processes = 2, .threads = 1},
                            [mode](auto& self) { exchange_by_aggregated_calls(self, mode); });
+  }
+}
+
+TEST_CASE("entries_of_variable_size_are_exchanged_by_aggregated_calls") {
+  for (const Mode mode : {Mode::kOneSided, Mode::kByCall}) {
+    for (const bool collide : {false, true}) {
+      CAPTURE(static_cast<int>(mode), collide);
+      support::in_every_mode({.processes = 2, .threads = 1}, [mode, collide](auto& self) {
+        exchange_texts_by_aggregated_calls(self, mode, collide);
+      });
+    }
   }
 }
 

@@ -27,26 +27,6 @@ struct Slots {
   static std::uint64_t key(std::uint64_t number) { return number; }
   static std::uint64_t value(std::uint64_t number) { return number; }
   static std::uint64_t number(std::uint64_t value) { return value; }
-  /// By itself, in a batch, or by an aggregated call. `seen` gets the value that differs.
-  static Status exchange(Table& table, std::uint64_t key, std::uint64_t& seen,
-                         std::uint64_t desired, std::uint64_t form) {
-    if (form == 0) return table.compare_exchange(key, seen, desired);
-    Status status = Status::kAgain;
-    std::uint64_t value = 0;
-    if (form == 1) {
-      std::array exchanges{Table::Exchange(key, seen, desired)};
-      table.perform(exchanges);
-      status = exchanges[0].status();
-      value = exchanges[0].value();
-    } else {
-      auto pending = table.start_compare_exchange(key, seen, desired);
-      table.flush();
-      status = pending.get();
-      value = pending.value();
-    }
-    if (status == Status::kDiffers) seen = value;
-    return status;
-  }
 };
 /// Entries in pieces, of many sizes.
 struct Pieces {
@@ -58,14 +38,32 @@ struct Pieces {
     return std::to_string(number) + std::string(number % 50, '.');
   }
   static std::uint64_t number(const std::string& value) { return std::stoull(value); }
-  static Status exchange(Table& table, const std::string& key, std::string& seen,
-                         const std::string& desired, std::uint64_t /*form*/) {
-    return table.compare_exchange(key, seen, desired);
-  }
 };
 
 constexpr std::uint64_t kKeys = 12;
 constexpr std::uint32_t kProcesses = 3;
+
+/// By itself, in a batch, or by an aggregated call. `seen` gets the value that differs.
+template <class Table, class Key, class Value>
+Status exchange(Table& table, const Key& key, Value& seen, const Value& desired,
+                std::uint64_t form) {
+  if (form == 0) return table.compare_exchange(key, seen, desired);
+  Status status = Status::kAgain;
+  Value value{};
+  if (form == 1) {
+    std::array exchanges{typename Table::Exchange(key, seen, desired)};
+    table.perform(exchanges);
+    status = exchanges[0].status();
+    if (status == Status::kDiffers) value = exchanges[0].value();
+  } else {
+    auto pending = table.start_compare_exchange(key, seen, desired);
+    table.flush();
+    status = pending.get();
+    if (status == Status::kDiffers) value = pending.value();
+  }
+  if (status == Status::kDiffers) seen = value;
+  return status;
+}
 
 /// How operations are made: the mode of all, or each process in its own way.
 enum class How { kOneSided, kByCall, kCached, kMixed };
@@ -96,7 +94,7 @@ bool record(TableHistory& history, std::uint32_t rank, typename Form::Table& tab
     case Operation::kUpdate:
       if (expected) {
         auto seen = Form::value(*expected);
-        status = Form::exchange(table, key, seen, Form::value(value), value / kProcesses % 3);
+        status = exchange(table, key, seen, Form::value(value), value / kProcesses % 3);
         if (status == Status::kDiffers) known = value = Form::number(seen);
       } else {
         status = table.update(key, Form::value(value));

@@ -65,31 +65,47 @@ class HashTable<Key, Value> {
     detail::PackedExchange exchange_;
   };
 
-  /// An operation that start() has begun.
+  /// An operation that start() or start_compare_exchange() has begun.
   class Pending {
    public:
     /// Whether get() would not wait.
     bool ready() const noexcept { return future_ && future_->ready(); }
     /// Waits, serving calls. Once.
     Status get() {
+      detail::PackedItem& item = asked_.item;
       if (future_) {
         auto [status, found] = future_->get();
-        if (item_.operation == Operation::kFind) item_.value = std::move(found);
+        if (exchanges_ || item.operation == Operation::kFind) item.value = std::move(found);
         if (status != Status::kAgain) return status;
       }
-      detail::PackedItem* const alone[] = {&item_};
-      table_->perform(alone);
-      return item_.status;
+      if (exchanges_) {
+        detail::PackedExchange* const alone[] = {&asked_};
+        table_->perform(alone);
+      } else {
+        detail::PackedItem* const alone[] = {&item};
+        table_->perform(alone);
+      }
+      return item.status;
     }
-    /// What find has found, after get() has answered kDone.
-    Value value() const { return unpack<Value>(item_.value); }
+    /// What find has found, after get() has answered kDone; after kDiffers, the value that the key
+    /// has.
+    Value value() const { return unpack<Value>(asked_.item.value); }
 
    private:
     friend class HashTable;
     Pending(detail::PackedTable& table, Item&& item)
-        : table_(&table), item_(std::move(item.item_)), future_(table.start(item_)) {}
+        : table_(&table),
+          asked_{.item = std::move(item.item_), .expected = {}, .desired = {}},
+          future_(table.start(asked_.item)) {}
+    Pending(detail::PackedTable& table, Exchange&& exchange)
+        : table_(&table),
+          exchanges_(true),
+          asked_(std::move(exchange.exchange_)),
+          future_(table.start(asked_)) {}
     detail::PackedTable* table_;
-    detail::PackedItem item_;
+    bool exchanges_ = false;
+    /// Of an operation that is no exchange, the item alone.
+    detail::PackedExchange asked_;
     std::optional<dsfabric::RemoteFuture<detail::PackedTable::Answer>> future_;
   };
 
@@ -181,6 +197,13 @@ class HashTable<Key, Value> {
   /// `value`: the one to be written.
   Pending start(Operation operation, const Key& key, const Value& value) {
     return Pending(table_, Item(operation, key, value));
+  }
+  /// Begins a compare_exchange(), as start(): by one call, and in get() when the key and the two
+  /// values have more than 1 KiB, or the value that differs has more than 4 KB.
+  Pending start_compare_exchange(const Key& key, const Value& expected, const Value& desired)
+  requires ComparedAsPacked<Value>
+  {
+    return Pending(table_, Exchange(key, expected, desired));
   }
   /// See start().
   void flush() noexcept { table_.flush(); }
