@@ -19,7 +19,8 @@ Stand stand_of(const Place& place) noexcept {
     case Phase::kHeld:
       return Stand::kHeld;
     case Phase::kReleasing:
-      return Stand::kReleasing;
+      // Whom an earlier repair has released has nothing any more, though it may not know yet.
+      return high(place.next) == kReleasedByHome ? Stand::kGone : Stand::kReleasing;
     case Phase::kWaiting:
       break;
     case Phase::kFree:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// N-CoSED: three processes lock in mixed modes, one dies at any step, the home repairs the queue.
+// N-CoSED: three processes lock in mixed modes, some die at any step, the home repairs the queue.
 /* The subject: Ncosed (apps/locks/src/ncosed.cpp), Keeper's rounds and rebuild_queue.
-   - Each process locks ROUNDS times (the third once), exclusively or shared as it likes. Each
-     atomic and each write is a step of the model; what is local to a process goes with it.
+   - Each process locks ROUNDS times (from number ONCE on: once), exclusively or shared as it
+     likes. Each atomic and each write is a step of the model; what is local to a process goes with
+     it.
    - A process may die before each of them, as often as DEATHS says. What it has posted has arrived:
      a write that is late is a process that is late, since whoever tells or grants then waits, or is
      done with the place that it wrote to.
@@ -18,25 +19,40 @@
    MUTANT_NO_FREEZE: the home does not wait for the end of steps.
    MUTANT_NO_DRAIN: an exclusive request behind readers takes the lock when it is granted.
    MUTANT_NO_MARK: the home forgets that an exclusive holder died.
+   MUTANT_FORGETFUL: it forgets so when the next one, which had taken the mark from the word, died
+   while it waited for readers that were told.
+   MUTANT_RELEASED: it takes whom an earlier repair has released, and who does not know that yet,
+   for one who still passes the lock on.
    MUTANT_NO_WAIT: a holder that finds another tail goes without waiting for its follower.
    MUTANT_LOST_READERS: a holder that leaves the word grants only the readers that have told it.
    MUTANT_ALL_COUNTED: readers beyond the mailbox are waited for like those in it. */
 /* spin-check: spin="-DDEATHS=0 -DROUNDS=2" cc="-DSAFETY -DMEMLIM=4000" run="-m99999" expect=pass */
 /* spin-check: spin="-DDEATHS=1 -DROUNDS=1" cc="-DSAFETY -DMEMLIM=4000" run="-m99999" expect=pass */
+/* spin-check: spin="-DTWO_DIE" cc="-DSAFETY -DCOLLAPSE -DMEMLIM=4000" run="-m99999" expect=pass */
 /* spin-check: spin="-DDEATHS=0 -DROUNDS=2 -DROOM=1" cc="-DSAFETY" run="-m99999" expect=pass */
 /* spin-check: spin="-DDEATHS=1 -DROUNDS=1 -DROOM=1" cc="-DSAFETY" run="-m99999" expect=pass */
 /* spin-check: spin="-DMUTANT_NO_FREEZE" cc="-DSAFETY" expect=fail */
 /* spin-check: spin="-DMUTANT_NO_DRAIN" cc="-DSAFETY" expect=fail error="assertion" */
 /* spin-check: spin="-DMUTANT_NO_MARK" cc="-DSAFETY" expect=fail error="assertion" */
+/* spin-check: spin="-DMUTANT_FORGETFUL -DTWO_DIE" cc="-DSAFETY" expect=fail */
+/* spin-check: spin="-DMUTANT_RELEASED -DTWO_DIE" cc="-DSAFETY" expect=fail */
 /* spin-check: spin="-DMUTANT_NO_WAIT" cc="-DSAFETY" expect=fail error="invalid end" */
 /* spin-check: spin="-DMUTANT_LOST_READERS" cc="-DSAFETY" expect=fail error="invalid end" */
 /* spin-check: spin="-DMUTANT_ALL_COUNTED -DDEATHS=0 -DROOM=1" cc="-DSAFETY" expect=fail */
 
+#ifdef TWO_DIE
+#define DEATHS 2
+#define ROUNDS 2
+#define ONCE 2
+#endif
 #ifndef DEATHS
 #define DEATHS 1
 #endif
 #ifndef ROUNDS
 #define ROUNDS 1
+#endif
+#ifndef ONCE
+#define ONCE 3
 #endif
 
 #ifndef ROOM
@@ -85,7 +101,7 @@ proctype Worker(byte me) {
   byte seen, count, n, k, follower, round;
 again:
   if
-  :: round == ROUNDS || (me == 3 && round == 1) -> goto over
+  :: round == ROUNDS || (me >= ONCE && round == 1) -> goto over
   :: else -> round++
   fi;
   granted[me] = 0;
@@ -275,7 +291,7 @@ over:
   (DRAINS(p) && !DRAINS(q)))
 
 byte first, second, holder, last, group, holding, i, one;
-bit lost, others;
+bit lost, others, told;
 
 /* One request of the line, as Queue::build. */
 inline place_next(p) {
@@ -313,9 +329,15 @@ proctype Home() {
        do
        :: i <= N ->
             if
-            :: HOLDS(i) && reads[i] -> holding++
+            :: HOLDS(i) && reads[i] ->
+                 holding++;
+                 told = told || (phase[i] == WAITING -> granted[i] == 2 : mark[i])
             :: HOLDS(i) && !reads[i] -> holder = i
+#ifdef MUTANT_RELEASED
             :: !dead[i] && phase[i] == RELEASING -> others = true
+#else
+            :: !dead[i] && phase[i] == RELEASING && next_follower[i] != BYHOME -> others = true
+#endif
             :: QUEUED(i) ->
                  others = others || DRAINS(i);
                  if
@@ -334,6 +356,9 @@ proctype Home() {
        :: else
        fi;
        lost = (tail == DIED) || (tail != 0 && holder == 0 && holding == 0 && !others);
+#ifndef MUTANT_FORGETFUL
+       lost = lost || told;
+#endif
 #ifdef MUTANT_NO_MARK
        lost = false;
 #endif
@@ -356,7 +381,7 @@ proctype Home() {
        released = 0;
        handled++;
        i = 0; one = 0; first = 0; second = 0; holder = 0; last = 0; group = 0; holding = 0;
-       lost = false; others = false
+       lost = false; others = false; told = false
      };
      frozen = false
   :: ended[1] && ended[2] && ended[3] && (dead[1] + dead[2] + dead[3]) == handled -> break

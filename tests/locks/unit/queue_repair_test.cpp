@@ -153,6 +153,29 @@ TEST_CASE("who_was_releasing_is_released_by_the_home") {
   CHECK(next.granted == kGrantedWord);
 }
 
+TEST_CASE("a_holder_that_died_is_told_of_before_the_one_that_the_home_had_released_knows") {
+  Requests all;
+  Place& leaves = all.add(Mode::kExclusive, Phase::kReleasing);
+  leaves.next = pair_word(kReleasedByHome, 0);
+  // The next one got the lock then, and died in it.
+  LockWords words{pair_word(kDead, 0), 0};
+  rebuild_queue(words, all.reports);
+  CHECK(words.word == pair_word(kDied, 0));
+  CHECK(leaves.next == pair_word(kReleasedByHome, 0));
+
+  // Or it releases, too, and has told who follows it.
+  Place& also = all.add(Mode::kExclusive, Phase::kReleasing, all.number(0));
+  Place& second = all.add(Mode::kExclusive, Phase::kWaiting, kDead);
+  Place& first = all.add(Mode::kExclusive, Phase::kWaiting, all.number(1));
+  also.next = pair_word(all.number(3), 0);
+  words = {pair_word(all.number(2), 0), 0};
+  rebuild_queue(words, all.reports);
+  CHECK(high(leaves.next) == kReleasedByHome);
+  CHECK(high(also.next) == kReleasedByHome);
+  CHECK(first.granted == kGrantedWord);
+  CHECK(second.granted == kWaits);
+}
+
 TEST_CASE("readers_beyond_a_mailbox_are_sent_to_ask_again") {
   Requests all;
   all.add(Mode::kExclusive, Phase::kHeld);
