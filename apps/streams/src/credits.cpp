@@ -44,7 +44,8 @@ void Credits::poll() noexcept {
   poll_sends();
   // Before what it has sent is taken.
   link_.look_for_peer();
-  link_.poll_receives([this](const ibv_wc& completion) { on_message(completion); });
+  while (link_.poll_receives([this](const ibv_wc& completion) { on_message(completion); })) {
+  }
   if (link_.broken() || peer_closed_) return;
   if (owed_ >= kCreditMessages / 2 && post({}, Kind::kReturn << kKindShift | owed_, false))
     owed_ = 0;
@@ -157,7 +158,10 @@ Result Credits::take(std::span<const iovec> buffers, bool keep) noexcept {
     return {0, link_.flushed() ? Status::kReset : Status::kWouldBlock};
   }
   const std::size_t bytes = copy_out(buffers, !keep);
-  if (owed_ >= kCreditMessages / 2) poll();
+  if (owed_ >= kCreditMessages / 2) {
+    link_.await_room(1 + kRoomForEnd, [this] { poll_sends(); });
+    poll();
+  }
   return {bytes, Status::kOk};
 }
 

@@ -13,6 +13,7 @@
 #include "dtutils/memory_region.hpp"
 #include "dtutils/queue_pair.hpp"
 #include "dtutils/shared_segment.hpp"
+#include "dtutils/wait.hpp"
 #include "introduction.hpp"
 
 namespace streams {
@@ -60,6 +61,22 @@ class Link {
   /// Room for so many requests, as far as completions have told.
   bool has_room(std::uint32_t requests) const noexcept {
     return posted_ - retired_ + requests <= kRequests;
+  }
+  /// Waits, for kPatienceForRoom at most, until there is: for what the peer needs, where the
+  /// program may make no other call before the peer has gone on. `poll` calls poll_sends.
+  template <class Poll>
+  void await_room(std::uint32_t requests, Poll poll) noexcept {
+    if (has_room(requests)) return;
+    dtutils::Deadline deadline(kPatienceForRoom);
+    dtutils::Backoff backoff;
+    for (;;) {
+      poll();
+      // Once while the network stands still.
+      if (has_room(requests) || broken_ || retired_ == stuck_at_) return;
+      if (deadline.passed()) break;
+      backoff.pause();
+    }
+    stuck_at_ = retired_;
   }
   /// All that was posted is done.
   bool idle() const noexcept { return posted_ == retired_; }
@@ -164,6 +181,8 @@ class Link {
   std::uint64_t posted_ = 0;
   std::uint64_t retired_ = 0;
   std::uint32_t unsignaled_ = 0;
+  /// What was known to be done when a wait for room was in vain.
+  std::uint64_t stuck_at_ = UINT64_MAX;
   /// Signaled ones, and how many of them are done; for each, how many requests were posted then.
   std::uint64_t signals_ = 0;
   std::uint64_t signals_seen_ = 0;

@@ -175,7 +175,6 @@ class Packetized {
   std::size_t copy_out(std::span<const iovec> buffers, std::size_t limit) noexcept;
   /// Bytes of the stream from `begin` on, which lie as `places` says.
   void copy_from(const Ring& places, std::uint64_t begin, std::span<std::byte> into) const noexcept;
-  void await_room_to_return() noexcept;
   bool owes_space() const noexcept;
   void return_space() noexcept;
   bool tell_feedback() noexcept;
@@ -203,6 +202,9 @@ class Packetized {
 
   // packetized.cpp
   void wait_a_bit(dtutils::Backoff& backoff) noexcept;
+  void await_room(std::uint32_t requests) noexcept {
+    link_.await_room(requests, [this] { poll_sends(); });
+  }
   void poll() noexcept;
   void poll_sends() noexcept;
   bool wants_space() noexcept;

@@ -121,7 +121,9 @@ Result Packetized::receive(std::span<const iovec> buffers, std::size_t limit) no
   taken_ += bytes;
   // Relaxed: who reads it waits for the end of this process before.
   std::atomic_ref(board().received).store(taken_, std::memory_order_relaxed);
-  if (arrived_ == taken_ && owes_space() && !link_.has_room(kRoomToReturn)) await_room_to_return();
+  // The peer may need it before this program makes another call, whether there are bytes left or
+  // not.
+  if (owes_space()) await_room(kRoomToReturn);
   return_space();
   return {bytes, Status::kOk};
 }
@@ -142,16 +144,6 @@ std::size_t Packetized::readable() noexcept {
 bool Packetized::receive_ready() noexcept {
   look(true);
   return arrived_ != taken_ || is_ended(flags_there_) || link_.flushed();
-}
-
-void Packetized::await_room_to_return() noexcept {
-  // A program that has all bytes may make no call before the peer has sent more, for which that
-  // needs the space. This ends early where the network stands still.
-  dtutils::Deadline deadline(kPatienceForReturn);
-  dtutils::Backoff backoff;
-  while (!link_.broken() && !link_.has_room(kRoomToReturn) && !deadline.passed()) {
-    wait_a_bit(backoff);
-  }
 }
 
 bool Packetized::owes_space() const noexcept {

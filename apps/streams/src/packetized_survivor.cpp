@@ -19,6 +19,7 @@ constexpr std::uint64_t low(std::uint64_t count, unsigned bits) noexcept {
 void Packetized::announce_sharing(bool shared) noexcept {
   shared_ = shared;
   if (shared) pack_until_ = 0;
+  await_room(kRoomToReturn);
   if (!link_.broken()) tell_feedback();
   // Sends what is packed.
   poll();

@@ -129,6 +129,7 @@ void Packetized::finish_sending(bool hands_over) noexcept {
   if (!end_wanted_) handed_over_ = hands_over;
   end_wanted_ = true;
   pack_until_ = 0;
+  await_room(kRoomToFinish);
   poll();
 }
 

@@ -34,9 +34,6 @@ inline constexpr std::chrono::nanoseconds kPatienceWithPacking{500};
 /// The receiver gives space back, and the sender tells of what it wrote, once they are this part of
 /// the ring (services.md, 8: a quarter).
 inline constexpr std::uint32_t kPartsOfRing = 4;
-/// How long a receive that took all bytes waits for room in the send queue, to give space back. The
-/// device makes room without the program of the peer.
-inline constexpr std::chrono::milliseconds kPatienceForReturn{1};
 /// One request in so many is signaled, and each that ends a part of the ring.
 inline constexpr std::uint32_t kSignalInterval = 4;
 /// Requests of the send queue.
@@ -74,6 +71,10 @@ inline constexpr std::size_t kLargestAsynchronous = std::size_t{4} << 20;
 inline constexpr std::chrono::milliseconds kPatienceWithReader{1000};
 
 // --- waiting -----------------------------------------------------------------------------------
+/// How long a call waits for room in the send queue for what the peer cannot go on without: space,
+/// or the end. The device makes room without the program of the peer; where the network stands
+/// still, so that it does not, one call waits in vain.
+inline constexpr std::chrono::milliseconds kPatienceForRoom{20};
 /// Fruitless looks of a blocking call before it sleeps.
 inline constexpr std::uint32_t kLooksBeforeSleep = 2000;
 /// On devices that do not tell of the death of a peer that is sent nothing, a side that looks in
