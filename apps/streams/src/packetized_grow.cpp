@@ -106,6 +106,8 @@ void Packetized::begin_larger_ring() noexcept {
       !dtutils::is_hashed_word(key, kLargerKeyWord)) {
     return;
   }
+  // Who has packed nothing so far has nothing that the receiver may read.
+  const bool packed = packs_;
   if (direct_ == 0) enlarge_staging();
   std::uint64_t word = count_word(kGrownWord, accepted_);
   if (!post_words(&word, sizeof word, offsetof(Board, grown))) return;
@@ -113,7 +115,7 @@ void Packetized::begin_larger_ring() noexcept {
                    static_cast<std::uint32_t>(key & dtutils::kHashedMask), 0, 0};
   ring_there_.grow(accepted_);
   signal_part_ = part_to_signal();
-  switching_ = true;
+  switching_ = packed;
   pack_until_ = 0;
 }
 

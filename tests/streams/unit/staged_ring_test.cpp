@@ -139,3 +139,21 @@ TEST_CASE("bytes_out_of_staging_memory_stay_in_order_when_the_ring_grows") {
   exchange(sides, random, 20 * kLarge);
   CHECK(reinterpret_cast<Board*>(sides.there.link().data())->grown != 0);
 }
+
+TEST_CASE("a_sender_with_little_staging_memory_goes_on_when_a_large_ring_grows") {
+  // What the receiver gives back at a time is more than the staging memory has.
+  constexpr RingSizes kGrows{8 * kSmallestRing, kLarge};
+  StagedSides sides(kSmallestRing, kGrows);
+  Direction direction;
+  const Board& board = *reinterpret_cast<const Board*>(sides.there.link().data());
+  dtutils::Deadline deadline(kPatience);
+  std::uint64_t end = UINT64_MAX;
+  while (direction.received < end) {
+    require(!deadline.passed(), board.grown != 0 ? "bytes did not arrive" : "no ring has grown");
+    direction.send(sides.here, kSmallestRing);
+    // The first ring is full before bytes are taken.
+    const bool full = sides.there.readable() == kGrows.initial;
+    if (full || board.grown != 0) direction.receive(sides.there, kLarge);
+    if (end == UINT64_MAX && board.grown != 0) end = direction.received + 4 * kLarge;
+  }
+}
