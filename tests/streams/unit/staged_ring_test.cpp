@@ -157,3 +157,23 @@ TEST_CASE("a_sender_with_little_staging_memory_goes_on_when_a_large_ring_grows")
     if (end == UINT64_MAX && board.grown != 0) end = direction.received + 4 * kLarge;
   }
 }
+
+TEST_CASE("staging_memory_is_not_used_again_before_the_peer_knows_of_its_larger_ring") {
+  // The sender gets no other staging memory, and the peer may still read packed bytes there.
+  StagedSides sides(kSmallestRing, {kSmallestRing, kLarge});
+  Direction direction;
+  const Board& board = *reinterpret_cast<const Board*>(sides.there.link().data());
+  dtutils::Deadline deadline(kPatience);
+  const auto send_and_wait = [&] {
+    direction.send(sides.here, kSmallestRing);
+    while (!sides.here.delivered()) require(!deadline.passed(), "the device does nothing");
+  };
+  for (;;) {
+    send_and_wait();
+    if (board.grown != 0) break;
+    require(!deadline.passed(), "no ring has grown");
+    if (sides.there.readable() == kSmallestRing) direction.receive(sides.there, kSmallestRing);
+  }
+  for (int i = 0; i < 10; ++i) send_and_wait();
+  CHECK(direction.sent - direction.received <= kSmallestRing);
+}
