@@ -33,10 +33,12 @@ struct Stream {
   }
   /// Goes on until pauses are as long as they get; the number of the next poll.
   std::uint64_t last_long() {
-    const auto began = PollModeration::Clock::now();
     std::uint64_t poll = 0;
-    while (PollModeration::Clock::now() - began <
-           2 * PollModeration::kShare * PollModeration::kMaxPause) {
+    while (!find(poll++, 64)) REQUIRE(poll < kLong);
+    // The stream began before its first pause; what came before that is no part of it.
+    const auto paused = PollModeration::Clock::now();
+    while (PollModeration::Clock::now() - paused <
+           PollModeration::kShare * PollModeration::kMaxPause) {
       (void)find(poll++, 64);
     }
     return poll;
