@@ -192,10 +192,13 @@ short Connection::tcp_question(short wanted) const noexcept {
 
 short Connection::merge(int fd, short tcp) noexcept {
   const In before = in_;
+  const bool was_returned = is_returned();
   const short events = stream_events(fd);
+  // In this order: the word lies there until the process that takes it has noted what it says.
+  const short meant = tcp_events();
   // What the kernel told of may have been the peer's word alone.
-  if (in_ != before || is_returned()) tcp = levels(fd, tcp);
-  return static_cast<short>(events | (tcp & tcp_events()));
+  if (in_ != before || was_returned) tcp = levels(fd, tcp);
+  return static_cast<short>(events | (tcp & meant));
 }
 
 Manner Connection::manner(int fd) noexcept {

@@ -19,6 +19,8 @@ from system_tests import skip
 PATIENCE = 20
 PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 LIBRARY = None
+#: See late_answers.cpp.
+LATE_ANSWERS = None
 #: How programs reach each other as if they were on two hosts; see between_hosts.
 HOSTS = {}
 
@@ -31,7 +33,7 @@ def need(*programs):
 
 def environment(preload, after=1):
     """Of a program; after so many transfers it asks for a stream. "async": that sends long pieces
-    asynchronously. "hosts", within between_hosts: that takes this host for another one; "stranger":
+    asynchronously. "late": that hears late of what there is to read. "hosts", within between_hosts: that takes this host for another one; "stranger":
     with another secret."""
     changed = {name: text for name, text in os.environ.items()
                if name != "LD_PRELOAD" and not name.startswith("CARIAMA_PRELOAD_")}
@@ -40,6 +42,8 @@ def environment(preload, after=1):
         if preload == "async":
             changed["LD_PRELOAD"] = LIBRARY.replace(".so", "-async.so")
             changed["CARIAMA_PRELOAD_ASYNC_SENDS"] = "1"
+        if preload == "late":
+            changed["LD_PRELOAD"] = f"{LIBRARY}:{LATE_ANSWERS}"
         if preload in ("hosts", "stranger"):
             changed.update(HOSTS, CARIAMA_PRELOAD_SECRET_FILE=HOSTS[preload])
             del changed["hosts"], changed["stranger"]
