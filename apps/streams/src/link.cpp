@@ -96,7 +96,7 @@ void Link::drain_events() noexcept {
 void Link::arm(bool sends) noexcept {
   // A queue that cannot be armed has failed, and the next look finds that.
   receives_armed_ = receives_.arm();
-  if (sends && signals_ != signals_seen_) sends_armed_ = sends_.arm();
+  if (sends && signals_ != signals_seen_) arm_sends();
   if (!std::exchange(hears_peer_, false) && hung_up()) give_up();
 }
 

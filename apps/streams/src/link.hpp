@@ -155,6 +155,8 @@ class Link {
   /// since the last call: then the socket makes the descriptor readable, and the next call finds
   /// it.
   void arm(bool sends = true) noexcept;
+  /// Asks for the next send, also for one that is posted later.
+  void arm_sends() noexcept { sends_armed_ = sends_.arm(); }
 
  private:
   /// Fruitless looks between two looks at the clock.

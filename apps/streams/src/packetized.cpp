@@ -169,7 +169,10 @@ void Packetized::arm() noexcept {
   link_.arm(!sleeps_unasked() || asking_ || fetching_ || closed_ || !link_.has_room(kRoomToSend));
   // A bell that came before this makes no event, but the answer to one more question does.
   poll();
-  if (!quiet_ && !sleeps_unasked()) ask_for_bell();
+  if (quiet_ || sleeps_unasked()) return;
+  link_.arm_sends();
+  poll_sends();
+  ask_for_bell();
 }
 
 bool Packetized::sleeps_unasked() const noexcept {

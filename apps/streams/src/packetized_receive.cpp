@@ -148,8 +148,10 @@ bool Packetized::receive_ready() noexcept {
 
 bool Packetized::owes_space() const noexcept {
   // The sender packs only while little is in flight, as far as it knows: who has taken all bytes
-  // tells so as early as before the ring has grown.
-  const std::uint32_t ring = arrived_ == taken_ ? sizes_.initial : ring_.size();
+  // tells so as early as before the ring has grown. Until the sender knows that bytes behind that
+  // were taken, it may have no more than its first staging memory.
+  const bool grown = ring_.has_grown() && returned_ > ring_.grown_at();
+  const std::uint32_t ring = grown && arrived_ != taken_ ? ring_.size() : sizes_.initial;
   return taken_ - returned_ >= ring / kPartsOfRing || writes_.owes_credits();
 }
 
