@@ -2,6 +2,7 @@
 // Registrations: what the program asks for, and what the kernel is asked for in its place.
 #include "epoll_set.hpp"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -52,7 +53,9 @@ int EpollSet::control(int set, int operation, int fd, epoll_event* event) {
   const auto found = registrations_.find(fd);
   Registration* known = found == registrations_.end() ? nullptr : &found->second;
   if (known != nullptr && known->connection != nullptr && table().find(fd) != known->connection) {
-    // The number is another one's now; copies of the descriptor keep the connection.
+    // Copies of the descriptor keep the connection, and the kernel its events.
+    if (real().fcntl(fd, F_GETFD) < 0) return EBADF;
+    // The number is another one's now.
     remove(set, *known);
     known = nullptr;
   }

@@ -107,6 +107,22 @@ inline int wait_by_poll(int fd) {
   return poll(&entry, 1, 5000);
 }
 
+/// The number that was registered is closed, and a copy keeps the connection.
+inline void epolls_of_closed_numbers(bool carried) {
+  Pair pair(carried);
+  const int epoll = epoll_create1(0);
+  const int copy = dup(pair.other);
+  add(epoll, pair.other);
+  close(pair.other);
+  epoll_event event{};
+  event.events = EPOLLIN;
+  say("changes it", epoll_ctl(epoll, EPOLL_CTL_MOD, pair.other, &event));
+  pair.other = copy;
+  put(pair.one, "x");
+  say("event", wait_for_events(epoll));
+  close(epoll);
+}
+
 /// An epoll instance inside of what waits.
 template <class Wait>
 void say_inner(const char* what, bool carried, Wait wait) {
@@ -133,6 +149,7 @@ inline void say_epoll_answers(bool carried) {
   epolls(carried);
   epolls_that_do_not_wait(carried);
   epolls_with_copies(carried);
+  epolls_of_closed_numbers(carried);
   say_inner("poll", carried, wait_by_poll);
   say_inner("select", carried, wait_by_select);
   for (const std::uint32_t edges : {0u, static_cast<std::uint32_t>(EPOLLET)}) {
