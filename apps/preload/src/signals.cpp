@@ -21,6 +21,9 @@ constinit thread_local std::atomic<std::uint64_t> held{0};
 
 namespace {
 
+constinit thread_local std::atomic<std::uint32_t> handlers_all{0};
+constinit thread_local std::atomic<std::uint32_t> handlers_without_restart{0};
+
 /// Those of `held` that the thread had blocked: only its sleep let them through.
 constinit thread_local std::atomic<std::uint64_t> blocked_before{0};
 
@@ -82,6 +85,8 @@ void on_signal(int signal, siginfo_t* info, void* context) {
   const Behind& entry = behind[static_cast<std::size_t>(signal)];
   const sighandler_t handler = entry.handler.load(std::memory_order_relaxed);
   const int flags = entry.flags.load(std::memory_order_relaxed);
+  handlers_all.fetch_add(1, std::memory_order_relaxed);
+  if ((flags & SA_RESTART) == 0) handlers_without_restart.fetch_add(1, std::memory_order_relaxed);
   if ((flags & static_cast<int>(SA_RESETHAND)) != 0) {
     struct sigaction none {};
     none.sa_handler = SIG_DFL;
@@ -98,6 +103,11 @@ void on_signal(int signal, siginfo_t* info, void* context) {
 constexpr int kOwnFlags = SA_SIGINFO | static_cast<int>(SA_RESETHAND);
 
 }  // namespace
+
+HandlersRun handlers_run() noexcept {
+  return {handlers_all.load(std::memory_order_relaxed),
+          handlers_without_restart.load(std::memory_order_relaxed)};
+}
 
 void run_held_signals() {
   const int code = errno;

@@ -105,6 +105,14 @@ class Cancellable {
   ~Cancellable() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr); }
 };
 
+/// How many handlers of the program this thread has run, and how many of them were installed
+/// without SA_RESTART. A handler that was installed past this library is not counted.
+struct HandlersRun {
+  std::uint32_t all = 0;
+  std::uint32_t without_restart = 0;
+};
+HandlersRun handlers_run() noexcept;
+
 /// As sigaction(2), but a handler is put behind one of the library, which holds it off. Any thread,
 /// also within handlers.
 int set_action(int signal, const struct sigaction* action, struct sigaction* before) noexcept;

@@ -25,6 +25,7 @@
 #include "cancelled_threads.hpp"
 #include "carried_pair.hpp"
 #include "epoll_answers.hpp"
+#include "receive_answers.hpp"
 
 namespace {
 
@@ -223,6 +224,7 @@ int main(int, char** arguments) {
   for (auto* const part : {messages, parts, waits, masks, disconnect, files, notices}) {
     part();
   }
+  say_receive_answers(carried);
   say_epoll_answers(carried);
   cancel_threads(carried);
 }

@@ -24,14 +24,33 @@ namespace {
 
 constexpr std::size_t kDiscard = 16384;
 
-/// MSG_TRUNC of TCP: the bytes are taken, but not copied.
-ssize_t receive_any(int fd, std::span<const iovec> buffers, int flags) {
-  if ((flags & MSG_TRUNC) == 0) return receive(fd, buffers, flags);
+std::size_t length_of(std::span<const iovec> buffers) {
   std::size_t length = 0;
   for (const iovec& buffer : buffers) length += buffer.iov_len;
+  return length;
+}
+
+/// MSG_TRUNC of TCP: the bytes are taken, but not copied.
+ssize_t discard(int fd, std::size_t length, int flags) {
   std::array<std::byte, kDiscard> scratch;
-  const iovec into{scratch.data(), std::min(length, kDiscard)};
-  return receive(fd, std::span(&into, 1), flags & ~MSG_TRUNC);
+  std::size_t done = 0;
+  for (;;) {
+    const std::size_t wanted = std::min(length - done, kDiscard);
+    const iovec into{scratch.data(), wanted};
+    const ssize_t bytes = receive(fd, std::span(&into, 1), flags);
+    if (bytes < 0) return done != 0 ? static_cast<ssize_t>(done) : -1;
+    done += static_cast<std::size_t>(bytes);
+    const bool is_peek = (flags & MSG_PEEK) != 0;
+    if (static_cast<std::size_t>(bytes) < wanted || done == length || is_peek) break;
+    // Only who wants all waits for more.
+    if ((flags & MSG_WAITALL) == 0) flags |= MSG_DONTWAIT;
+  }
+  return static_cast<ssize_t>(done);
+}
+
+ssize_t receive_any(int fd, std::span<const iovec> buffers, int flags) {
+  if ((flags & MSG_TRUNC) != 0) return discard(fd, length_of(buffers), flags & ~MSG_TRUNC);
+  return receive(fd, buffers, flags);
 }
 
 ssize_t receive_one(int fd, void* into, std::size_t length, int flags) {
