@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -199,6 +200,41 @@ void files() {
   close(pipes[1]);
 }
 
+/// What a program has in a pipe goes to a stream as well.
+void splices() {
+  Pair pair(carried);
+  std::array<int, 2> pipes;
+  need(pipe(pipes.data()) == 0, "pipe");
+  need(write(pipes[1], "spliced", 7) == 7, "write");
+  const auto splice_out = [&](unsigned flags) {
+    return splice(pipes[0], nullptr, pair.one, nullptr, 100, flags);
+  };
+  say("splice", splice_out(0));
+  nap(10);
+  say("receive", take(pair.other));
+  say("splice from an empty pipe", splice_out(SPLICE_F_NONBLOCK));
+  // More than the connection takes: the pipe keeps the rest.
+  need(fcntl(pair.one, F_SETFL, O_NONBLOCK) == 0, "O_NONBLOCK");
+  const std::string bytes(60'000, 'p');
+  ssize_t put_in = 0, sent = 0, got = 0;
+  for (int i = 0; i < 200; ++i) {
+    if (put_in == sent) put_in += write(pipes[1], bytes.data(), bytes.size());
+    const ssize_t now = splice(pipes[0], nullptr, pair.one, nullptr, bytes.size(), 0);
+    if (now > 0) sent += now;
+    if (i % 3 == 2) got += std::max<ssize_t>(0, take(pair.other));
+  }
+  while (sent < put_in || got < sent) {
+    const ssize_t now =
+        splice(pipes[0], nullptr, pair.one, nullptr, bytes.size(), SPLICE_F_NONBLOCK);
+    if (now > 0) sent += now;
+    got += std::max<ssize_t>(0, take(pair.other));
+  }
+  std::printf("all of them: %d\n", got == put_in);
+  close(pipes[1]);
+  say("splice from a pipe that has ended", splice_out(0));
+  close(pipes[0]);
+}
+
 /// The kernel says when it has sent from the program's memory, or the program is told that it
 /// will not.
 void notices() {
@@ -221,7 +257,7 @@ int main(int, char** arguments) {
   carried = arguments[1][0] == '1';
   signal(SIGPIPE, SIG_IGN);
   alarm(60);
-  for (auto* const part : {messages, parts, waits, masks, disconnect, files, notices}) {
+  for (auto* const part : {messages, parts, waits, masks, disconnect, files, splices, notices}) {
     part();
   }
   say_receive_answers(carried);

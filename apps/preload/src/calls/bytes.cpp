@@ -3,6 +3,7 @@
 // _FORTIFY_SOURCE.
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "descriptor_table.hpp"
 #include "poll.hpp"
 #include "real.hpp"
+#include "splice.hpp"
 #include "transfer.hpp"
 
 using namespace preload;
@@ -81,6 +83,17 @@ bool has_valid_parts(const msghdr& message) {
 ssize_t send_message(int fd, const msghdr* message, int flags) {
   if (!has_valid_parts(*message)) return -1;
   return preload::send(fd, std::span(message->msg_iov, message->msg_iovlen), flags);
+}
+
+/// False: it is no connection, or one that stays TCP from now on.
+bool must_be_copied(int fd) {
+  const auto connection = table().lock<Connection>(fd);
+  return connection && connection->stay_with_tcp() != 0;
+}
+
+bool is_pipe(int fd) {
+  struct stat status;
+  return fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 /// Another process will have a copy of connections that a message on another socket carries.
@@ -247,17 +260,18 @@ ssize_t sendfile(int fd, int file, off_t* offset, std::size_t length) noexcept {
 
 ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, std::size_t length,
                unsigned flags) {
-  for (const int fd : {from, to}) {
-    const auto connection = table().lock<Connection>(fd);
-    if (!connection) continue;
-    // Programs that splice have another way for what cannot be spliced.
-    if (connection->stream() != nullptr) {
-      errno = EINVAL;
-      return -1;
-    }
-    connection->pin();
+  const bool receives = must_be_copied(from);
+  const bool sends = must_be_copied(to);
+  if (!receives && !sends) {
+    return real().splice(from, from_offset, to, to_offset, length, flags);
   }
-  return real().splice(from, from_offset, to, to_offset, length, flags);
+  // Programs have another way for what cannot be spliced, which is faster than a copy. But
+  // what they have in a pipe may have come from TCP.
+  if (receives || to_offset != nullptr || !is_pipe(from)) {
+    errno = EINVAL;
+    return -1;
+  }
+  return splice_to_connection(from, to, length, flags);
 }
 
 }  // extern "C"
