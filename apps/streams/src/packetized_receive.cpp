@@ -213,8 +213,9 @@ void Packetized::on_answer() noexcept {
   const std::int64_t fresh = ahead + static_cast<std::int64_t>(count);
   if (ahead <= 0 && fresh > 0) return fetch(static_cast<std::uint64_t>(fresh));
   const std::uint32_t ends = flags_there_ & (kEnded | kClosed);
-  quiet_ = !bell_came_ && asked_arming_ == arming() && fresh == 0 && flags_of(state) == ends &&
-           ahead_of(state, taken_there_, kCountBits) == 0;
+  // Behind bytes that came after the question the sender may pack: they were not seen with it.
+  quiet_ = !bell_came_ && asked_step_ == steps_ && asked_arming_ == arming() && fresh == 0 &&
+           flags_of(state) == ends && ahead_of(state, taken_there_, kCountBits) == 0;
 }
 
 void Packetized::fetch(std::uint64_t bytes) noexcept {

@@ -14,6 +14,8 @@
 /* spin-check: spin="-DREAD_FIRST" cc="-DSAFETY" expect=fail error="invalid end state" */
 /* It sleeps without asking. */
 /* spin-check: spin="-DSLEEP_UNASKED" cc="-DSAFETY" expect=fail error="invalid end state" */
+/* An answer counts though bytes were heard of behind its question. */
+/* spin-check: spin="-DSTALE_ANSWER" cc="-DSAFETY" expect=fail error="invalid end state" */
 /* The sender does not ring. */
 /* spin-check: spin="-DNO_BELL" cc="-DSAFETY" expect=fail error="invalid end state" */
 
@@ -124,13 +126,20 @@ active proctype Receiver() {
 #else
       ask();
 #endif
+      /* Bytes may be heard of before the answer is there. */
+      if :: sent > arrived -> arrived = sent :: true fi;
       if
       :: answer > arrived -> arrived = answer
-      :: else ->
+#if defined(STALE_ANSWER) || defined(SLEEP_UNASKED)
+      :: answer == arrived ->
+#else
+      :: answer == arrived && seen == arrived ->
+#endif
         if
         :: sent > arrived
         :: else -> bell; bell = 0; bell_came = 1
         fi
+      :: else
       fi
     fi
   od
