@@ -219,13 +219,15 @@ void exchange_texts(dsfabric::Thread& self, Mode mode, bool collide) {
       thrown = true;
     }
     require(thrown && table.find(name) == "l!", "an exception changes nothing");
-    // f may use the table, as the change of another worker would.
+    // f may use the table, as the change of another worker would. Keys with one hash share a piece,
+    // so that the changes of the other worker here may have it called more often.
     int calls = 0;
     const Status status = table.change(name, [&](const std::string& text) {
       if (++calls == 1) require(table.update(name, "other") == Status::kDone, "an update");
       return text + "?";
     });
-    require(status == Status::kDone && calls == 2, "it is called again");
+    require(status == Status::kDone && (calls == 2 || (collide && calls > 2)),
+            "it is called again");
     require(table.find(name) == "other?", "with the new value");
     require(table.remove(name) == Status::kDone, "a removal");
     require(table.compare_exchange(name, expected, "x") == Status::kMissing, "a removed key");
