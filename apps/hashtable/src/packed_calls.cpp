@@ -21,8 +21,8 @@ auto PackedTable::answer(Home& home, std::uint16_t rank, Words staged) -> Answer
   }
   const Words head = take(staged, 2);
   const bool expects = (head[0] & kExpects) != 0;
-  const Record expected = expects ? take_record(staged) : Record{};
-  const Record asked = take_record(staged);
+  const Record expected = expects ? Record::take(staged) : Record{};
+  const Record asked = Record::take(staged);
   const std::scoped_lock lock(home.changes());  // the piece stays where it is
   Piece piece{};
   if (at_slot(home, rank, Operation::kFind, head[1], {}, &piece) != Status::kDone) {

@@ -44,7 +44,7 @@ auto PackedTable::apply(Home& home, std::uint16_t rank, Words staged) -> Answers
     Piece seen{};
     const bool checks = (head[0] & kHasPiece) != 0;
     if (checks) std::ranges::copy(take(staged, seen.size()), seen.begin());
-    const Record record = take_record(staged);
+    const Record record = Record::take(staged);
     const std::scoped_lock lock(home.changes());
     answers[i] = change_record(home, rank, static_cast<Operation>(head[0] & 0xff), head[1], record,
                                checks ? &seen : nullptr);

@@ -24,9 +24,8 @@ constexpr std::size_t kOverhead = 24 + 40;
 
 Record Record::find(std::span<const std::uint64_t> piece, std::span<const std::byte> key) noexcept {
   while (!piece.empty()) {
-    const Record record = first_of(piece);
+    const Record record = take(piece);
     if (std::ranges::equal(record.key(), key)) return record;
-    piece = piece.subspan(record.words.size());
   }
   return {};
 }

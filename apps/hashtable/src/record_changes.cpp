@@ -35,8 +35,7 @@ Status change_record(Home& home, std::uint16_t rank, Operation operation, std::u
     return Status::kMissing;
   }
   for (std::span<const std::uint64_t> left = before; !left.empty();) {
-    const Record each = Record::first_of(left);
-    left = left.subspan(each.words.size());
+    const Record each = Record::take(left);
     if (each.words.data() != same.words.data()) {
       piece.insert(piece.end(), each.words.begin(), each.words.end());
     }

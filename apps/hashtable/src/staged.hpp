@@ -42,8 +42,4 @@ inline Words take(Words& left, std::size_t count) noexcept {
   return taken;
 }
 
-inline Record take_record(Words& left) noexcept {
-  return {take(left, Record::first_of(left).words.size())};
-}
-
 }  // namespace hashtable::detail

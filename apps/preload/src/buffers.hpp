@@ -11,6 +11,12 @@
 
 namespace preload {
 
+inline std::size_t length_of(std::span<const iovec> buffers) noexcept {
+  std::size_t length = 0;
+  for (const iovec& buffer : buffers) length += buffer.iov_len;
+  return length;
+}
+
 /// Walks through the buffers of a call. A window holds some of them at most, since a stream takes
 /// what it can anyway.
 class Buffers {

@@ -51,9 +51,4 @@ ssize_t answer(std::size_t done, int code) noexcept;
 /// The descriptor was closed, or is the kernel's alone now, since the process has an io_uring.
 ssize_t go_on_with_kernel(int fd, Buffers& buffers, int flags, bool sends);
 
-/// A receive with MSG_PEEK and MSG_WAITALL: looks again until all is there, or nothing more comes.
-ssize_t peek_all(int fd, std::span<const iovec> parts, int flags);
-/// A receive with MSG_PEEK into several buffers.
-ssize_t peek_parts(int fd, std::span<const iovec> parts, int flags);
-
 }  // namespace preload

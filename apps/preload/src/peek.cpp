@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Receives that leave the bytes where they are, and want more than one look gives.
+// How a receive that leaves the bytes looks again, and into several buffers.
+#include "peek.hpp"
+
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -28,7 +30,6 @@ constexpr std::size_t kLongestPeek = std::size_t{1} << 23;
 
 }  // namespace
 
-/// What a stream has is no event that a look could wait for, so the thread sleeps after each.
 ssize_t peek_all(int fd, std::span<const iovec> parts, int flags) {
   Call call(fd, flags, POLLIN);
   for (timespec pause{0, kPeekPause};;
@@ -52,12 +53,9 @@ ssize_t peek_all(int fd, std::span<const iovec> parts, int flags) {
   }
 }
 
-/// A stream shows its bytes as one piece.
 ssize_t peek_parts(int fd, std::span<const iovec> parts, int flags) {
-  std::size_t length = 0;
-  for (const iovec& part : parts) length += part.iov_len;
   CallMemory memory;
-  std::pmr::vector<std::byte> all(std::min(length, kLongestPeek), memory.get());
+  std::pmr::vector<std::byte> all(std::min(length_of(parts), kLongestPeek), memory.get());
   const iovec whole{all.data(), all.size()};
   const ssize_t bytes = receive(fd, std::span(&whole, 1), flags);
   std::size_t left = bytes > 0 ? static_cast<std::size_t>(bytes) : 0;

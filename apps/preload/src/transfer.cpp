@@ -14,6 +14,7 @@
 #include "connection.hpp"
 #include "descriptor_table.hpp"
 #include "kernel_socket.hpp"
+#include "peek.hpp"
 #include "real.hpp"
 #include "upgrade.hpp"
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <span>
 
+#include "buffers.hpp"
 #include "connection.hpp"
 #include "descriptor_table.hpp"
 #include "poll.hpp"
@@ -25,12 +26,6 @@ using namespace preload;
 namespace {
 
 constexpr std::size_t kDiscard = 16384;
-
-std::size_t length_of(std::span<const iovec> buffers) {
-  std::size_t length = 0;
-  for (const iovec& buffer : buffers) length += buffer.iov_len;
-  return length;
-}
 
 /// MSG_TRUNC of TCP: the bytes are taken, but not copied.
 ssize_t discard(int fd, std::size_t length, int flags) {

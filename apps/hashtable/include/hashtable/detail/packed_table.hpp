@@ -87,9 +87,7 @@ class PackedTable {
         return;
       }
       for (std::span<const std::uint64_t> left = piece; !left.empty();) {
-        const Record record = Record::first_of(left);
-        left = left.subspan(record.words.size());
-        f(record);
+        f(Record::take(left));
       }
     });
     if (lost) std::rethrow_exception(lost);

@@ -35,10 +35,13 @@ struct Record {
   std::span<const std::byte> value() const noexcept {
     return std::as_bytes(words.subspan(1 + words_of(key_bytes()))).first(value_bytes());
   }
-  /// The first record of a piece, which is not empty.
-  static Record first_of(std::span<const std::uint64_t> piece) noexcept {
-    const Record all{piece};
-    return {piece.first(1 + words_of(all.key_bytes()) + words_of(all.value_bytes()))};
+  /// Takes the first record away from those that are left, which are not none.
+  static Record take(std::span<const std::uint64_t>& left) noexcept {
+    const Record all{left};
+    const std::size_t count = 1 + words_of(all.key_bytes()) + words_of(all.value_bytes());
+    const Record first{left.first(count)};
+    left = left.subspan(count);
+    return first;
   }
   /// The record of a key in a piece; empty words when there is none.
   static Record find(std::span<const std::uint64_t> piece, std::span<const std::byte> key) noexcept;
